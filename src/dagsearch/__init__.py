@@ -1,0 +1,70 @@
+"""Find the best sequence of discrete choices when looking at one outcome is expensive.
+
+>>> import dagsearch as ds
+>>> problem = ds.problems.Subsets(n=12, k=3, reward=lambda chosen: -abs(sum(chosen) - 20))
+>>> ds.search(problem, budget=60, seed=0).best_reward
+0.0
+"""
+
+from dagsearch import (
+    backups,
+    covariances,
+    errors,
+    expansions,
+    gaussians,
+    policies,
+    problems,
+    rollouts,
+    scores,
+    testing,
+)
+from dagsearch.errors import (
+    CovarianceError,
+    DagSearchError,
+    EvaluationError,
+    ProblemError,
+    RewardError,
+    SearchExhausted,
+    SearchInterrupted,
+)
+from dagsearch.gaussians import Gaussian
+from dagsearch.increments import Increments
+from dagsearch.problem import MAX, MIN, Problem
+from dagsearch.problems import as_tree
+from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
+from dagsearch.search import Search, search
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "MAX",
+    "MIN",
+    "Belief",
+    "CovarianceError",
+    "DagSearchError",
+    "Evaluation",
+    "EvaluationError",
+    "Gaussian",
+    "Increments",
+    "Line",
+    "Problem",
+    "ProblemError",
+    "Proposal",
+    "Result",
+    "RewardError",
+    "Search",
+    "SearchExhausted",
+    "SearchInterrupted",
+    "as_tree",
+    "backups",
+    "covariances",
+    "errors",
+    "expansions",
+    "gaussians",
+    "policies",
+    "problems",
+    "rollouts",
+    "scores",
+    "search",
+    "testing",
+]

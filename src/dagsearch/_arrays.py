@@ -1,0 +1,24 @@
+"""Arrays that grow."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
+    """``array`` itself if it has at least ``shape``, else a larger copy, zero where it is new.
+
+    Every axis that is too short at least doubles, so that n growths by one cost O(n) in all.
+    """
+    if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
+        return array
+    larger = np.zeros(
+        [
+            have if have >= need else max(need, 2 * have)
+            for have, need in zip(array.shape, shape, strict=True)
+        ],
+        dtype=array.dtype,
+    )
+    larger[tuple(slice(have) for have in array.shape)] = array
+    return larger

@@ -1,0 +1,13 @@
+"""The one way in which functions are compiled here."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from numba import njit
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def compiled(function: _Function) -> _Function:
+    """Compile at the first call, and keep the machine code on disk for later processes."""
+    return cast(_Function, njit(cache=True)(function))

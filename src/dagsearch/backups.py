@@ -1,0 +1,182 @@
+"""Optimal values v of the explored DAG, from the children's to the parents' (sections 3.2.3 and 3.2.4).
+
+================  ================  ===========================================================
+paper             code              meaning
+================  ================  ===========================================================
+v_t = g_t         terminal          at a leaf there is nothing left to decide
+v_i = g_i + Δ_i   boundary          a node none of whose children are in the DAG
+v_i = max_j v_j   combine           any other node, over its children and, if some of them are not in
+                                    the DAG, one summary variable for those: the node's own g plus
+                                    the Δ of a node with that many children
+================  ================  ===========================================================
+
+At a MIN node the children's means are negated, combined, and the result's mean is negated back; that is
+the only place where the players differ.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from dagsearch._compiled import compiled
+from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch.gaussians import checked_prior, fold_maximum
+from dagsearch.graph import Graph
+from dagsearch.increments import Increments
+from dagsearch.scores import Scores
+
+
+class Backup(Protocol):
+    """Brings the values of all nodes up to date with the scores."""
+
+    def back_up(self, graph: Graph, scores: Scores, increments: Increments) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``."""
+
+
+def _value_pass(combine: Callable[..., Any]) -> Callable[..., None]:
+    """Compile the pass over the DAG around a rule that combines children."""
+
+    @compiled
+    def value_pass(
+        order: IntArray,
+        level: IntArray,
+        sign: IntArray,
+        terminal: BoolArray,
+        branching: IntArray,
+        first: IntArray,
+        count: IntArray,
+        edge_child: IntArray,
+        g_mean: FloatArray,
+        g_var: FloatArray,
+        delta_mean: FloatArray,
+        delta_var: FloatArray,
+        rest_mean: FloatArray,
+        rest_var: FloatArray,
+        widest: int,
+        prior_mean: float,
+        prior_var: float,
+        v_mean: FloatArray,
+        v_var: FloatArray,
+    ) -> None:
+        means, variances = np.empty(widest + 1), np.empty(widest + 1)
+        deepest = delta_mean.size - 1
+        for node in order:
+            depth = min(level[node], deepest)
+            if terminal[node]:
+                v_mean[node], v_var[node] = g_mean[node], g_var[node]
+                continue
+            if count[node] == 0:
+                v_mean[node] = g_mean[node] + delta_mean[depth]
+                v_var[node] = g_var[node] + delta_var[depth]
+                continue
+            options = 0
+            for edge in range(first[node], first[node] + count[node]):
+                child = edge_child[edge]
+                if child >= 0:  # a second action to the same child is no second option
+                    means[options], variances[options] = sign[node] * v_mean[child], v_var[child]
+                    options += 1
+            missing = branching[node] - options
+            if missing > 0:
+                means[options] = sign[node] * (g_mean[node] + rest_mean[depth, missing])
+                variances[options] = g_var[node] + rest_var[depth, missing]
+                options += 1
+            mean, var = combine(means[:options], variances[:options], sign[node] * prior_mean, prior_var)
+            v_mean[node], v_var[node] = sign[node] * mean, var
+
+    return value_pass
+
+
+@compiled
+def _soften(
+    means: FloatArray, variances: FloatArray, prior_mean: float, prior_var: float
+) -> tuple[float, float]:
+    """Σ w_i μ_i and Σ w_i² σ_i² with w_i ∝ exp(−(μ_max − μ_i)/σ_i)."""
+    best = means.max()
+    total = mean = var = 0.0
+    for i in range(means.size):
+        gap = best - means[i]
+        if gap == 0.0:
+            weight = 1.0
+        elif variances[i] == 0.0:
+            weight = 0.0
+        else:
+            weight = math.exp(-gap / math.sqrt(variances[i]))
+        total += weight
+        mean += weight * gap
+        var += weight * weight * variances[i]
+    return best - mean / total, var / (total * total)
+
+
+_moment_pass = _value_pass(fold_maximum)
+_softmax_pass = _value_pass(_soften)
+
+
+def _run(
+    value_pass: Callable[..., None],
+    graph: Graph,
+    scores: Scores,
+    increments: Increments,
+    prior: tuple[float, float],
+) -> None:
+    widest = int(graph.branching[: len(graph)].max())
+    increments.widen(widest)
+    value_pass(
+        graph.deepest_first(),
+        graph.level,
+        graph.sign,
+        graph.terminal,
+        graph.branching,
+        graph.first,
+        graph.count,
+        graph.edge_child,
+        scores.mean,
+        scores.variance,
+        increments.mean,
+        increments.variance,
+        increments.mean_table,
+        increments.var_table,
+        widest,
+        *prior,
+        graph.v_mean,
+        graph.v_var,
+    )
+
+
+class MomentMatching:
+    """v of an inner node: the Gaussian with the moments of its children's maximum (minimum).
+
+    Children are merged one after the other as if they were independent, as in the paper.
+
+    Parameters
+    ----------
+    prior : (mean, variance), optional
+        Gaussian prior on the value of every inner node, at the last merge. It holds back the
+        overestimation that comes from taking the children for independent.
+    """
+
+    def __init__(self, prior: Sequence[float] | None = None) -> None:
+        self._prior = checked_prior(prior)
+
+    def back_up(self, graph: Graph, scores: Scores, increments: Increments) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``."""
+        _run(_moment_pass, graph, scores, increments, self._prior)
+
+    def __repr__(self) -> str:
+        return f"MomentMatching(prior={self._prior})"
+
+
+class Softmax:
+    """v of an inner node: its children's average, weighted towards the best (section 3.2.4).
+
+    The printed weights are normalised by themselves; here, as they must be, by the sum of the
+    exponentials exp(−(μ_max − μ_i)/σ_i). MIN nodes use the mirror image.
+    """
+
+    def back_up(self, graph: Graph, scores: Scores, increments: Increments) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``."""
+        _run(_softmax_pass, graph, scores, increments, (0.0, math.inf))
+
+    def __repr__(self) -> str:
+        return "Softmax()"

@@ -1,0 +1,320 @@
+"""Covariances of the generative scores: which states are alike.
+
+A covariance turns states into rows of numbers once (:meth:`Covariance.represent`) and then works on rows,
+so that a score model can keep the rows of thousands of states and never touch the states again. Those
+that are inner products of features (:class:`FeatureMap`) can also be used in weight space, at a cost per
+reward that does not grow with the number of rewards.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.errors import CovarianceError
+from dagsearch.problem import Children, Problem, State
+
+Rows = NDArray[Any]
+
+
+class SparseRows(NamedTuple):
+    """Feature vectors as compressed sparse rows."""
+
+    starts: IntArray
+    """Row ``i`` holds entries ``starts[i]`` to ``starts[i + 1]``; shape ``(n + 1,)``."""
+    columns: IntArray
+    """Feature index of each entry."""
+    values: FloatArray
+    """Value of each entry."""
+
+
+class Covariance(ABC):
+    """A covariance function over states; ``2.0 * covariance`` scales it.
+
+    Subclass it with :meth:`represent` and :meth:`cross` (and :meth:`variances`, if the diagonal is cheaper
+    than that). A plain function of two states becomes a covariance through :class:`Pairwise`.
+    """
+
+    private: float = 0.0
+    """Variance of an offset that every state has for itself ("+1 on the diagonal")."""
+
+    __array_ufunc__ = None  # so that a NumPy number times a covariance comes to __rmul__
+
+    @abstractmethod
+    def represent(self, states: Sequence[State]) -> Rows:
+        """The states as rows, shape ``(n, width)``.
+
+        The width may grow from call to call; older rows are then filled up with zeros.
+        """
+
+    @abstractmethod
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        """Covariances between two sets of rows, shape ``(len(a), len(b))``, without ``private``."""
+
+    def variances(self, a: Rows) -> FloatArray:
+        """The diagonal of ``cross(a, a)``, shape ``(len(a),)``."""
+        return np.array([self.cross(a[i : i + 1], a[i : i + 1])[0, 0] for i in range(len(a))])
+
+    def __call__(self, xs: Sequence[State], ys: Sequence[State] | None = None) -> FloatArray:
+        """Covariance matrix between states, ``private`` included; ``ys`` defaults to ``xs``."""
+        rows = self.represent([*xs, *(xs if ys is None else ys)])
+        matrix = self.cross(rows[: len(xs)], rows[len(xs) :])
+        same = [[x == y for y in (xs if ys is None else ys)] for x in xs]
+        return matrix + self.private * np.array(same, dtype=np.float64).reshape(matrix.shape)
+
+    def __rmul__(self, factor: float) -> "Covariance":
+        return _Scaled(self, factor)
+
+    def step_variances(self, path: Sequence[State]) -> FloatArray:
+        """Variance of g's change at each step of a path, private offsets aside."""
+        if len(path) < 2:
+            return np.empty(0)
+        matrix = self.cross(rows := self.represent(path), rows)
+        diagonal = matrix.diagonal()
+        steps = diagonal[:-1] + diagonal[1:] - 2.0 * matrix.diagonal(1)
+        return np.maximum(steps, 0.0)
+
+
+class FeatureMap(Covariance):
+    """A covariance that is an inner product of feature vectors: g is linear in unknown weights.
+
+    Subclasses give :meth:`features`.
+    """
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Number of features so far; may grow while states are seen."""
+
+    @abstractmethod
+    def features(self, states: Sequence[State]) -> SparseRows:
+        """Feature vectors of the states; weights have unit prior variance."""
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        """For each child, what it adds to its parent's features; ``None`` if not cheaper to know."""
+        return None
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        starts, columns, values = self.features(states)
+        rows = np.zeros((len(states), self.dimension))
+        # += rather than =: a row may name a feature twice.
+        np.add.at(rows, (np.repeat(np.arange(len(states)), np.diff(starts)), columns), values)
+        return rows
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        return np.asarray(a @ b.T, dtype=np.float64)
+
+    def variances(self, a: Rows) -> FloatArray:
+        return np.asarray(np.einsum("ij,ij->i", a, a), dtype=np.float64)
+
+    def __rmul__(self, factor: float) -> "FeatureMap":
+        return _ScaledFeatures(self, factor)
+
+
+def _checked_factor(factor: float) -> float:
+    value = float(factor)
+    if not math.isfinite(value) or value <= 0.0:
+        raise CovarianceError(f"a covariance can be scaled by a positive number only, got {factor!r}")
+    return value
+
+
+class _Scaled(Covariance):
+    def __init__(self, base: Covariance, factor: float) -> None:
+        self._base, self._factor = base, _checked_factor(factor)
+        self.private = self._factor * base.private
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        return self._base.represent(states)
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        return self._factor * self._base.cross(a, b)
+
+    def variances(self, a: Rows) -> FloatArray:
+        return self._factor * self._base.variances(a)
+
+    def __repr__(self) -> str:
+        return f"{self._factor!r} * {self._base!r}"
+
+
+class _ScaledFeatures(FeatureMap):
+    def __init__(self, base: FeatureMap, factor: float) -> None:
+        self._base, self._factor = base, _checked_factor(factor)
+        self._root = math.sqrt(self._factor)
+        self.private = self._factor * base.private
+
+    @property
+    def dimension(self) -> int:
+        return self._base.dimension
+
+    def features(self, states: Sequence[State]) -> SparseRows:
+        starts, columns, values = self._base.features(states)
+        return SparseRows(starts, columns, self._root * values)
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        added = self._base.added_features(children)
+        return added and SparseRows(added.starts, added.columns, self._root * added.values)
+
+    def __repr__(self) -> str:
+        return f"{self._factor!r} * {self._base!r}"
+
+
+class Overlap(FeatureMap):
+    """How many items two states share: |x ∩ y| + bias, the covariance of the paper's experiments.
+
+    Equivalently, g is the sum of an unknown weight for every item of the state, plus one common unknown
+    constant of variance ``bias``, plus an offset of variance ``private`` for every state alone.
+
+    Parameters
+    ----------
+    items : callable, optional
+        ``items(state)`` gives what the state consists of. By default a set consists of its elements, a
+        tuple or string of its (position, element) pairs, a dataclass of its (field, value) pairs.
+    bias : float
+        Added to every covariance.
+    private : float
+        Added on the diagonal; 1, as in the paper's feature selection, by default. It keeps the matrix
+        definite and lets g of a leaf be what was observed there.
+    added_items : callable, optional
+        ``added_items(state, actions)``, see :class:`dagsearch.Problem`.
+
+    Examples
+    --------
+    >>> Overlap()([frozenset({1, 2}), frozenset({2, 3})])
+    array([[3., 1.],
+           [1., 3.]])
+    """
+
+    def __init__(
+        self,
+        items: Callable[[State], Iterable[Hashable]] | None = None,
+        bias: float = 0.0,
+        private: float = 1.0,
+        added_items: Callable[[State, Sequence[Any]], Sequence[Iterable[Hashable]]] | None = None,
+    ) -> None:
+        for name, value in (("bias", bias), ("private", private)):
+            if not math.isfinite(value) or value < 0.0:
+                raise CovarianceError(f"{name} must be finite and not negative, got {value!r}")
+        self._items = items_of if items is None else items
+        self._added_items = added_items
+        self.bias = float(bias)
+        self.private = float(private)
+        # Feature 0 is the bias; items follow in the order in which they are first seen.
+        self._index: dict[Hashable, int] = {}
+
+    @classmethod
+    def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
+        """The overlap of what a problem says its states consist of."""
+        items, added = getattr(problem, "items", None), getattr(problem, "added_items", None)
+        return cls(items, bias, private, added if items is not None else None)
+
+    @property
+    def dimension(self) -> int:
+        return 1 + len(self._index)
+
+    def features(self, states: Sequence[State]) -> SparseRows:
+        return self._rows([self._items(state) for state in states], with_bias=self.bias > 0.0)
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        if self._added_items is None:
+            return None
+        return self._rows(self._added_items(children.parent, children.actions), with_bias=False)
+
+    def _rows(self, items_by_row: Sequence[Iterable[Hashable]], with_bias: bool) -> SparseRows:
+        index = self._index
+        columns: list[int] = []
+        starts = [0]
+        for items in items_by_row:
+            if with_bias:
+                columns.append(0)
+            columns.extend([index.setdefault(item, len(index) + 1) for item in items])
+            starts.append(len(columns))
+        indices = np.array(columns, dtype=np.int64)
+        values = np.where(indices == 0, math.sqrt(self.bias), 1.0)
+        return SparseRows(np.array(starts, dtype=np.int64), indices, values)
+
+    def __repr__(self) -> str:
+        return f"Overlap(bias={self.bias!r}, private={self.private!r})"
+
+
+def items_of(state: State) -> Iterable[Hashable]:
+    """What a state consists of, told from its type."""
+    if isinstance(state, (frozenset, set)):
+        return state
+    if isinstance(state, (tuple, str, bytes)):
+        return enumerate(state)
+    if is_dataclass(state):
+        return [(field.name, getattr(state, field.name)) for field in fields(state)]
+    raise CovarianceError(
+        f"cannot tell what the state {state!r} of type {type(state).__name__} consists of: pass "
+        "covariance=dagsearch.covariances.Overlap(items=...), give the problem an items(state) method, "
+        "or use another covariance"
+    )
+
+
+class Pairwise(Covariance):
+    """A covariance given as a plain function of two states.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y)``, symmetric and positive semi-definite.
+    private : float
+        Variance of an offset that every state has for itself.
+
+    Examples
+    --------
+    >>> Pairwise(lambda x, y: float(min(x, y)))([1, 2])
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    def __init__(self, function: Callable[[State, State], float], private: float = 0.0) -> None:
+        if not math.isfinite(private) or private < 0.0:
+            raise CovarianceError(f"private must be finite and not negative, got {private!r}")
+        self._function = function
+        self.private = float(private)
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        rows = np.empty((len(states), 1), dtype=object)
+        for i, state in enumerate(states):  # a slice assignment would unpack tuples
+            rows[i, 0] = state
+        return rows
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        values = [[self._function(x, y) for y in b[:, 0]] for x in a[:, 0]]
+        return np.array(values, dtype=np.float64).reshape(len(a), len(b))
+
+    def __repr__(self) -> str:
+        return f"Pairwise({self._function!r}, private={self.private!r})"
+
+
+def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
+    """Raise :class:`CovarianceError` unless the matrix over ``states`` is a covariance matrix."""
+    matrix = covariance(states)
+    if not np.all(np.isfinite(matrix)):
+        i, j = (int(index) for index in np.argwhere(~np.isfinite(matrix))[0])
+        raise CovarianceError(
+            f"the covariance {covariance!r} of {states[i]!r} and {states[j]!r} is {matrix[i, j]}, "
+            "not a finite number"
+        )
+    scale = max(float(np.abs(matrix).max()), np.finfo(np.float64).tiny)
+    lopsided = np.abs(matrix - matrix.T)
+    if lopsided.max() > 1e-8 * scale:
+        i, j = divmod(int(lopsided.argmax()), len(states))
+        raise CovarianceError(
+            f"the covariance {covariance!r} is not symmetric: {matrix[i, j]} for ({states[i]!r}, "
+            f"{states[j]!r}) but {matrix[j, i]} the other way round"
+        )
+    smallest = float(eigvalsh(matrix)[0])
+    if smallest < -1e-8 * scale * len(states):
+        raise CovarianceError(
+            f"the covariance {covariance!r} is not positive semi-definite: over {len(states)} sampled "
+            f"states its matrix has the eigenvalue {smallest:.3g}. Use a valid kernel (sums and products "
+            "of kernels are), or add private variance of at least that size"
+        )

@@ -1,0 +1,180 @@
+"""The explored DAG together with what is believed of it, and the two ways in which it grows."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch.graph import Graph
+from dagsearch.increments import Increments
+from dagsearch.problem import Action, Children, Problem, State, key_function, player_at
+from dagsearch.scores import Scores
+
+
+class Explored:
+    """Nodes with their beliefs: every node of the graph is tracked by the scores under the same number."""
+
+    def __init__(self, problem: Problem, scores: Scores, increments: Increments) -> None:
+        self.problem = problem
+        self.scores = scores
+        self.increments = increments
+        self.graph = Graph()
+        self._key = key_function(problem)
+        self.root = self.nodes([problem.root()])[0]
+        self.graph.set_root(self.root)
+
+    def find(self, state: State) -> int:
+        """The state's node, or −1."""
+        return self.graph.find(self._key(state))
+
+    def nodes(self, states: Sequence[State]) -> list[int]:
+        """The states' nodes, made where they do not exist."""
+        found, fresh = [], []
+        for state in states:
+            key = self._key(state)
+            node = self.graph.find(key)
+            if node < 0:
+                options = len(self.problem.actions(state))
+                node = self.graph.add(key, state, player_at(self.problem, state), options)
+                fresh.append(state)
+            found.append(node)
+        if fresh:
+            self.scores.track(fresh)
+        return found
+
+    def children(self, node: int) -> Children:
+        """The node's children, in the DAG or not."""
+        state = self.graph.states[node]
+        return Children(self.problem, state, self.problem.actions(state))
+
+    def enter(self, node: int, children: Children, action: int) -> int:
+        """The child that an action (by index) leads to, linked to the node."""
+        state = self.problem.step(children.parent, children.actions[action])
+        child = self.nodes([state])[0]
+        self.graph.link(node, [child], [action])
+        return child
+
+
+class Options:
+    """A node's children as the descent sees them, one entry per action that it may take."""
+
+    def __init__(
+        self, explored: Explored, node: int, actions: IntArray, children: IntArray, made: Children
+    ) -> None:
+        self._explored = explored
+        self._made = made
+        self.node = node
+        self.actions = actions
+        """Index of each option in ``problem.actions(state)``, shape ``(options,)``."""
+        self.children = children
+        """Node each option leads to, −1 where it is not in the DAG; shape ``(options,)``."""
+
+    @property
+    def sign(self) -> int:
+        """+1 where MAX decides, −1 where MIN does."""
+        return int(self._explored.graph.sign[self.node])
+
+    @property
+    def visits(self) -> int:
+        """How often a descent came through the node, the present one included."""
+        return int(self._explored.graph.visits[self.node]) + 1
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of each option's v; that of g + Δ where it is not in the DAG."""
+        return self._values[0]
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of each option's v; that of g + Δ where it is not in the DAG."""
+        return self._values[1]
+
+    @cached_property
+    def _values(self) -> tuple[FloatArray, FloatArray]:
+        explored, graph = self._explored, self._explored.graph
+        unseen = self.children < 0
+        if not unseen.any():
+            return graph.v_mean[self.children], graph.v_var[self.children]
+        g_mean, g_var = explored.scores.preview(self.node, self._made)
+        delta = explored.increments.at(int(graph.level[self.node]) + 1)
+        mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
+        variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
+        return mean, variance
+
+    @cached_property
+    def open(self) -> BoolArray:
+        """Which options still have something to evaluate below them."""
+        return (self.children < 0) | ~self._explored.graph.closed[self.children]
+
+    def action(self, option: int) -> Action:
+        """The problem's name for an option."""
+        return self._made.actions[int(self.actions[option])]
+
+    def enter(self, option: int) -> tuple[int, bool]:
+        """The node an option leads to, and whether that is new to the DAG's explored part."""
+        child = int(self.children[option])
+        if child >= 0:
+            return child, False
+        before = len(self._explored.graph)
+        child = self._explored.enter(self.node, self._made, int(self.actions[option]))
+        return child, child == before
+
+
+class Expansion(Protocol):
+    """How the DAG grows."""
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """What can be chosen at a node; ``None`` where the descent ends."""
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Grow the DAG at the node where a descent ended."""
+
+
+class AllChildren:
+    """A node enters the DAG's inner part with all its children at once, as in Tic-Tac-Toe."""
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """The children in the DAG; ``None`` at the boundary."""
+        graph = explored.graph
+        if graph.count[node] == 0:
+            return None
+        edges = graph.edges(node)
+        distinct = graph.edge_child[edges] >= 0
+        actions, children = graph.edge_action[edges][distinct], graph.edge_child[edges][distinct]
+        return Options(explored, node, actions, children, explored.children(node))
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Add all children."""
+        if explored.graph.terminal[node] or explored.graph.count[node] > 0:
+            return
+        children = explored.nodes(explored.children(node).states)
+        explored.graph.link(node, children, range(len(children)))
+
+    def __repr__(self) -> str:
+        return "AllChildren()"
+
+
+class OneChild:
+    """Children enter the DAG one at a time, for problems with many.
+
+    The descent looks at every child, at one that is not in the DAG through its own g + Δ, and adds the one
+    it picks. For the back-up, the children that are missing are one summary variable.
+    """
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """All children, in the DAG or not; ``None`` at a leaf."""
+        graph = explored.graph
+        if graph.terminal[node]:
+            return None
+        made = explored.children(node)
+        children = np.full(len(made.actions), -1, dtype=np.int64)
+        children[graph.edge_action[graph.edges(node)]] = graph.children(node)
+        return Options(explored, node, np.arange(children.size), children, made)
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Nothing: the descent has added the child it picked."""
+
+    def __repr__(self) -> str:
+        return "OneChild()"

@@ -1,0 +1,176 @@
+"""The explored DAG as growing arrays. Equal states are one node.
+
+==============  =============  ====================================================================
+array           shape          meaning
+==============  =============  ====================================================================
+level           ``(nodes,)``   longest known path from the root; −1 while no path is known
+sign            ``(nodes,)``   whose turn: +1 MAX, −1 MIN
+visits          ``(nodes,)``   how often a descent came through
+terminal        ``(nodes,)``   a leaf of the problem
+closed          ``(nodes,)``   nothing below is left to evaluate
+branching       ``(nodes,)``   number of distinct children, in the DAG or not
+first, count    ``(nodes,)``   the node's edges are ``first`` to ``first + count``, in order of addition
+v_mean, v_var   ``(nodes,)``   belief over the optimal value
+edge_child      ``(edges,)``   the child, or ``~child`` for a second action to the same child
+edge_action     ``(edges,)``   index of the action in ``problem.actions(state)``
+==============  =============  ====================================================================
+"""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from dagsearch._arrays import grown
+from dagsearch._compiled import compiled
+from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch.errors import ProblemError
+from dagsearch.problem import State
+
+_NODE_ARRAYS = (
+    ("level", np.int64),
+    ("sign", np.int64),
+    ("visits", np.int64),
+    ("terminal", np.bool_),
+    ("closed", np.bool_),
+    ("branching", np.int64),
+    ("first", np.int64),
+    ("count", np.int64),
+    ("room", np.int64),
+    ("v_mean", np.float64),
+    ("v_var", np.float64),
+)
+
+
+class Graph:
+    """Nodes, edges, and the dictionary of states."""
+
+    level: IntArray
+    sign: IntArray
+    visits: IntArray
+    terminal: BoolArray
+    closed: BoolArray
+    branching: IntArray
+    first: IntArray
+    count: IntArray
+    room: IntArray
+    v_mean: FloatArray
+    v_var: FloatArray
+
+    def __init__(self) -> None:
+        self.states: list[State] = []
+        self._ids: dict[Hashable, int] = {}
+        for name, dtype in _NODE_ARRAYS:
+            setattr(self, name, np.zeros(64, dtype=dtype))
+        self.edge_child = np.zeros(64, dtype=np.int64)
+        self.edge_action = np.zeros(64, dtype=np.int64)
+        self._edges = 0
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def find(self, key: Hashable) -> int:
+        """The node with this key, or −1."""
+        return self._ids.get(key, -1)
+
+    def add(self, key: Hashable, state: State, sign: int, branching: int) -> int:
+        """A new node without a path to it; ``branching`` is 0 at a leaf."""
+        node = len(self.states)
+        if node == self.level.size:
+            for name, _ in _NODE_ARRAYS:
+                setattr(self, name, grown(getattr(self, name), node + 1))
+        self.states.append(state)
+        self._ids[key] = node
+        self.level[node] = -1
+        self.sign[node] = sign
+        self.branching[node] = branching
+        self.terminal[node] = branching == 0
+        return node
+
+    def set_root(self, node: int) -> None:
+        """Put ``node`` at level 0."""
+        self.level[node] = 0
+
+    def edges(self, node: int) -> slice:
+        """Where the node's edges stand in the edge arrays."""
+        first = int(self.first[node])
+        return slice(first, first + int(self.count[node]))
+
+    def children(self, node: int) -> IntArray:
+        """The node's children in the DAG, in order of addition, one entry per edge."""
+        child = self.edge_child[self.edges(node)]
+        return np.where(child < 0, ~child, child)
+
+    def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
+        """Add edges from ``node``; every child is then at least one level below it."""
+        self._make_room(node, len(children))
+        known = set(self.children(node).tolist())
+        edge = int(self.first[node] + self.count[node])
+        for child, action in zip(children, actions, strict=True):
+            if self.level[child] <= self.level[node]:
+                self._sink(node, child)
+            if child in known:  # another way to the same child is no further option
+                self.branching[node] -= 1
+            self.edge_child[edge] = ~child if child in known else child
+            self.edge_action[edge] = action
+            known.add(child)
+            edge += 1
+            self.count[node] += 1
+
+    def _make_room(self, node: int, more: int) -> None:
+        """Let the node's run of edges grow by ``more``, moving it to the end if it must."""
+        count, need = int(self.count[node]), int(self.count[node]) + more
+        if need <= self.room[node]:
+            return
+        room = need if count == 0 else max(need, 2 * count)
+        self.edge_child = grown(self.edge_child, self._edges + room)
+        self.edge_action = grown(self.edge_action, self._edges + room)
+        for edges in (self.edge_child, self.edge_action):
+            edges[self._edges : self._edges + count] = edges[self.edges(node)]
+        self.first[node], self.room[node] = self._edges, room
+        self._edges += room
+
+    def _sink(self, node: int, child: int) -> None:
+        if child == node or not _sink_below(node, child, self.level, self.first, self.count, self.edge_child):
+            raise ProblemError(
+                f"the problem has a cycle: {self.states[child]!r} is its own descendant, by way of "
+                f"{self.states[node]!r}; states must carry enough (a move counter, say) to exclude that"
+            )
+
+    def deepest_first(self) -> IntArray:
+        """All nodes with a path from the root, children before their parents."""
+        return _deepest_first(self.level[: len(self)])
+
+
+@compiled
+def _sink_below(
+    node: int, child: int, level: IntArray, first: IntArray, count: IntArray, edge_child: IntArray
+) -> bool:
+    """Push ``child`` and what hangs on it below ``node``; false if ``node`` itself hangs there."""
+    level[child] = level[node] + 1
+    stack = [child]
+    while len(stack) > 0:
+        parent = stack.pop()
+        for edge in range(first[parent], first[parent] + count[parent]):
+            below = edge_child[edge] if edge_child[edge] >= 0 else ~edge_child[edge]
+            if below == node:
+                return False
+            if level[below] <= level[parent]:
+                level[below] = level[parent] + 1
+                stack.append(below)
+    return True
+
+
+@compiled
+def _deepest_first(level: IntArray) -> IntArray:
+    """Counting sort by level, descending; nodes at level −1 are left out."""
+    at = np.zeros(level.max() + 3, dtype=np.int64)
+    for i in range(level.size):
+        at[level[i] + 1] += 1
+    start = 0
+    for bucket in range(at.size - 1, -1, -1):
+        start, at[bucket] = start + at[bucket], start
+    order = np.empty(level.size, dtype=np.int64)
+    for i in range(level.size):
+        order[at[level[i] + 1]] = i
+        at[level[i] + 1] += 1
+    return order[: at[1]]

@@ -1,0 +1,103 @@
+"""What a user implements: the decision problem.
+
+Four methods are enough. Everything optional is looked up by name (see :class:`Problem`), so a problem
+needs no base class and no import from here.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any, Final, Protocol, runtime_checkable
+
+from dagsearch.errors import ProblemError
+
+State = Any
+Action = Any
+
+MAX: Final = 1
+"""The player who wants large rewards; the only one, unless a problem defines ``player``."""
+MIN: Final = -1
+"""The player who wants small rewards."""
+
+# A path longer than this is taken for a cycle.
+LONGEST_PATH: Final = 100_000
+
+
+@runtime_checkable
+class Problem(Protocol):
+    """A decision problem: which sequence of actions leads to the leaf with the best reward?
+
+    Optional members, used where they exist:
+
+    ``key(state) -> Hashable``
+        What identifies a state, if the state itself should not: equal keys are one node.
+    ``player(state) -> MAX | MIN``
+        Whose turn it is. Without it every decision maximises.
+    ``depth: int`` and ``branching(level) -> int``
+        Number of decisions to the deepest leaf, and of actions at a level; they give the increments Δ.
+        Without them a few random paths are walked to estimate both (no reward is asked for).
+    ``items(state) -> Iterable[Hashable]``
+        What a state consists of, for :class:`dagsearch.covariances.Overlap`.
+    ``added_items(state, actions) -> Sequence[Iterable[Hashable]]``
+        The items each action adds to ``items(state)``, where actions do nothing but add: then the
+        search looks at all children at once without making them.
+    ``covariance: dagsearch.covariances.Covariance``
+        The covariance that suits the problem; it is used unless another one is given.
+    """
+
+    def root(self) -> State:
+        """The initial state: hashable and immutable, like every state."""
+
+    def actions(self, state: State) -> Sequence[Action]:
+        """The possible decisions at ``state``, always in the same order; empty at a leaf."""
+
+    def step(self, state: State, action: Action) -> State:
+        """The state that ``action`` leads to. Equal states are one node of the search."""
+
+    def reward(self, leaf: State) -> float:
+        """What ``leaf`` earns: the expensive call. Large is good for ``MAX``."""
+
+
+class Children:
+    """The children of a state, made only if somebody asks for the states themselves."""
+
+    def __init__(self, problem: Problem, parent: State, actions: Sequence[Action]) -> None:
+        self.problem = problem
+        self.parent = parent
+        self.actions = actions
+
+    @cached_property
+    def states(self) -> list[State]:
+        """One state per action."""
+        return [self.problem.step(self.parent, action) for action in self.actions]
+
+
+def key_function(problem: Problem) -> Callable[[State], Hashable]:
+    """The problem's ``key``, or the identity, with a readable error for states that cannot be a key."""
+    key = getattr(problem, "key", None)
+
+    def checked(state: State) -> Hashable:
+        identity = state if key is None else key(state)
+        try:
+            hash(identity)
+        except TypeError as error:
+            what = "state" if key is None else "key of state"
+            raise ProblemError(
+                f"the {what} {state!r} is not hashable ({error}); "
+                "use tuples or frozensets, or give the problem a key(state) method"
+            ) from error
+        return identity  # type: ignore[no-any-return]
+
+    return checked
+
+
+def player_at(problem: Problem, state: State) -> int:
+    """Whose turn it is at ``state``: ``MAX`` or ``MIN``."""
+    player = getattr(problem, "player", None)
+    if player is None:
+        return MAX
+    whose = player(state)
+    if whose not in (MAX, MIN):
+        raise ProblemError(
+            f"player({state!r}) returned {whose!r}; it must return dagsearch.MAX or dagsearch.MIN"
+        )
+    return int(whose)

@@ -1,0 +1,47 @@
+"""Which pixels of an image tell what it shows?"""
+
+import numpy as np
+
+from dagsearch._typing import FloatArray
+from dagsearch.problems.subsets import Subset, Subsets
+
+
+class DigitsPixels(Subsets):
+    """Choose the pixels of scikit-learn's 8×8 digits from which a linear classifier tells them best.
+
+    The reward of a subset is the accuracy of linear discriminant analysis, trained on one half of the
+    1,797 images and scored on the other, with these pixels alone. Pixel ``p`` is row ``p // 8``, column
+    ``p % 8``.
+
+    Parameters
+    ----------
+    k : int
+        Number of pixels to choose.
+    split : int
+        Seed of the stratified split into halves.
+    """
+
+    shape = (8, 8)
+
+    def __init__(self, k: int = 10, split: int = 0) -> None:
+        # scikit-learn is slow to import, and most problems do without it.
+        from sklearn.datasets import load_digits
+        from sklearn.model_selection import train_test_split
+
+        super().__init__(64, k, self.accuracy)
+        images, labels = load_digits(return_X_y=True)
+        halves = train_test_split(images, labels, test_size=0.5, random_state=split, stratify=labels)
+        self._train, self._test, self._train_labels, self._test_labels = halves
+
+    def accuracy(self, pixels: Subset | range) -> float:
+        """Accuracy on the second half with these pixels; also for subsets of another size."""
+        from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+        columns = np.array(sorted(pixels))
+        classifier = LinearDiscriminantAnalysis()
+        classifier.fit(self._train[:, columns], self._train_labels)
+        return float(classifier.score(self._test[:, columns], self._test_labels))
+
+    def mean_image(self) -> FloatArray:
+        """The average training image, shape ``(8, 8)``."""
+        return np.asarray(self._train.mean(axis=0).reshape(self.shape), dtype=np.float64)

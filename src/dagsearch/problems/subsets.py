@@ -1,0 +1,122 @@
+"""Choose k of n."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+Subset = frozenset[int]
+Choice = int | tuple[int, ...]
+
+
+class Subsets:
+    """Find the best subset: ``k`` of ``n`` features, sensors, pixels, …
+
+    A state is the frozenset of what is chosen so far, a leaf one with ``k`` choices. The order of choices
+    does not matter, so equal sets are one node.
+
+    Parameters
+    ----------
+    n : int
+        Features are numbered ``0`` to ``n - 1``.
+    k : int
+        Number of choices, fixed ones included. A group is one choice.
+    reward : callable
+        ``reward(subset)`` of a complete subset.
+    fixed : iterable of int
+        Features that belong to every subset.
+    forbidden : iterable of int
+        Features that belong to none.
+    groups : iterable of iterables of int
+        Features that enter together. Groups must not overlap; a group with a fixed member is fixed, one
+        with a forbidden member forbidden.
+
+    Examples
+    --------
+    >>> problem = Subsets(5, 2, reward=sum, forbidden=[4])
+    >>> problem.actions(frozenset({3}))
+    [0, 1, 2]
+    >>> problem.step(frozenset({3}), 2)
+    frozenset({2, 3})
+    """
+
+    def __init__(
+        self,
+        n: int,
+        k: int,
+        reward: Callable[[Subset], float],
+        fixed: Iterable[int] = (),
+        forbidden: Iterable[int] = (),
+        groups: Iterable[Iterable[int]] = (),
+    ) -> None:
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n!r}")
+        self.n, self.k, self._reward = int(n), int(k), reward
+        fixed, forbidden = self._known("fixed", fixed), self._known("forbidden", forbidden)
+        choices = self._choices([self._known("groups", group) for group in groups])
+        held = {choice for choice, members in choices.items() if members & fixed}
+        banned = {choice for choice, members in choices.items() if members & forbidden}
+        if held & banned:
+            both = sorted(set().union(*(choices[choice] for choice in held & banned)))
+            raise ValueError(f"features {both} are both fixed and forbidden, directly or by group")
+        self._root: Subset = frozenset().union(*(choices[choice] for choice in held))
+        self._free = {c: members for c, members in choices.items() if c not in held | banned}
+        self.depth = self.k - len(held)
+        if not 0 <= self.depth <= len(self._free) or self.k < 1:
+            raise ValueError(
+                f"k must be at least 1 and between {len(held)} (the fixed choices) and "
+                f"{len(held) + len(self._free)} (all that are not forbidden), got {k!r}"
+            )
+        # Where every choice is one feature, sets say directly how many choices they hold.
+        self._single = all(len(members) == 1 for members in self._free.values())
+
+    def _known(self, name: str, features: Iterable[int]) -> Subset:
+        known = frozenset(features)
+        if not all(feature in range(self.n) for feature in known):
+            raise ValueError(f"{name} must name features 0 to {self.n - 1}, got {sorted(known)}")
+        return known
+
+    def _choices(self, groups: Sequence[Subset]) -> dict[Choice, Subset]:
+        """What can be chosen: single features as they are, groups as sorted tuples."""
+        owner: dict[int, Subset] = {}
+        for group in groups:
+            if not group:
+                raise ValueError("groups must not be empty")
+            if taken := [feature for feature in sorted(group) if feature in owner]:
+                raise ValueError(f"groups must not overlap, but share feature {taken[0]}")
+            owner.update(dict.fromkeys(group, group))
+        choices: dict[Choice, Subset] = {}
+        for feature in range(self.n):
+            members = owner.get(feature, frozenset({feature}))
+            choices[feature if len(members) == 1 else tuple(sorted(members))] = members
+        return choices
+
+    def root(self) -> Subset:
+        """What is fixed."""
+        return self._root
+
+    def actions(self, state: Subset) -> list[Choice]:
+        """What can still be chosen: features as numbers, groups as tuples."""
+        if self._single:
+            if len(state) - len(self._root) >= self.depth:
+                return []
+            return [choice for choice in self._free if choice not in state]
+        missing = [choice for choice, members in self._free.items() if not members <= state]
+        return missing if len(self._free) - len(missing) < self.depth else []
+
+    def step(self, state: Subset, action: Choice) -> Subset:
+        """The subset with a choice added."""
+        return state | self._free[action]
+
+    def reward(self, leaf: Subset) -> float:
+        """The user's function."""
+        return self._reward(leaf)
+
+    def branching(self, level: int) -> int:
+        """Number of choices that are left after ``level`` of them."""
+        return len(self._free) - level
+
+    def items(self, state: Subset) -> Subset:
+        """The chosen features."""
+        return state
+
+    def added_items(self, state: Subset, actions: Sequence[Choice]) -> list[Subset]:
+        """The features each choice adds."""
+        return [self._free[action] for action in actions]

@@ -1,0 +1,102 @@
+"""Search the tree instead of the DAG."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dagsearch._typing import FloatArray
+from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows
+from dagsearch.problem import Action, Children, Problem, State
+
+
+@dataclass(frozen=True)
+class TreeState:
+    """A state together with the path to it; equal only if the paths are."""
+
+    path: tuple[Action, ...]
+    """The actions from the root."""
+    state: State
+    """Where they lead in the problem itself."""
+
+
+def as_tree(problem: Problem) -> Problem:
+    """The same problem with states that carry their path, so that no two paths meet.
+
+    Whatever else the problem offers (players, items, a covariance, its depth, …) stays.
+
+    Examples
+    --------
+    >>> from dagsearch.problems import TicTacToe
+    >>> tree = as_tree(TicTacToe())
+    >>> tree.step(tree.root(), 4)
+    TreeState(path=(4,), state='....X....')
+    """
+    return _Tree(problem)
+
+
+class _Tree:
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def root(self) -> TreeState:
+        return TreeState((), self.problem.root())
+
+    def actions(self, state: TreeState) -> Sequence[Action]:
+        return self.problem.actions(state.state)
+
+    def step(self, state: TreeState, action: Action) -> TreeState:
+        return TreeState((*state.path, action), self.problem.step(state.state, action))
+
+    def reward(self, leaf: TreeState) -> float:
+        return self.problem.reward(leaf.state)
+
+    def key(self, state: TreeState) -> Hashable:
+        return state.path
+
+    def __getattr__(self, name: str) -> Any:
+        """The problem's optional members, where it has them."""
+        if name == "problem":  # not there yet while unpickling
+            raise AttributeError(name)
+        member = getattr(self.problem, name)
+        if name in ("player", "items", "added_items"):
+            return lambda state, *rest: member(state.state, *rest)
+        if name == "covariance":
+            if isinstance(member, FeatureMap):
+                return _FeaturesBelowPath(member, self.problem)
+            return _BelowPath(member)
+        return member
+
+
+class _BelowPath(Covariance):
+    """A covariance of the problem's states, for states with a path."""
+
+    def __init__(self, base: Covariance) -> None:
+        self._base = base
+        self.private = base.private
+
+    def represent(self, states: Sequence[TreeState]) -> Rows:
+        return self._base.represent([state.state for state in states])
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        return self._base.cross(a, b)
+
+    def variances(self, a: Rows) -> FloatArray:
+        return self._base.variances(a)
+
+
+class _FeaturesBelowPath(FeatureMap):
+    def __init__(self, base: FeatureMap, problem: Problem) -> None:
+        self._base = base
+        self._problem = problem
+        self.private = base.private
+
+    @property
+    def dimension(self) -> int:
+        return self._base.dimension
+
+    def features(self, states: Sequence[TreeState]) -> SparseRows:
+        return self._base.features([state.state for state in states])
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        inner = Children(self._problem, children.parent.state, children.actions)
+        return self._base.added_features(inner)

@@ -1,0 +1,19 @@
+"""Score models: the Gaussian belief over the generative scores g, given the rewards so far.
+
+Two solvers of one protocol. Same covariance, same rewards: same belief. :class:`WeightScores` takes
+covariances that are feature maps, at O(d²) per reward; :class:`KernelScores` takes any, at O(n · nodes).
+"""
+
+from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.scores.base import MeanFunction, Scores
+from dagsearch.scores.kernel import KernelScores
+from dagsearch.scores.weights import WeightScores
+
+__all__ = ["KernelScores", "MeanFunction", "Scores", "WeightScores", "scores_for"]
+
+
+def scores_for(covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> Scores:
+    """The score model that suits a covariance."""
+    if isinstance(covariance, FeatureMap):
+        return WeightScores(covariance, noise, mean)
+    return KernelScores(covariance, noise, mean)

@@ -1,0 +1,296 @@
+r"""Scores in weight space: g(x) = φ(x)·w + ε_x for covariances that are feature maps.
+
+==========  ==================  ================  ==================================================
+symbol      code                shape             meaning
+==========  ==================  ================  ==================================================
+φ(x)        features            sparse rows       features of the tracked nodes
+m, S        weight_mean, _cov   ``(d,), (d, d)``  belief over the weights w, N(0, I) a priori
+p           private             —                 variance of the private offset ε_x
+μ(x)        prior               ``(nodes,)``      prior mean of g
+φ·m, φᵀSφ   linear_mean, _var   ``(nodes,)``      belief over the linear part of the tracked nodes
+r̄, λ̄        observed, noise     ``(nodes,)``      precision-weighted mean of a leaf's rewards (less μ)
+                                                  and its noise variance, ∞ where there are none
+==========  ==================  ================  ==================================================
+
+All rewards of one leaf share its ε_x, so they act on w as one observation r̄ with variance p + λ̄. A first
+reward adds the precision δ = 1/(p + λ̄) on φ·w; a further one changes λ̄ → λ̄' and r̄ → r̄', which adds
+
+    δ = 1/(p + λ̄') − 1/(p + λ̄) = λ̄ λ̄' / (λ (p + λ̄)(p + λ̄')) ≥ 0        to the precision, and
+    h = r̄'/(p + λ̄') − r̄/(p + λ̄) = δ r̄' + (r̄' − r̄)/(p + λ̄)               to the information vector.
+
+With q = Sφ and s = φᵀq either is the same rank-1 step, exact and without a division by δ:
+
+    m += q (h − δ φ·m)/(1 + δs),    S −= q qᵀ δ/(1 + δs),
+
+and every tracked node follows through its own φ·q alone. Given w, ε_x of an observed leaf is Gaussian with
+mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, hence g has mean (1−κ) φ·m + κ r̄ and variance
+(1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dagsearch._arrays import grown
+from dagsearch._compiled import compiled
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.covariances import FeatureMap, SparseRows
+from dagsearch.problem import Children, State
+from dagsearch.scores.base import MeanFunction, checked_noise, prior_means
+
+
+class WeightScores:
+    """Exact Gaussian regression in weight space: O(d²) per reward, however many there were.
+
+    Parameters
+    ----------
+    covariance : FeatureMap
+        Such as :class:`dagsearch.covariances.Overlap`.
+    noise : float
+        Variance λ of a reward around its leaf's g.
+    mean : float or callable
+        Prior mean of g.
+    """
+
+    def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
+        self.covariance = covariance
+        self.noise = checked_noise(noise)
+        self._prior_mean = mean
+        self._dimension = 0
+        self._weight_mean = np.zeros(0)
+        self._weight_cov = np.zeros((0, 0))
+        self._nodes = 0
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._columns = np.zeros(0, dtype=np.int64)
+        self._values = np.zeros(0)
+        self._linear_mean, self._linear_var = np.zeros(0), np.zeros(0)
+        self._prior = np.zeros(0)
+        self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
+        self._mean, self._variance = np.zeros(0), np.zeros(0)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
+        return self._mean[: self._nodes]
+
+    @property
+    def variance(self) -> FloatArray:
+        """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
+        return self._variance[: self._nodes]
+
+    def track(self, states: Sequence[State]) -> None:
+        """Number new states and keep their beliefs current from now on."""
+        rows = self._features(self.covariance.features(states))
+        old, new = self._nodes, self._nodes + len(states)
+        entries = int(self._starts[old])
+        self._reserve(new, entries + rows.columns.size)
+        self._starts[old + 1 : new + 1] = entries + rows.starts[1:]
+        self._columns[entries : entries + rows.columns.size] = rows.columns
+        self._values[entries : entries + rows.values.size] = rows.values
+        self._prior[old:new] = prior_means(self._prior_mean, states)
+        linear = _project(rows.starts, rows.columns, rows.values, *self._weights)
+        self._linear_mean[old:new], self._linear_var[old:new] = linear
+        self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
+        self._mean[old:new] = self._prior[old:new] + linear[0]
+        self._variance[old:new] = linear[1] + self.covariance.private
+        self._nodes = new
+
+    def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of g of states that are not tracked."""
+        rows = self._features(self.covariance.features(states))
+        mean, var = _project(rows.starts, rows.columns, rows.values, *self._weights)
+        return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
+
+    def preview(self, node: int, children: Children) -> tuple[FloatArray, FloatArray]:
+        """:meth:`project` for all children of a tracked node."""
+        added = self.covariance.added_features(children)
+        if added is None:
+            return self.project(children.states)
+        rows = self._features(added)
+        parent = slice(self._starts[node], self._starts[node + 1])
+        mean, var = _project_added(
+            rows.starts,
+            rows.columns,
+            rows.values,
+            self._columns[parent],
+            self._values[parent],
+            *self._weights,
+        )
+        mean += self._linear_mean[node]
+        var += self._linear_var[node]
+        # The additive shortcut never makes the children, so only a varying prior mean asks for them.
+        if callable(self._prior_mean):
+            mean += prior_means(self._prior_mean, children.states)
+        else:
+            mean += self._prior_mean
+        return mean, np.maximum(var, 0.0) + self.covariance.private
+
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
+        variance = self.noise if noise is None else checked_noise(noise)
+        precision, information = self._observe(node, reward - self._prior[node], variance)
+        _condition(
+            node,
+            precision,
+            information,
+            self._starts[: self._nodes + 1],
+            self._columns,
+            self._values,
+            *self._weights,
+            self._linear_mean,
+            self._linear_var,
+        )
+        _scores(
+            self.covariance.private,
+            self._prior[: self._nodes],
+            self._linear_mean,
+            self._linear_var,
+            self._observed,
+            self._observed_noise,
+            self._mean,
+            self._variance,
+        )
+
+    def _observe(self, node: int, residual: float, variance: float) -> tuple[float, float]:
+        """Merge a reward into its leaf's r̄, λ̄; return what that adds on φ·w: δ and h."""
+        private = self.covariance.private
+        old, old_noise = float(self._observed[node]), float(self._observed_noise[node])
+        if old_noise == np.inf:
+            self._observed[node], self._observed_noise[node] = residual, variance
+            precision = 1.0 / (private + variance)
+            return precision, precision * residual
+        noise = old_noise * variance / (old_noise + variance)
+        merged = old + (residual - old) * noise / variance
+        self._observed[node], self._observed_noise[node] = merged, noise
+        precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
+        return precision, precision * merged + (merged - old) / (private + old_noise)
+
+    @property
+    def _weights(self) -> tuple[FloatArray, FloatArray]:
+        d = self._dimension
+        return self._weight_mean[:d], self._weight_cov[:d, :d]
+
+    def _features(self, rows: SparseRows) -> SparseRows:
+        """The rows, once the weights reach as far as they do."""
+        old, new = self._dimension, self.covariance.dimension
+        if new > old:
+            self._weight_mean = grown(self._weight_mean, new)
+            self._weight_cov = grown(self._weight_cov, new, new)
+            fresh = np.arange(old, new)
+            self._weight_cov[fresh, fresh] = 1.0
+            self._dimension = new
+        return rows
+
+    def _reserve(self, nodes: int, entries: int) -> None:
+        self._starts = grown(self._starts, nodes + 1)
+        self._columns, self._values = grown(self._columns, entries), grown(self._values, entries)
+        self._linear_mean = grown(self._linear_mean, nodes)
+        self._linear_var = grown(self._linear_var, nodes)
+        self._prior = grown(self._prior, nodes)
+        self._observed = grown(self._observed, nodes)
+        self._observed_noise = grown(self._observed_noise, nodes)
+        self._mean, self._variance = grown(self._mean, nodes), grown(self._variance, nodes)
+
+
+@compiled
+def _project(
+    starts: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    weight_mean: FloatArray,
+    weight_cov: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """φ·m and φᵀSφ of each row."""
+    rows = starts.size - 1
+    mean, var = np.zeros(rows), np.zeros(rows)
+    for i in range(rows):
+        for e in range(starts[i], starts[i + 1]):
+            mean[i] += values[e] * weight_mean[columns[e]]
+            for f in range(starts[i], starts[i + 1]):
+                var[i] += values[e] * values[f] * weight_cov[columns[e], columns[f]]
+        var[i] = max(var[i], 0.0)
+    return mean, var
+
+
+@compiled
+def _project_added(
+    starts: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    parent_columns: IntArray,
+    parent_values: FloatArray,
+    weight_mean: FloatArray,
+    weight_cov: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """What rows added to a parent's features add to φ·m and φᵀSφ."""
+    rows = starts.size - 1
+    mean, var = np.zeros(rows), np.zeros(rows)
+    for i in range(rows):
+        for e in range(starts[i], starts[i + 1]):
+            mean[i] += values[e] * weight_mean[columns[e]]
+            across = 0.0
+            for f in range(parent_columns.size):
+                across += parent_values[f] * weight_cov[parent_columns[f], columns[e]]
+            var[i] += 2.0 * values[e] * across
+            for f in range(starts[i], starts[i + 1]):
+                var[i] += values[e] * values[f] * weight_cov[columns[e], columns[f]]
+    return mean, var
+
+
+@compiled
+def _condition(
+    node: int,
+    precision: float,
+    information: float,
+    starts: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    weight_mean: FloatArray,
+    weight_cov: FloatArray,
+    linear_mean: FloatArray,
+    linear_var: FloatArray,
+) -> None:
+    """One rank-1 step of the weights, and of the linear part of all tracked nodes."""
+    d = weight_mean.size
+    q = np.zeros(d)
+    expected = 0.0
+    for e in range(starts[node], starts[node + 1]):
+        expected += values[e] * weight_mean[columns[e]]
+        q += values[e] * weight_cov[columns[e]]
+    s = 0.0
+    for e in range(starts[node], starts[node + 1]):
+        s += values[e] * q[columns[e]]
+    gain = (information - precision * expected) / (1.0 + precision * s)
+    shrink = precision / (1.0 + precision * s)
+    for i in range(d):
+        if q[i] != 0.0:
+            weight_mean[i] += gain * q[i]
+            weight_cov[i] -= (shrink * q[i]) * q
+    for i in range(starts.size - 1):
+        across = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            across += values[e] * q[columns[e]]
+        linear_mean[i] += gain * across
+        linear_var[i] = max(linear_var[i] - shrink * across * across, 0.0)
+
+
+@compiled
+def _scores(
+    private: float,
+    prior: FloatArray,
+    linear_mean: FloatArray,
+    linear_var: FloatArray,
+    observed: FloatArray,
+    observed_noise: FloatArray,
+    mean: FloatArray,
+    variance: FloatArray,
+) -> None:
+    """g of every tracked node from its linear part and, at observed leaves, the private offset."""
+    for i in range(prior.size):
+        if observed_noise[i] == np.inf:
+            mean[i] = prior[i] + linear_mean[i]
+            variance[i] = linear_var[i] + private
+        else:
+            kappa = private / (private + observed_noise[i])
+            mean[i] = prior[i] + (1.0 - kappa) * linear_mean[i] + kappa * observed[i]
+            variance[i] = (1.0 - kappa) ** 2 * linear_var[i] + kappa * observed_noise[i]

@@ -1,0 +1,550 @@
+"""The search: one loop in ask/tell form, composed of exchangeable parts."""
+
+import logging
+import math
+import numbers
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from tqdm import tqdm
+
+from dagsearch.backups import Backup, MomentMatching
+from dagsearch.covariances import Covariance, FeatureMap, Overlap, check_covariance
+from dagsearch.errors import (
+    EvaluationError,
+    ProblemError,
+    RewardError,
+    SearchExhausted,
+    SearchInterrupted,
+)
+from dagsearch.expansions import AllChildren, Expansion, Explored, OneChild, Options
+from dagsearch.gaussians import Gaussian
+from dagsearch.increments import Increments
+from dagsearch.policies import Policy, UpperConfidence
+from dagsearch.problem import MIN, Action, Problem, State
+from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
+from dagsearch.rollouts import Rollout, Uniform
+from dagsearch.scores import MeanFunction, Scores, scores_for
+
+logger = logging.getLogger(__name__)
+
+# Nodes with more children than this add them one at a time, unless told otherwise.
+_MANY_CHILDREN = 40
+# Roll-outs tried from one node for a leaf that was not evaluated before.
+_ROLLOUT_TRIES = 8
+# Random leaves on which a covariance is checked and scaled.
+_SAMPLED_LEAVES = 64
+# Increments and checks sample paths from a stream of their own: they are the same for every seed.
+_SHAPE_SEED = 0
+
+
+class Search:
+    """Probabilistic search over the DAG of a problem's states.
+
+    :meth:`paper` composes the paper's method; :func:`dagsearch.search` is the one-line way with defaults
+    that suit most problems. This constructor takes the parts themselves.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to search.
+    scores : Scores
+        Belief over the generative scores; a fresh one, it belongs to this search from now on.
+    policy : Policy
+        Where descents go.
+    rollout : Rollout
+        How paths are finished below the explored part.
+    backup : Backup
+        How values follow from scores.
+    expansion : Expansion, optional
+        How the DAG grows; by default all children at once, or one by one where there are many.
+    increments : Increments, optional
+        Δ by level; by default the problem's and the covariance's own.
+    standardize : int
+        So many roll-outs from the root come first; the mean and standard deviation of their rewards
+        then standardise all rewards. They count as evaluations, and the model learns from them too. Until
+        the last of them is told, beliefs are the prior's. 0: rewards are used as they are.
+    repeats : bool
+        Whether a leaf may be evaluated again. If not, the search ends when all leaves have been.
+    seed : int, numpy Generator or None
+        Source of all randomness.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        scores: Scores,
+        policy: Policy,
+        rollout: Rollout,
+        backup: Backup,
+        expansion: Expansion | None = None,
+        increments: Increments | None = None,
+        standardize: int = 0,
+        repeats: bool = True,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        if standardize < 0:
+            raise ValueError(f"standardize must not be negative, got {standardize!r}")
+        self.problem = problem
+        self.rng = np.random.default_rng(seed)
+        _check_covariance_on(problem, scores.covariance)
+        if increments is None:
+            increments = Increments.of(problem, scores.covariance, _shape_rng())
+        self.explored = Explored(problem, scores, increments)
+        self.expansion = expansion or _default_expansion(increments)
+        self.policy = policy
+        self.rollout = rollout
+        self.backup = backup
+        self.repeats = repeats
+        self.history: list[Evaluation] = []
+        self._started = time.perf_counter()
+        self._initial_asks = self._initial_tells = standardize
+        self._unscaled: list[tuple[int, float, float | None]] = []
+        self._shift, self._scale = 0.0, 1.0
+        self._back_up()
+
+    @classmethod
+    def paper(
+        cls,
+        problem: Problem,
+        *,
+        c: float | None = None,
+        noise: float = 1e-4,
+        beta: float = 1.0,
+        seed: int | np.random.Generator | None = None,
+        covariance: Covariance | None = None,
+        mean: MeanFunction = 0.0,
+        increment_prior: Sequence[float] | None = None,
+        backup: Backup | None = None,
+        expansion: Expansion | None = None,
+        standardize: int = 0,
+    ) -> Self:
+        """The method as the paper has it, with its settings as arguments.
+
+        Parameters
+        ----------
+        problem : Problem
+            What to search.
+        c : float, optional
+            Scale of the covariance: p(g) = N(μ, c Σ). One over the problem's depth by default (the
+            paper's choice for standardised rewards), 1 if ``covariance`` is given.
+        noise : float
+            Variance λ of a reward.
+        beta : float
+            Exploration constant β.
+        seed : int, numpy Generator or None
+            Source of all randomness.
+        covariance : Covariance, optional
+            Σ; by default the problem's own, else the number of items two states share, plus 1 on the
+            diagonal.
+        mean : float or callable
+            Prior mean μ of the generative scores.
+        increment_prior : (mean, variance), optional
+            Prior on Δ at every level.
+        backup : Backup, optional
+            ``backups.Softmax()`` for the simplified method. By default moment matching, with a standard
+            normal prior on every inner node's value if all children are added at once, and none if
+            they are added one by one: there it would make visited nodes look worse than the siblings
+            that are not in the DAG.
+        expansion : Expansion, optional
+            ``AllChildren()`` or ``OneChild()``; by default the latter where there are many children.
+        standardize : int
+            Number of initial roll-outs that standardise the rewards (20 in the paper's section 4.3).
+        """
+        if c is None and covariance is None and getattr(problem, "covariance", None) is None:
+            c = 1.0 / max(1, _depth(problem))
+        base = default_covariance(problem) if covariance is None else covariance
+        scaled = base if c is None else c * base
+        increments = Increments.of(problem, scaled, _shape_rng(), increment_prior)
+        expansion = expansion or _default_expansion(increments)
+        if backup is None:
+            at_once = isinstance(expansion, AllChildren)
+            backup = MomentMatching(prior=(0.0, 1.0) if at_once else None)
+        return cls(
+            problem,
+            scores=scores_for(scaled, noise, mean),
+            policy=UpperConfidence(beta),
+            rollout=Uniform(),
+            backup=backup,
+            expansion=expansion,
+            increments=increments,
+            standardize=standardize,
+            seed=seed,
+        )
+
+    # The loop ---------------------------------------------------------------------------------
+
+    def ask(self) -> Proposal:
+        """The next leaf to evaluate.
+
+        Raises
+        ------
+        SearchExhausted
+            If every leaf has been evaluated and none may be again.
+        """
+        while True:
+            path, actions = self._descend()
+            self.expansion.expand(self.explored, path[-1])
+            finished = self._roll_out(path[-1])
+            if finished is not None:
+                self.explored.graph.visits[path] += 1
+                return Proposal(finished[0], (*actions, *finished[1]))
+
+    def tell(self, evaluated: Proposal | State, reward: float, noise: float | None = None) -> Evaluation:
+        """Learn a leaf's reward.
+
+        Parameters
+        ----------
+        evaluated : Proposal or leaf
+            What was evaluated: a proposal, or any leaf, asked for or not.
+        reward : float
+            Its reward; finite, or it is refused and the model stays as it was.
+        noise : float, optional
+            Variance of this very reward, in squared units of the reward.
+        """
+        proposal = evaluated if isinstance(evaluated, Proposal) else None
+        leaf = proposal.leaf if proposal is not None else evaluated
+        value = _checked_reward(reward, leaf)
+        if noise is not None and not (math.isfinite(noise) and noise > 0.0):
+            raise ValueError(f"noise must be a positive, finite variance, got {noise!r}")
+        self._condition(self._leaf_node(leaf), value, noise)
+        self._back_up()
+        return self._record(leaf, None if proposal is None else proposal.actions, value)
+
+    def steps(self, budget: int) -> Iterator[Evaluation]:
+        """Evaluate ``budget`` leaves, one per iteration.
+
+        Stops early if nothing is left to evaluate. If the problem's ``reward`` fails, the error names
+        the leaf and the search stays usable: a further call goes on.
+        """
+        return self._steps(_checked_budget(budget))
+
+    def _steps(self, budget: int) -> Iterator[Evaluation]:
+        for _ in range(budget):
+            try:
+                proposal = self.ask()
+            except SearchExhausted:
+                logger.info("every leaf has been evaluated after %d rewards", len(self.history))
+                return
+            yield self.tell(proposal, self._evaluate(proposal.leaf))
+
+    def run(self, budget: int) -> Result:
+        """Evaluate ``budget`` leaves and return what is known then."""
+        for _ in self.steps(budget):
+            pass
+        return self.result()
+
+    # The parts of a step ------------------------------------------------------------------------
+
+    def _descend(self) -> tuple[list[int], list[Action]]:
+        """Nodes from the root to where the explored part ends, and the actions between them."""
+        graph = self.explored.graph
+        path = [self.explored.root]
+        actions: list[Action] = []
+        if self._initial_asks > 0:
+            self._initial_asks -= 1
+            return path, actions
+        while True:
+            if graph.closed[path[-1]]:
+                path.pop()
+                if not path:
+                    raise SearchExhausted("every leaf has been evaluated")
+                actions.pop()
+            options = self.expansion.options(self.explored, path[-1])
+            if options is None:
+                return path, actions
+            option = self._choose(options)
+            if option is None:
+                graph.closed[path[-1]] = True
+                continue
+            child, new = options.enter(option)
+            path.append(child)
+            actions.append(options.action(option))
+            if new:
+                return path, actions
+
+    def _choose(self, options: Options) -> int | None:
+        """The option the policy rates best, ties broken at random; ``None`` if all are closed."""
+        eligible = np.flatnonzero(options.open)
+        if eligible.size == 0:
+            return None
+        ratings = self.policy.rate(options)[eligible]
+        best = eligible[ratings == ratings.max()]
+        return int(best[0] if best.size == 1 else self.rng.choice(best))
+
+    def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:
+        """A leaf below the node; ``None`` if only leaves turned up that must not be repeated."""
+        graph = self.explored.graph
+        for _ in range(_ROLLOUT_TRIES):
+            finished = self.rollout.finish(self.problem, graph.states[node], self.rng)
+            if self.repeats:
+                return finished
+            leaf = self.explored.find(finished[0])
+            if leaf < 0 or not graph.closed[leaf]:
+                return finished
+        return None
+
+    def _evaluate(self, leaf: State) -> float:
+        try:
+            return _checked_reward(self.problem.reward(leaf), leaf)
+        except Exception as error:
+            failure = EvaluationError(
+                f"evaluating {leaf!r} failed after {len(self.history)} evaluations "
+                f"({type(error).__name__}: {error}). Nothing told before is lost: call run again to "
+                "go on with another leaf, result() for what is known, or see error.result"
+            )
+            failure.result = self.result()
+            raise failure from error
+
+    def _condition(self, node: int, reward: float, noise: float | None) -> None:
+        """Update the scores, or keep the reward until the standardising roll-outs are complete."""
+        if not self.repeats:
+            self.explored.graph.closed[node] = True
+        if self._initial_tells == 0:
+            self._condition_scaled(node, reward, noise)
+            return
+        self._unscaled.append((node, reward, noise))
+        self._initial_tells -= 1
+        if self._initial_tells == 0:
+            rewards = [waiting for _, waiting, _ in self._unscaled]
+            self._shift, self._scale = float(np.mean(rewards)), float(np.std(rewards)) or 1.0
+            for told in self._unscaled:
+                self._condition_scaled(*told)
+            self._unscaled.clear()
+
+    def _condition_scaled(self, node: int, reward: float, noise: float | None) -> None:
+        scaled_noise = None if noise is None else noise / self._scale**2
+        self.explored.scores.condition(node, (reward - self._shift) / self._scale, scaled_noise)
+
+    def _back_up(self) -> None:
+        explored = self.explored
+        self.backup.back_up(explored.graph, explored.scores, explored.increments)
+
+    def _leaf_node(self, leaf: State) -> int:
+        node = self.explored.find(leaf)
+        if node < 0:
+            remaining = len(self.problem.actions(leaf))
+            node = self.explored.nodes([leaf])[0] if remaining == 0 else -1
+        if node < 0 or not self.explored.graph.terminal[node]:
+            raise ProblemError(
+                f"cannot tell the reward of {leaf!r}: it is no leaf, the problem has actions there. "
+                "Tell the reward of a complete sequence of decisions"
+            )
+        return node
+
+    def _record(self, leaf: State, actions: tuple[Action, ...] | None, reward: float) -> Evaluation:
+        best = max(reward, self.history[-1].best_reward) if self.history else reward
+        seconds = time.perf_counter() - self._started
+        evaluation = Evaluation(len(self.history) + 1, leaf, actions, reward, best, seconds)
+        self.history.append(evaluation)
+        return evaluation
+
+    # What is known --------------------------------------------------------------------------------
+
+    def belief(self, state: State) -> Belief:
+        """Belief over g and v of a state, explored or not, in units of the reward."""
+        explored, graph = self.explored, self.explored.graph
+        node = explored.find(state)
+        if node >= 0:
+            g = Gaussian(float(explored.scores.mean[node]), float(explored.scores.variance[node]))
+            visits = int(graph.visits[node])
+            if graph.level[node] >= 0:
+                v = Gaussian(float(graph.v_mean[node]), float(graph.v_var[node]))
+            else:  # a leaf that was evaluated without a path to it being explored
+                v = g
+        else:
+            mean, variance = explored.scores.project([state])
+            g, visits = Gaussian(float(mean[0]), float(variance[0])), 0
+            delta = explored.increments.at(explored.increments.depth - self._steps_left(state))
+            v = Gaussian(g.mean + delta.mean, g.variance + delta.variance)
+        return Belief(self._unscale(g), self._unscale(v), visits)
+
+    def _steps_left(self, state: State) -> int:
+        """Decisions from ``state`` to a leaf along first actions, at most the problem's depth."""
+        for steps in range(self.explored.increments.depth):
+            actions = self.problem.actions(state)
+            if len(actions) == 0:
+                return steps
+            state = self.problem.step(state, actions[0])
+        return self.explored.increments.depth
+
+    def _unscale(self, belief: Gaussian) -> Gaussian:
+        return Gaussian(self._shift + self._scale * belief.mean, self._scale**2 * belief.variance)
+
+    def best_action(self, state: State) -> Action | None:
+        """The action with the best mean value; ``None`` where the explored part ends."""
+        node = self.explored.find(state)
+        if node < 0 or self.explored.graph.count[node] == 0:
+            return None
+        options = self.expansion.options(self.explored, node)
+        assert options is not None
+        return options.action(int(np.argmax(options.sign * options.mean)))
+
+    def recommend(self) -> Line:
+        """The path of best mean v, continued by best mean g from where the explored part ends."""
+        states, actions = [self.problem.root()], []
+        explored = 0
+        while len(self.problem.actions(states[-1])) > 0:
+            action = self.best_action(states[-1])
+            if action is None:
+                action = self._best_score(states[-1])
+            else:
+                explored += 1
+            actions.append(action)
+            states.append(self.problem.step(states[-1], action))
+        return Line(tuple(states), tuple(actions), explored)
+
+    def _best_score(self, state: State) -> Action:
+        node = self.explored.nodes([state])[0]
+        children = self.explored.children(node)
+        mean, _ = self.explored.scores.preview(node, children)
+        return children.actions[int(np.argmax(int(self.explored.graph.sign[node]) * mean))]
+
+    def result(self) -> Result:
+        """What is known now."""
+        value = self.belief(self.problem.root()).v
+        history = tuple(self.history)
+        if not history:
+            return Result(None, None, None, value, history)
+        if MIN in self.explored.increments.players:
+            line = self.recommend()
+            told = [e.reward for e in history if e.leaf == line.states[-1]]
+            reward = float(np.mean(told)) if told else None
+            return Result(line.states[-1], line.actions, reward, value, history)
+        best = max(history, key=lambda evaluation: evaluation.reward)
+        return Result(best.leaf, best.actions, best.reward, value, history)
+
+
+def search(
+    problem: Problem,
+    budget: int,
+    *,
+    covariance: Covariance | None = None,
+    noise: float = 0.1,
+    beta: float = 1.0,
+    seed: int | np.random.Generator | None = None,
+    progress: bool = False,
+) -> Result:
+    """Find the best leaf of a problem with ``budget`` evaluations.
+
+    Rewards are standardised from some initial roll-outs, and no leaf is evaluated twice.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to search.
+    budget : int
+        Number of rewards to ask for.
+    covariance : Covariance, optional
+        Which states are alike; by default the problem's own, else the overlap of the states' items.
+    noise : float
+        Variance of a reward, relative to the variance of rewards under random play.
+    beta : float
+        How much to explore.
+    seed : int, numpy Generator or None
+        Source of all randomness.
+    progress : bool
+        Whether to show a bar with the best reward so far.
+
+    Raises
+    ------
+    EvaluationError
+        If ``problem.reward`` fails; ``error.result`` is what was found until then.
+    SearchInterrupted
+        On Ctrl-C, likewise. It is a ``KeyboardInterrupt``.
+    """
+    budget = _checked_budget(budget)
+    if covariance is None:
+        covariance = default_covariance(problem)
+    run = Search(
+        problem,
+        scores=scores_for(_standardized(covariance, problem), noise),
+        policy=UpperConfidence(beta),
+        rollout=Uniform(),
+        backup=MomentMatching(),
+        expansion=OneChild(),
+        standardize=max(1, min(10, budget // 5)),
+        repeats=False,
+        seed=seed,
+    )
+    try:
+        with tqdm(run.steps(budget), total=budget, disable=not progress, unit="eval") as bar:
+            for evaluation in bar:
+                bar.set_postfix(best=f"{evaluation.best_reward:.4g}", refresh=False)
+        return run.result()
+    except KeyboardInterrupt as error:
+        interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
+        interrupted.result = run.result()
+        raise interrupted from error
+
+
+def default_covariance(problem: Problem) -> Covariance:
+    """The covariance that a problem declares, else the overlap of its states' items."""
+    declared = getattr(problem, "covariance", None)
+    return Overlap.of(problem) if declared is None else declared
+
+
+def _default_expansion(increments: Increments) -> Expansion:
+    many = max(increments.branching, default=1) > _MANY_CHILDREN
+    return OneChild() if many else AllChildren()
+
+
+def _shape_rng() -> np.random.Generator:
+    return np.random.default_rng(_SHAPE_SEED)
+
+
+def _random_leaves(problem: Problem, count: int) -> list[State]:
+    rng = _shape_rng()
+    return [Uniform().finish(problem, problem.root(), rng)[0] for _ in range(count)]
+
+
+def _standardized(covariance: Covariance, problem: Problem) -> Covariance:
+    """The covariance, scaled so that the scores of random leaves vary with unit variance."""
+    matrix = covariance(_random_leaves(problem, _SAMPLED_LEAVES))
+    count = len(matrix)
+    within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
+    spread = float(within - across)
+    return 1.0 / spread * covariance if spread > 0.0 else covariance
+
+
+def _check_covariance_on(problem: Problem, covariance: Covariance) -> None:
+    """Find a bad covariance before any reward is paid for; feature maps are good by construction."""
+    if not isinstance(covariance, FeatureMap):
+        leaves = _random_leaves(problem, _SAMPLED_LEAVES)
+        check_covariance(covariance, [problem.root(), *dict.fromkeys(leaves)])
+
+
+def _depth(problem: Problem) -> int:
+    declared = getattr(problem, "depth", None)
+    if declared is not None:
+        return int(declared)
+    rng = _shape_rng()
+    paths = [Uniform().finish(problem, problem.root(), rng)[1] for _ in range(_SAMPLED_LEAVES)]
+    return max(len(path) for path in paths)
+
+
+def _checked_budget(budget: int) -> int:
+    if not isinstance(budget, numbers.Integral) or isinstance(budget, bool) or budget <= 0:
+        raise ValueError(f"budget must be a positive whole number of evaluations, got {budget!r}")
+    return int(budget)
+
+
+def _checked_reward(reward: Any, leaf: State) -> float:
+    try:
+        if isinstance(reward, (str, bytes)):
+            raise TypeError("text is no number")
+        value = float(reward)
+    except (TypeError, ValueError) as error:
+        raise RewardError(
+            f"the reward of {leaf!r} is {reward!r}, which is not a number ({error}); the model is "
+            "unchanged: tell a finite number instead"
+        ) from error
+    if not math.isfinite(value):
+        raise RewardError(
+            f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number instead, "
+            "such as a low penalty for a failed evaluation"
+        )
+    return value

@@ -1,0 +1,244 @@
+"""Checks that a user's problem must pass before it is worth searching."""
+
+from collections.abc import Hashable
+from contextlib import suppress
+from dataclasses import is_dataclass
+from typing import Any
+
+import numpy as np
+
+from dagsearch.errors import ProblemError
+from dagsearch.problem import MAX, MIN, Action, Problem, State
+
+_FINDINGS_SHOWN = 20
+
+
+def check_problem(
+    problem: Problem,
+    *,
+    walks: int = 50,
+    longest: int = 1_000,
+    rewards: int = 1,
+    seed: int | np.random.Generator | None = 0,
+) -> None:
+    """Walk a problem at random and report in plain words what the search would stumble over.
+
+    Looked for: missing methods, states that are unhashable, compare by identity or look mutable, actions
+    or steps that change from call to call, cycles, paths without an end, players other than MAX and MIN or
+    changing, leaves without a (finite) reward, and a depth or branching that contradicts what the
+    problem declares.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem to check.
+    walks : int
+        Number of random paths.
+    longest : int
+        Paths with more decisions than this are reported as endless.
+    rewards : int
+        How many of the leaves to evaluate; rewards may be expensive.
+    seed : int, numpy Generator or None
+        Chooses the paths.
+
+    Raises
+    ------
+    ProblemError
+        With one line per finding.
+
+    Examples
+    --------
+    >>> from dagsearch.problems import TicTacToe
+    >>> check_problem(TicTacToe())
+    """
+    missing = [
+        name for name in ("root", "actions", "step", "reward") if not callable(getattr(problem, name, None))
+    ]
+    if missing:
+        raise ProblemError(
+            f"{type(problem).__name__} has no method {', no method '.join(missing)}; a problem needs "
+            "root(), actions(state), step(state, action) and reward(leaf)"
+        )
+    findings = _Walker(problem, longest, rewards, np.random.default_rng(seed)).walk(walks)
+    if findings:
+        shown = "\n".join(f"- {finding}" for finding in findings[:_FINDINGS_SHOWN])
+        more = len(findings) - _FINDINGS_SHOWN
+        shown += f"\n- and {more} more" if more > 0 else ""
+        raise ProblemError(f"{type(problem).__name__} is not ready to be searched:\n{shown}")
+
+
+class _Stop(Exception):
+    """The present walk cannot go on."""
+
+
+class _Walker:
+    """Walks, and notes each kind of finding once per place."""
+
+    def __init__(self, problem: Any, longest: int, rewards: int, rng: np.random.Generator) -> None:
+        self._problem = problem
+        self._longest = longest
+        self._rewards = rewards
+        self._rng = rng
+        self._findings: dict[Hashable, str] = {}
+        self._seen: dict[Hashable, tuple[list[str], Any]] = {}
+        self._widths: dict[int, list[int]] = {}
+
+    def walk(self, walks: int) -> list[str]:
+        for _ in range(walks):
+            with suppress(_Stop):
+                self._one_walk()
+        with suppress(_Stop):
+            self._check_branching()
+        return list(self._findings.values())
+
+    def _note(self, kind: Hashable, finding: str) -> None:
+        self._findings.setdefault(kind, finding)
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """A method's answer; an exception is a finding and ends the walk."""
+        try:
+            return getattr(self._problem, name)(*arguments)
+        except Exception as error:
+            told = ", ".join(repr(argument) for argument in arguments)
+            self._note((name, "raised"), f"{name}({told}) raised {type(error).__name__}: {error}")
+            raise _Stop from error
+
+    def _one_walk(self) -> None:
+        state = self._call("root")
+        path: list[Hashable] = []
+        while True:
+            key = self._key(state)
+            if key in path:
+                self._note("cycle", f"cycle: the state {state!r} is reached again from itself")
+                raise _Stop
+            path.append(key)
+            actions = self._actions(state, key)
+            self._check_player(state, key)
+            level = len(path) - 1
+            if len(actions) == 0:
+                self._check_leaf(state, level)
+                return
+            self._check_depth(state, level, len(actions))
+            if level >= self._longest:
+                self._note("endless", f"no leaf within {self._longest} decisions from the root")
+                raise _Stop
+            state = self._step(state, actions[int(self._rng.integers(len(actions)))])
+
+    def _key(self, state: State) -> Hashable:
+        key = self._call("key", state) if hasattr(self._problem, "key") else state
+        what = "state" if key is state else f"key of the state {state!r},"
+        try:
+            hash(key)
+        except TypeError as error:
+            self._note(
+                ("unhashable", type(key)),
+                f"unhashable: the {what} {key!r} cannot be hashed ({error}); use tuples, frozensets "
+                "or frozen dataclasses, or define key(state)",
+            )
+            raise _Stop from error
+        if _looks_mutable(key):
+            self._note(
+                ("mutable", type(key)),
+                f"mutable: the {what} {key!r} is of type {type(key).__name__}, whose attributes can be "
+                "changed although it is hashed by them; freeze the dataclass",
+            )
+        return key  # type: ignore[no-any-return]
+
+    def _actions(self, state: State, key: Hashable) -> list[Action]:
+        first, second = list(self._call("actions", state)), list(self._call("actions", state))
+        if [repr(action) for action in first] != [repr(action) for action in second]:
+            self._note(
+                "actions change",
+                f"actions({state!r}) changes from call to call: {first!r}, then {second!r}",
+            )
+        known = self._seen.setdefault(key, ([repr(action) for action in first], None))[0]
+        if len(known) != len(first):
+            self._note(
+                "actions differ",
+                f"the state {state!r} has {len(first)} actions, but an equal one had {len(known)}: "
+                "equal states must offer the same",
+            )
+        return first
+
+    def _check_player(self, state: State, key: Hashable) -> None:
+        if not hasattr(self._problem, "player"):
+            return
+        player = self._call("player", state)
+        if player not in (MAX, MIN):
+            self._note(
+                "player",
+                f"inconsistent player: player({state!r}) is {player!r}, neither MAX nor MIN",
+            )
+        actions, known = self._seen[key]
+        if known is not None and known != player:
+            self._note(
+                "player changes",
+                f"inconsistent player: at {state!r} it is first {known!r}, later {player!r}",
+            )
+        self._seen[key] = (actions, player)
+
+    def _check_leaf(self, leaf: State, level: int) -> None:
+        declared = getattr(self._problem, "depth", None)
+        if declared is not None and level > declared:
+            self._note("depth", f"the leaf {leaf!r} is {level} decisions deep, but depth says {declared}")
+        if self._rewards <= 0:
+            return
+        self._rewards -= 1
+        reward = self._call("reward", leaf)
+        try:
+            finite = not isinstance(reward, (str, bytes)) and np.isfinite(float(reward))
+        except (TypeError, ValueError):
+            finite = False
+        if not finite:
+            self._note("reward", f"no reward: reward({leaf!r}) is {reward!r}, not a finite number")
+
+    def _check_depth(self, state: State, level: int, actions: int) -> None:
+        self._widths.setdefault(level, []).append(actions)
+        depth = getattr(self._problem, "depth", None)
+        if depth is not None and level >= depth:
+            self._note(
+                "depth",
+                f"the state {state!r}, {level} decisions deep, still has {actions} actions, but depth "
+                f"says {depth}",
+            )
+
+    def _check_branching(self) -> None:
+        """Declared branching factors are means over a level: allow for some spread around them."""
+        if not hasattr(self._problem, "branching"):
+            return
+        for level, widths in self._widths.items():
+            if level >= getattr(self._problem, "depth", level + 1):
+                continue
+            declared, mean = self._call("branching", level), float(np.mean(widths))
+            if not abs(declared - mean) <= 1 + mean / 4:
+                self._note(
+                    ("branching", level),
+                    f"branching({level}) says {declared!r}, but the states found at that level have "
+                    f"{mean:.3g} actions on average",
+                )
+
+    def _step(self, state: State, action: Action) -> State:
+        before = repr(state)
+        first, second = self._call("step", state, action), self._call("step", state, action)
+        if repr(state) != before:
+            self._note("step mutates", f"mutable: step changed the state {before} in place to {state!r}")
+        one, other = self._key(first), self._key(second)
+        if one != other:
+            identity = type(one).__eq__ is object.__eq__
+            self._note(
+                "step changes",
+                f"step({state!r}, {action!r}) gives states that are not equal, {first!r} and {second!r}"
+                + (
+                    f": {type(one).__name__} compares by identity; define __eq__ and __hash__, or key(state)"
+                    if identity
+                    else ""
+                ),
+            )
+        return first
+
+
+def _looks_mutable(key: Hashable) -> bool:
+    """Whether the key is hashed by attributes that can be assigned to."""
+    if is_dataclass(key):
+        return not type(key).__dataclass_params__.frozen  # type: ignore[attr-defined]
+    return False
