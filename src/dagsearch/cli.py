@@ -42,7 +42,7 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     demo.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     demo.add_argument(
         "--out",
-        type=Path,
+        type=_writable,
         default=Path("dagsearch-demo.png"),
         metavar="FILE",
         help="where to write the picture (default: %(default)s)",
@@ -58,6 +58,14 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be a positive whole number, got {text!r}")
     return number
+
+
+def _writable(text: str) -> Path:
+    """A file's path, refused now rather than after the work if its folder is not there."""
+    path = Path(text)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"the folder {path.parent} does not exist")
+    return path
 
 
 def _run_demo(options: argparse.Namespace) -> int:

@@ -8,8 +8,9 @@ reward that does not grow with the number of rewards.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +66,7 @@ class Covariance(ABC):
         """Covariance matrix between states, ``private`` included; ``ys`` defaults to ``xs``."""
         rows = self.represent([*xs, *(xs if ys is None else ys)])
         matrix = self.cross(rows[: len(xs)], rows[len(xs) :])
-        same = [[x == y for y in (xs if ys is None else ys)] for x in xs]
+        same = [[bool(np.all(x == y)) for y in (xs if ys is None else ys)] for x in xs]
         return matrix + self.private * np.array(same, dtype=np.float64).reshape(matrix.shape)
 
     def __rmul__(self, factor: float) -> "Covariance":
@@ -164,6 +165,17 @@ class _ScaledFeatures(FeatureMap):
         return f"{self._factor!r} * {self._base!r}"
 
 
+class _Index(dict[Hashable, int]):
+    """Numbers items in the order in which they are first seen."""
+
+    def __missing__(self, item: Hashable) -> int:
+        self[item] = len(self)
+        return self[item]
+
+
+_BIAS = object()  # the item that all states share
+
+
 class Overlap(FeatureMap):
     """How many items two states share: |x ∩ y| + bias, the covariance of the paper's experiments.
 
@@ -195,7 +207,7 @@ class Overlap(FeatureMap):
         items: Callable[[State], Iterable[Hashable]] | None = None,
         bias: float = 0.0,
         private: float = 1.0,
-        added_items: Callable[[State, Sequence[Any]], Sequence[Iterable[Hashable]]] | None = None,
+        added_items: Callable[[State, Sequence[Any]], Sequence[Collection[Hashable]]] | None = None,
     ) -> None:
         for name, value in (("bias", bias), ("private", private)):
             if not math.isfinite(value) or value < 0.0:
@@ -204,8 +216,7 @@ class Overlap(FeatureMap):
         self._added_items = added_items
         self.bias = float(bias)
         self.private = float(private)
-        # Feature 0 is the bias; items follow in the order in which they are first seen.
-        self._index: dict[Hashable, int] = {}
+        self._index = _Index({_BIAS: 0})
 
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
@@ -215,28 +226,23 @@ class Overlap(FeatureMap):
 
     @property
     def dimension(self) -> int:
-        return 1 + len(self._index)
+        return len(self._index)
 
     def features(self, states: Sequence[State]) -> SparseRows:
-        return self._rows([self._items(state) for state in states], with_bias=self.bias > 0.0)
+        common = [_BIAS] if self.bias > 0.0 else []
+        return self._rows([[*common, *self._items(state)] for state in states])
 
     def added_features(self, children: Children) -> SparseRows | None:
         if self._added_items is None:
             return None
-        return self._rows(self._added_items(children.parent, children.actions), with_bias=False)
+        return self._rows(self._added_items(children.parent, children.actions))
 
-    def _rows(self, items_by_row: Sequence[Iterable[Hashable]], with_bias: bool) -> SparseRows:
-        index = self._index
-        columns: list[int] = []
-        starts = [0]
-        for items in items_by_row:
-            if with_bias:
-                columns.append(0)
-            columns.extend([index.setdefault(item, len(index) + 1) for item in items])
-            starts.append(len(columns))
-        indices = np.array(columns, dtype=np.int64)
-        values = np.where(indices == 0, math.sqrt(self.bias), 1.0)
-        return SparseRows(np.array(starts, dtype=np.int64), indices, values)
+    def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
+        starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, items_by_row), np.int64, len(items_by_row)), out=starts[1:])
+        items = chain.from_iterable(items_by_row)
+        columns = np.fromiter(map(self._index.__getitem__, items), np.int64, int(starts[-1]))
+        return SparseRows(starts, columns, np.where(columns == 0, math.sqrt(self.bias), 1.0))
 
     def __repr__(self) -> str:
         return f"Overlap(bias={self.bias!r}, private={self.private!r})"

@@ -90,7 +90,9 @@ def draw(problem: DigitsPixels, result: Result, random: Sequence[float], out: Pa
     best_random = np.maximum.accumulate(random)
     curve.step(steps, best_random, where="post", label="random search", color="tab:gray")
     everything = problem.accuracy(range(problem.n))
-    curve.axhline(everything, linestyle=":", color="black", label="all 64 pixels")
-    curve.set(xlabel="evaluations", ylabel="best accuracy so far", title="10 of 64 pixels, LDA")
+    curve.axhline(everything, linestyle=":", color="black", label=f"all {problem.n} pixels")
+    curve.set(
+        xlabel="evaluations", ylabel="best accuracy so far", title=f"{problem.k} of {problem.n} pixels, LDA"
+    )
     curve.legend(loc="lower right")
     figure.savefig(out, dpi=150)

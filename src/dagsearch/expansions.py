@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
 from dagsearch.increments import Increments
 from dagsearch.problem import Action, Children, Problem, State, key_function, player_at
@@ -31,18 +32,19 @@ class Explored:
 
     def nodes(self, states: Sequence[State]) -> list[int]:
         """The states' nodes, made where they do not exist."""
-        found, fresh = [], []
-        for state in states:
-            key = self._key(state)
-            node = self.graph.find(key)
-            if node < 0:
-                options = len(self.problem.actions(state))
-                node = self.graph.add(key, state, player_at(self.problem, state), options)
-                fresh.append(state)
-            found.append(node)
-        if fresh:
-            self.scores.track(fresh)
-        return found
+        keys = [self._key(state) for state in states]
+        fresh = {
+            key: (state, player_at(self.problem, state), len(self.problem.actions(state)))
+            for key, state in zip(keys, states, strict=True)
+            if self.graph.find(key) < 0
+        }
+        if (
+            fresh
+        ):  # whatever can fail, the user's problem or covariance, has had its say before the graph grows
+            self.scores.track([state for state, _, _ in fresh.values()])
+            for key, (state, sign, branching) in fresh.items():
+                self.graph.add(key, state, sign, branching)
+        return [self.graph.find(key) for key in keys]
 
     def children(self, node: int) -> Children:
         """The node's children, in the DAG or not."""
@@ -53,8 +55,19 @@ class Explored:
         """The child that an action (by index) leads to, linked to the node."""
         state = self.problem.step(children.parent, children.actions[action])
         child = self.nodes([state])[0]
-        self.graph.link(node, [child], [action])
+        self.link(node, [child], [action])
         return child
+
+    def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
+        """Add edges. A child that had no path to it starts at the boundary: v = g + Δ, or g at a leaf."""
+        graph = self.graph
+        fresh = [child for child in children if graph.level[child] < 0]
+        graph.link(node, children, actions)
+        for child in fresh:
+            at_leaf = graph.terminal[child]
+            delta = Gaussian(0.0, 0.0) if at_leaf else self.increments.at(int(graph.level[child]))
+            graph.v_mean[child] = self.scores.mean[child] + delta.mean
+            graph.v_var[child] = self.scores.variance[child] + delta.variance
 
 
 class Options:
@@ -150,7 +163,7 @@ class AllChildren:
         if explored.graph.terminal[node] or explored.graph.count[node] > 0:
             return
         children = explored.nodes(explored.children(node).states)
-        explored.graph.link(node, children, range(len(children)))
+        explored.link(node, children, range(len(children)))
 
     def __repr__(self) -> str:
         return "AllChildren()"

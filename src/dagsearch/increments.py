@@ -67,15 +67,15 @@ class Increments:
     players : sequence of MAX or MIN, optional
         Who moves at each level; everyone maximises by default.
     prior : (mean, variance), optional
-        Gaussian prior on Δ at every level, in place of the paper's prior on the maximum.
+        Gaussian prior on Δ itself, at every level.
     method : {"pairwise", "exact"}
         How the maximum of the children is matched, see :func:`dagsearch.gaussians.max_of_many`.
 
     Examples
     --------
     >>> increments = Increments(branching=[4, 3, 2], step_variance=1.0)
-    >>> [round(mean, 3) for mean in increments.mean]
-    [2.311, 1.368, 0.564, 0.0]
+    >>> increments.mean.round(3).tolist()
+    [3.092, 1.663, 0.564, 0.0]
     """
 
     def __init__(

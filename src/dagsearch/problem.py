@@ -37,7 +37,7 @@ class Problem(Protocol):
         Without them a few random paths are walked to estimate both (no reward is asked for).
     ``items(state) -> Iterable[Hashable]``
         What a state consists of, for :class:`dagsearch.covariances.Overlap`.
-    ``added_items(state, actions) -> Sequence[Iterable[Hashable]]``
+    ``added_items(state, actions) -> Sequence[Collection[Hashable]]``
         The items each action adds to ``items(state)``, where actions do nothing but add: then the
         search looks at all children at once without making them.
     ``covariance: dagsearch.covariances.Covariance``

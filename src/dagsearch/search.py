@@ -23,7 +23,7 @@ from dagsearch.expansions import AllChildren, Expansion, Explored, OneChild, Opt
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
 from dagsearch.policies import Policy, UpperConfidence
-from dagsearch.problem import MIN, Action, Problem, State
+from dagsearch.problem import MIN, Action, Children, Problem, State, key_function, player_at
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
@@ -192,6 +192,7 @@ class Search:
             if finished is not None:
                 self.explored.graph.visits[path] += 1
                 return Proposal(finished[0], (*actions, *finished[1]))
+            self._back_up()  # the DAG has grown without a reward
 
     def tell(self, evaluated: Proposal | State, reward: float, noise: float | None = None) -> Evaluation:
         """Learn a leaf's reward.
@@ -251,6 +252,7 @@ class Search:
             if graph.closed[path[-1]]:
                 path.pop()
                 if not path:
+                    self._back_up()
                     raise SearchExhausted("every leaf has been evaluated")
                 actions.pop()
             options = self.expansion.options(self.explored, path[-1])
@@ -351,10 +353,9 @@ class Search:
         if node >= 0:
             g = Gaussian(float(explored.scores.mean[node]), float(explored.scores.variance[node]))
             visits = int(graph.visits[node])
-            if graph.level[node] >= 0:
-                v = Gaussian(float(graph.v_mean[node]), float(graph.v_var[node]))
-            else:  # a leaf that was evaluated without a path to it being explored
-                v = g
+            # No path to an evaluated leaf need be explored.
+            linked = graph.level[node] >= 0
+            v = Gaussian(float(graph.v_mean[node]), float(graph.v_var[node])) if linked else g
         else:
             mean, variance = explored.scores.project([state])
             g, visits = Gaussian(float(mean[0]), float(variance[0])), 0
@@ -398,10 +399,9 @@ class Search:
         return Line(tuple(states), tuple(actions), explored)
 
     def _best_score(self, state: State) -> Action:
-        node = self.explored.nodes([state])[0]
-        children = self.explored.children(node)
-        mean, _ = self.explored.scores.preview(node, children)
-        return children.actions[int(np.argmax(int(self.explored.graph.sign[node]) * mean))]
+        children = Children(self.problem, state, self.problem.actions(state))
+        mean, _ = self.explored.scores.project(children.states)
+        return children.actions[int(np.argmax(player_at(self.problem, state) * mean))]
 
     def result(self) -> Result:
         """What is known now."""
@@ -411,7 +411,8 @@ class Search:
             return Result(None, None, None, value, history)
         if MIN in self.explored.increments.players:
             line = self.recommend()
-            told = [e.reward for e in history if e.leaf == line.states[-1]]
+            leaf = self.explored.find(line.states[-1])
+            told = [e.reward for e in history if leaf >= 0 and self.explored.find(e.leaf) == leaf]
             reward = float(np.mean(told)) if told else None
             return Result(line.states[-1], line.actions, reward, value, history)
         best = max(history, key=lambda evaluation: evaluation.reward)
@@ -514,7 +515,10 @@ def _check_covariance_on(problem: Problem, covariance: Covariance) -> None:
     """Find a bad covariance before any reward is paid for; feature maps are good by construction."""
     if not isinstance(covariance, FeatureMap):
         leaves = _random_leaves(problem, _SAMPLED_LEAVES)
-        check_covariance(covariance, [problem.root(), *dict.fromkeys(leaves)])
+        key = key_function(problem)
+        check_covariance(
+            covariance, list({key(state): state for state in [problem.root(), *leaves]}.values())
+        )
 
 
 def _depth(problem: Problem) -> int:

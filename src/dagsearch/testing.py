@@ -87,6 +87,8 @@ class _Walker:
         for _ in range(walks):
             with suppress(_Stop):
                 self._one_walk()
+            if "endless" in self._findings:  # once is slow enough
+                break
         with suppress(_Stop):
             self._check_branching()
         return list(self._findings.values())
@@ -105,13 +107,13 @@ class _Walker:
 
     def _one_walk(self) -> None:
         state = self._call("root")
-        path: list[Hashable] = []
+        path: set[Hashable] = set()
         while True:
             key = self._key(state)
             if key in path:
                 self._note("cycle", f"cycle: the state {state!r} is reached again from itself")
                 raise _Stop
-            path.append(key)
+            path.add(key)
             actions = self._actions(state, key)
             self._check_player(state, key)
             level = len(path) - 1

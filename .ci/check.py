@@ -1,0 +1,25 @@
+"""Everything that must pass: linter, formatter, type checker, tests. Needs the ``dev`` extra."""
+
+import subprocess
+import sys
+
+CHECKS = (
+    ("ruff", "check", "."),
+    ("ruff", "format", "--check", "."),
+    ("mypy",),
+    ("pytest",),
+)
+
+
+def main() -> int:
+    """Run the checks up to the first that fails; returns its exit code."""
+    for check in CHECKS:
+        print("$", *check, flush=True)
+        code = subprocess.run([sys.executable, "-m", *check]).returncode
+        if code != 0:
+            return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""One case per consequence, on hand-made nodes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dagsearch import MAX, MIN, Increments
+from dagsearch.backups import MomentMatching, Softmax
+from dagsearch.gaussians import max_of_many
+from dagsearch.graph import Graph
+
+
+class FixedScores:
+    """Scores that are what the test says."""
+
+    def __init__(self, mean, variance):
+        self.mean = np.array(mean, dtype=float)
+        self.variance = np.array(variance, dtype=float)
+
+
+def family(children, branching=None, sign=MAX):
+    """A root with so many boundary children."""
+    graph = Graph()
+    root = graph.add("root", "root", sign, children if branching is None else branching)
+    graph.set_root(root)
+    nodes = [graph.add(i, i, sign, 2) for i in range(children)]
+    graph.link(root, nodes, range(children))
+    return graph
+
+
+@pytest.fixture
+def increments():
+    return Increments([4, 2], 0.5)
+
+
+def value(graph, node):
+    return graph.v_mean[node], graph.v_var[node]
+
+
+def test_a_leaf_is_worth_its_score(increments):
+    graph = Graph()
+    graph.set_root(graph.add("leaf", "leaf", MAX, 0))
+    MomentMatching().back_up(graph, FixedScores([1.5], [0.2]), increments)
+    assert value(graph, 0) == (1.5, 0.2)
+
+
+def test_the_boundary_is_worth_score_plus_increment(increments):
+    graph = family(1, branching=4)
+    MomentMatching().back_up(graph, FixedScores([1.0, 2.0], [0.1, 0.2]), increments)
+    delta = increments.at(1)
+    assert value(graph, 1) == pytest.approx((2.0 + delta.mean, 0.2 + delta.variance))
+
+
+def test_a_boundary_node_without_children_uses_its_own_level(increments):
+    graph = Graph()
+    graph.set_root(graph.add("root", "root", MAX, 4))
+    MomentMatching().back_up(graph, FixedScores([1.0], [0.1]), increments)
+    delta = increments.at(0)
+    assert value(graph, 0) == pytest.approx((1.0 + delta.mean, 0.1 + delta.variance))
+
+
+def test_an_inner_node_is_the_maximum_of_its_children(increments):
+    graph = family(3)
+    scores = FixedScores([9.0, 0.0, 1.0, 0.5], [9.0, 1.0, 0.3, 0.1])
+    MomentMatching().back_up(graph, scores, increments)
+    children = graph.v_mean[1:4], graph.v_var[1:4]
+    assert value(graph, 0) == pytest.approx(max_of_many(*children))
+
+
+def test_an_inner_min_node_is_the_minimum(increments):
+    scores = FixedScores([9.0, 0.0, 1.0, 0.5], [9.0, 1.0, 0.3, 0.1])
+    down = family(3, sign=MIN)
+    MomentMatching(prior=(0.4, 1.0)).back_up(down, scores, increments)
+    mean, var = max_of_many(-down.v_mean[1:4], down.v_var[1:4], prior=(-0.4, 1.0))
+    assert value(down, 0) == pytest.approx((-mean, var))
+
+
+def test_missing_children_are_one_summary_variable(increments):
+    graph = family(2, branching=5)
+    scores = FixedScores([0.3, 0.0, 1.0], [0.7, 1.0, 0.3])
+    MomentMatching().back_up(graph, scores, increments)
+    rest = increments.remaining(0, 3)
+    means = [*graph.v_mean[1:3], 0.3 + rest.mean]
+    assert value(graph, 0) == pytest.approx(max_of_many(means, [*graph.v_var[1:3], 0.7 + rest.variance]))
+
+
+def test_two_actions_to_one_child_count_once(increments):
+    once, twice = family(2), family(2, branching=3)
+    twice.link(0, [1], [2])
+    scores = FixedScores([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])
+    for graph in (once, twice):
+        MomentMatching().back_up(graph, scores, increments)
+    assert value(twice, 0) == value(once, 0)
+
+
+def test_the_prior_enters_once_at_the_last_merge(increments):
+    graph = family(3)
+    scores = FixedScores([0.0, 0.0, 1.0, 0.5], [1.0, 1.0, 0.3, 0.1])
+    MomentMatching(prior=(0.0, 1.0)).back_up(graph, scores, increments)
+    children = graph.v_mean[1:4], graph.v_var[1:4]
+    assert value(graph, 0) == pytest.approx(max_of_many(*children, prior=(0.0, 1.0)))
+    assert value(graph, 1) == pytest.approx((increments.at(1).mean, 1.0 + increments.at(1).variance))
+
+
+def test_a_single_child_passes_its_value_on(increments):
+    graph = family(1)
+    MomentMatching().back_up(graph, FixedScores([0.0, 2.0], [1.0, 0.4]), increments)
+    assert value(graph, 0) == value(graph, 1)
+
+
+@pytest.mark.parametrize("sign", [MAX, MIN])
+def test_softmax_weights(increments, sign):
+    graph = family(3, sign=sign)
+    scores = FixedScores([0.0, 0.0, 1.0, 0.5], [1.0, 1.0, 0.3, 0.1])
+    Softmax().back_up(graph, scores, increments)
+    mean, var = sign * graph.v_mean[1:4], graph.v_var[1:4]
+    weights = np.exp(-(mean.max() - mean) / np.sqrt(var))
+    weights /= weights.sum()
+    assert value(graph, 0) == pytest.approx((sign * (weights @ mean), weights**2 @ var))
+
+
+def test_softmax_of_certain_children_is_the_maximum(increments):
+    graph = Graph()
+    graph.set_root(graph.add("root", "root", MAX, 2))
+    graph.link(0, [graph.add(i, i, MAX, 0) for i in range(2)], [0, 1])
+    Softmax().back_up(graph, FixedScores([0.0, 1.0, 3.0], [1.0, 0.0, 0.0]), increments)
+    assert value(graph, 0) == (3.0, 0.0)
+
+
+def test_values_travel_up_through_transpositions(increments):
+    graph = Graph()
+    for name in "abcd":
+        graph.add(name, name, MAX if name != "c" else MIN, 0 if name == "d" else 1)
+    graph.set_root(0)
+    for parent, child in ((0, 1), (0, 2), (1, 3), (2, 3)):
+        graph.link(parent, [child], [0])
+    MomentMatching().back_up(graph, FixedScores([0.0] * 3 + [5.0], [1.0] * 3 + [0.0]), increments)
+    assert [value(graph, node) for node in range(4)] == [(5.0, 0.0)] * 4
+    assert math.isfinite(graph.v_mean[0])

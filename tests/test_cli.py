@@ -1,0 +1,93 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from matplotlib.image import imread
+
+import dagsearch
+from dagsearch import cli, demo
+from dagsearch.problems import DigitsPixels
+
+
+def test_help_names_the_commands(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["--help"])
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out
+    assert "demo" in shown
+    assert "expensive" in shown
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out.strip() == f"dagsearch {dagsearch.__version__}"
+
+
+@pytest.mark.parametrize("arguments", [[], ["bogus"], ["demo", "--budget", "0"], ["demo", "--budget", "x"]])
+def test_bad_usage_exits_with_2(arguments, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    assert stopped.value.code == 2
+    assert "error" in capsys.readouterr().err
+
+
+def test_demo(capsys, tmp_path):
+    picture = tmp_path / "demo.png"
+    assert cli.main(["demo", "--budget", "40", "--out", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    rows = {line[:14].strip(): line.split() for line in shown.splitlines()}
+    ours, random, everything = (
+        float(rows[name][-1]) for name in ("dagsearch", "random search", "all pixels")
+    )
+    assert random < ours < everything
+    assert sum(line.count("■") for line in shown.splitlines()) == 10
+    height, width, _ = imread(picture).shape
+    assert width > height > 300
+
+
+def test_demo_refuses_a_place_that_does_not_exist_before_it_searches(capsys, tmp_path):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["demo", "--out", str(tmp_path / "nowhere" / "demo.png")])
+    assert stopped.value.code == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_pixel_map_on_a_plain_terminal(monkeypatch):
+    class Plain:
+        encoding = "ascii"
+
+    monkeypatch.setattr(sys, "stdout", Plain())
+    drawn = demo.pixel_map(DigitsPixels(), frozenset({0, 63}))
+    assert drawn.splitlines()[0].split() == ["#"] + ["."] * 7
+    assert drawn.splitlines()[-1].split() == ["."] * 7 + ["#"]
+
+
+def test_ctrl_c_stops_the_demo_with_the_best_so_far(tmp_path):
+    picture = tmp_path / "demo.png"
+    command = [sys.executable, "-m", "dagsearch.cli", "demo", "--budget", "100000", "--out", str(picture)]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
+    )
+    try:
+        shown = b""
+        while b"best=" not in shown:  # the bar is up: the search runs
+            chunk = os.read(process.stderr.fileno(), 65536)
+            assert chunk, "the demo ended by itself"
+            shown += chunk
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert b"Stopped after" in err
+    assert b"Traceback" not in err
+    assert "random search" in out.decode()
+    assert picture.exists()

@@ -1,0 +1,58 @@
+"""Every code block of README and docs runs, and the README's commands are what CI runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page, language):
+    return [code for found, code in BLOCK.findall(page.read_text()) if found == language]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_blocks_run(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for number, code in enumerate(blocks(page, "python"), start=1):
+        exec(compile(code, f"{page.name}, block {number}", "exec"), namespace)
+
+
+def test_every_block_is_of_a_kind_that_is_run():
+    kinds = {language for page in PAGES for language, _ in BLOCK.findall(page.read_text())}
+    assert kinds <= {"python", "sh"}
+
+
+def test_ci_runs_the_two_commands_of_the_readme():
+    commands = [code.strip() for page in PAGES for code in blocks(page, "sh")]
+    assert len(commands) == 2
+    assert all("\n" not in command for command in commands)
+    assert commands == [line for line in (ROOT / "README.md").read_text().splitlines() if "-m venv" in line]
+    assert "grep '^python3 -m venv' README.md" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_the_readme_problem_is_short():
+    lines = blocks(ROOT / "README.md", "python")[0].splitlines()
+    assert len([line for line in lines if line]) < 20
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_importing_the_package_is_silent_and_leaves_the_slow_imports_out():
+    code = (
+        "import dagsearch, sys; print([m for m in ('sklearn', 'matplotlib', 'pandas') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")

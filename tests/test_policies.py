@@ -1,0 +1,98 @@
+"""The descent's rules, one case per consequence."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.expansions import AllChildren, OneChild
+from dagsearch.policies import UpperConfidence
+from dagsearch.rollouts import Uniform
+
+
+def options(mean, variance, visits, sign=ds.MAX):
+    return SimpleNamespace(
+        mean=np.array(mean, dtype=float), variance=np.array(variance, dtype=float), visits=visits, sign=sign
+    )
+
+
+def test_the_first_visit_is_greedy():
+    assert list(UpperConfidence(9.0).rate(options([1.0, 2.0], [100.0, 0.0], visits=1))) == [1.0, 2.0]
+
+
+def test_the_bonus_is_beta_root_log_visits_variance():
+    rated = UpperConfidence(0.5).rate(options([1.0], [4.0], visits=7))
+    assert rated[0] == pytest.approx(1.0 + 0.5 * math.sqrt(math.log(7) * 4.0))
+
+
+def test_min_is_mirrored():
+    up = UpperConfidence(0.5).rate(options([1.0, -2.0], [4.0, 1.0], visits=7))
+    down = UpperConfidence(0.5).rate(options([-1.0, 2.0], [4.0, 1.0], visits=7, sign=ds.MIN))
+    assert list(up) == list(down)
+
+
+@pytest.mark.parametrize("beta", [-1.0, float("nan"), float("inf")])
+def test_beta_is_checked(beta):
+    with pytest.raises(ValueError, match="beta"):
+        UpperConfidence(beta)
+
+
+def search_on(problem, expansion, seed=0):
+    return ds.Search.paper(problem, expansion=expansion, noise=1e-4, seed=seed)
+
+
+def test_ties_are_broken_at_random_and_by_the_seed():
+    problem = ds.problems.Subsets(6, 1, reward=lambda chosen: 0.0)
+    firsts = {search_on(problem, OneChild(), seed).ask().actions for seed in range(30)}
+    assert len(firsts) == 6
+    assert search_on(problem, OneChild(), 5).ask() == search_on(problem, OneChild(), 5).ask()
+
+
+def test_all_children_enter_at_once():
+    problem = ds.problems.Subsets(6, 2, reward=sum)
+    search = search_on(problem, AllChildren())
+    search.ask()
+    assert search.explored.graph.count[search.explored.root] == 6
+    assert len(search.explored.graph) == 7
+
+
+def test_one_child_enters_at_a_time_and_the_descent_sees_all():
+    problem = ds.problems.Subsets(6, 2, reward=sum)
+    search = search_on(problem, OneChild())
+    proposal = search.ask()
+    graph = search.explored.graph
+    assert len(graph) == 2
+    assert graph.states[1] == frozenset(proposal.actions[:1])
+    seen = search.expansion.options(search.explored, search.explored.root)
+    assert sorted(seen.children.tolist()) == [-1] * 5 + [1]
+
+
+def test_an_unseen_child_is_seen_through_its_own_score_and_increment():
+    problem = ds.problems.Subsets(6, 2, reward=sum)
+    search = search_on(problem, OneChild())
+    for _ in search.steps(5):
+        pass
+    seen = search.expansion.options(search.explored, search.explored.root)
+    for option, node in enumerate(seen.children.tolist()):
+        child = frozenset({int(seen.actions[option])})
+        if node < 0:
+            (mean,), (variance,) = search.explored.scores.project([child])
+            delta = search.explored.increments.at(1)
+            assert seen.mean[option] == pytest.approx(mean + delta.mean)
+            assert seen.variance[option] == pytest.approx(variance + delta.variance)
+        else:
+            assert seen.mean[option] == search.explored.graph.v_mean[node]
+
+
+def test_uniform_rollouts_are_uniform():
+    problem = ds.problems.Subsets(4, 2, reward=sum)
+    rng = np.random.default_rng(0)
+    counts: dict[frozenset[int], int] = {}
+    for _ in range(6_000):
+        leaf, actions = Uniform().finish(problem, problem.root(), rng)
+        assert leaf == frozenset(actions)
+        counts[leaf] = counts.get(leaf, 0) + 1
+    assert len(counts) == 6
+    assert all(abs(count - 1_000) < 5 * math.sqrt(1_000) for count in counts.values())

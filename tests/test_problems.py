@@ -1,0 +1,299 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe, TreeState
+from dagsearch.testing import check_problem
+
+
+def reachable(problem):
+    """All states, by breadth."""
+    found, level = set(), {problem.root()}
+    while level:
+        found |= level
+        level = {problem.step(state, action) for state in level for action in problem.actions(state)}
+    return found
+
+
+def tree_size(problem):
+    """Nodes of the tree: one per path."""
+    counts = {problem.root(): 1}
+    total = 0
+    while counts:
+        total += sum(counts.values())
+        following: dict[object, int] = {}
+        for state, paths in counts.items():
+            for action in problem.actions(state):
+                child = problem.step(state, action)
+                following[child] = following.get(child, 0) + paths
+        counts = following
+    return total
+
+
+@pytest.mark.parametrize(
+    ("symmetric", "states", "leaves", "tree"), [(True, 765, 138, 58_524), (False, 5_478, 958, 549_946)]
+)
+def test_tic_tac_toe_has_the_known_size(symmetric, states, leaves, tree):
+    game = TicTacToe(symmetric)
+    found = reachable(game)
+    assert len(found) == states
+    assert sum(1 for state in found if not game.actions(state)) == leaves
+    assert tree_size(game) == tree
+
+
+def test_the_tree_of_tic_tac_toe_has_58524_nodes():
+    assert len(reachable(ds.as_tree(TicTacToe()))) == 58_524
+
+
+def test_tic_tac_toe_is_a_draw(minimax):
+    for game in (TicTacToe(), TicTacToe(symmetric=False)):
+        assert minimax(game)(game.root()) == 0.0
+
+
+def test_tic_tac_toe_rules():
+    game = TicTacToe(symmetric=False)
+    assert game.player("X........") == ds.MIN
+    assert game.step("X........", 4) == "X...O...."
+    assert game.actions("XXXOO....") == []
+    assert (game.reward("XXXOO...."), game.reward("XX.OOOX..")) == (1.0, -1.0)
+    assert game.reward("XOXXOOOXX") == 0.0
+    assert game.items("X...O....") == [(0, "X"), (4, "O")]
+
+
+def test_synthetic_has_the_known_size_and_optimum():
+    problem = Synthetic(seed=7)
+    states = reachable(problem)
+    leaves = [state for state in states if not problem.actions(state)]
+    assert (len(states), len(leaves)) == (4_944, 3_003)
+    assert max(leaves, key=problem.reward) == problem.best_state
+    assert max(map(problem.reward, leaves)) == problem.best_reward
+
+
+def test_synthetic_rewards_have_the_declared_covariance():
+    leaves = [frozenset(leaf) for leaf in [(0, 1, 2), (0, 1, 3), (3, 4, 5), (0, 4, 5)]]
+    draws = [Synthetic(n=6, m=3, seed=seed) for seed in range(4_000)]
+    rewards = np.array([[problem.reward(leaf) for leaf in leaves] for problem in draws])
+    assert np.allclose(np.cov(rewards.T), draws[0].covariance(leaves), atol=0.07)
+    assert draws[0].covariance(leaves)[0, 1] == pytest.approx((2 + 1) / 4)
+
+
+def test_subsets_with_fixed_forbidden_and_groups():
+    problem = Subsets(8, 4, reward=sum, fixed=[0], forbidden=[1], groups=[(2, 3), (5, 6, 7)])
+    assert problem.root() == {0}
+    assert problem.depth == 3
+    assert problem.actions(problem.root()) == [(2, 3), 4, (5, 6, 7)]
+    assert problem.step(problem.root(), (2, 3)) == {0, 2, 3}
+    leaves = {state for state in reachable(problem) if not problem.actions(state)}
+    assert leaves == {frozenset({0, 2, 3, 4, 5, 6, 7})}
+    assert [problem.branching(level) for level in range(3)] == [3, 2, 1]
+
+
+def test_subsets_groups_count_as_one_choice():
+    problem = Subsets(5, 2, reward=sum, groups=[(0, 1, 2)])
+    leaves = {state for state in reachable(problem) if not problem.actions(state)}
+    assert leaves == {frozenset({0, 1, 2, 3}), frozenset({0, 1, 2, 4}), frozenset({3, 4})}
+
+
+def test_a_group_follows_its_members():
+    held = Subsets(5, 2, reward=sum, fixed=[1], groups=[(0, 1)])
+    assert held.root() == {0, 1}
+    banned = Subsets(5, 2, reward=sum, forbidden=[1], groups=[(0, 1)])
+    assert banned.actions(banned.root()) == [2, 3, 4]
+
+
+def test_all_subsets_are_leaves():
+    problem = Subsets(6, 3, reward=sum)
+    leaves = {state for state in reachable(problem) if not problem.actions(state)}
+    assert leaves == set(map(frozenset, combinations(range(6), 3)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"n": 0, "k": 1}, "n must"),
+        ({"n": 5, "k": 6}, "k must be"),
+        ({"n": 5, "k": 0}, "k must be"),
+        ({"n": 5, "k": 1, "fixed": [0, 1]}, "k must be"),
+        ({"n": 5, "k": 5, "forbidden": [2]}, "k must be"),
+        ({"n": 5, "k": 2, "fixed": [5]}, "fixed must name features 0 to 4"),
+        ({"n": 5, "k": 2, "forbidden": [-1]}, "forbidden must name"),
+        ({"n": 5, "k": 2, "groups": [(3, 9)]}, "groups must name"),
+        ({"n": 5, "k": 2, "groups": [(1, 2), (2, 3)]}, "share feature 2"),
+        ({"n": 5, "k": 2, "groups": [()]}, "groups must not be empty"),
+        ({"n": 5, "k": 2, "fixed": [1], "forbidden": [1]}, "both fixed and forbidden"),
+        ({"n": 5, "k": 2, "fixed": [1], "forbidden": [2], "groups": [(1, 2)]}, "both fixed and forbidden"),
+    ],
+)
+def test_bad_subsets_are_named(arguments, named):
+    with pytest.raises(ValueError, match=named):
+        Subsets(reward=sum, **arguments)
+
+
+def test_digits_pixels():
+    problem = DigitsPixels()
+    assert problem.reward(frozenset(range(20, 30))) == problem.accuracy(range(20, 30))
+    assert problem.accuracy(range(64)) == pytest.approx(0.9466, abs=1e-3)
+    assert problem.mean_image().shape == (8, 8)
+    with pytest.raises(ValueError, match="k must be"):
+        DigitsPixels(k=65)
+
+
+def test_as_tree_keeps_paths_apart_and_everything_else():
+    problem = Synthetic(n=5, m=2, seed=0)
+    tree = ds.as_tree(problem)
+    one = tree.step(tree.step(tree.root(), 1), 2)
+    other = tree.step(tree.step(tree.root(), 2), 1)
+    assert one == TreeState((1, 2), frozenset({1, 2}))
+    assert one != other
+    assert tree.reward(one) == tree.reward(other) == problem.reward(frozenset({1, 2}))
+    assert (tree.depth, tree.branching(1), tree.best_reward) == (2, 4, problem.best_reward)
+    assert np.allclose(tree.covariance([one], [other]), problem.covariance([one.state]))
+    assert not hasattr(tree, "player")
+    assert ds.as_tree(TicTacToe()).player(TreeState((4,), "....X....")) == ds.MIN
+
+
+def test_as_tree_with_a_covariance_that_has_no_features():
+    class Plain(Subsets):
+        covariance = ds.covariances.Pairwise(lambda x, y: float(len(x & y)), private=1.0)
+
+    result = ds.search(ds.as_tree(Plain(5, 2, reward=sum)), budget=30, seed=0)
+    assert result.best_state.state == {3, 4}
+
+
+# check_problem ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Subsets(9, 3, reward=sum, fixed=[0], groups=[(1, 2)]),
+        Synthetic(seed=0),
+        TicTacToe(),
+        TicTacToe(symmetric=False),
+        ds.as_tree(TicTacToe()),
+        DigitsPixels(),
+    ],
+    ids=lambda problem: type(problem).__name__,
+)
+def test_our_own_problems_pass(problem):
+    check_problem(problem)
+
+
+class Base:
+    """A sound problem: three coin flips. Each test breaks one thing."""
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        return [0, 1] if len(state) < 3 else []
+
+    def step(self, state, action):
+        return (*state, action)
+
+    def reward(self, leaf):
+        return float(sum(leaf))
+
+
+def broken(**members):
+    return type("Broken", (Base,), members)()
+
+
+class Identity:
+    def __init__(self, flips):
+        self.flips = flips
+
+
+_CALLS = iter(range(10**9))
+
+
+@pytest.mark.parametrize(
+    ("problem", "found"),
+    [
+        (object(), "no method root, no method actions"),
+        (broken(root=lambda self: []), r"unhashable: the state \[\]"),
+        (broken(root=lambda self: ([],)), "unhashable"),
+        (broken(key=lambda self, state: list(state)), "unhashable: the key of the state"),
+        (
+            broken(
+                root=lambda self: Identity(()),
+                actions=lambda self, state: [0, 1] if len(state.flips) < 3 else [],
+                step=lambda self, state, action: Identity((*state.flips, action)),
+                reward=lambda self, leaf: 0.0,
+            ),
+            "compares by identity",
+        ),
+        (broken(step=lambda self, state, action: () if len(state) == 2 else (*state, action)), "cycle"),
+        (broken(actions=lambda self, state: [0, 1]), "no leaf within 1000 decisions"),
+        (broken(reward=lambda self, leaf: None), "no reward"),
+        (broken(reward=lambda self, leaf: float("nan")), "no reward"),
+        (broken(reward=lambda self, leaf: 1 / 0), "reward.* raised ZeroDivisionError"),
+        (broken(player=lambda self, state: "white"), "inconsistent player.*'white'"),
+        (
+            broken(player=lambda self, state: ds.MAX if next(_CALLS) % 3 else ds.MIN),
+            "inconsistent player: at .* first",
+        ),
+        (broken(branching=lambda self, level: 20), r"branching\(0\) says 20"),
+        (broken(branching=lambda self, level: 2 + 3 * level), r"branching\(1\) says 5"),
+        (broken(depth=2), "depth says 2"),
+        (broken(actions=lambda self, state: [next(_CALLS)]), "changes from call to call"),
+        (
+            broken(
+                key=lambda self, state: len(state),
+                actions=lambda self, state: [0, 1][: 2 - sum(state)] if len(state) < 2 else [],
+            ),
+            "equal states must offer the same",
+        ),
+    ],
+)
+def test_findings_are_in_plain_words(problem, found):
+    with pytest.raises(ds.ProblemError, match=found):
+        check_problem(problem)
+
+
+def test_a_mutable_dataclass_is_reported():
+    from dataclasses import dataclass
+
+    @dataclass(unsafe_hash=True)
+    class Flips:
+        flips: tuple[int, ...]
+
+    problem = broken(
+        root=lambda self: Flips(()),
+        actions=lambda self, state: [0, 1] if len(state.flips) < 3 else [],
+        step=lambda self, state, action: Flips((*state.flips, action)),
+        reward=lambda self, leaf: 0.0,
+    )
+    with pytest.raises(ds.ProblemError, match=r"mutable: .*Flips.*freeze the dataclass"):
+        check_problem(problem)
+
+
+def test_a_step_in_place_is_reported():
+    from dataclasses import dataclass, field
+
+    @dataclass(eq=False)
+    class Game:
+        moves: list[int] = field(default_factory=list)
+
+    def step(self, state, action):
+        state.moves.append(action)
+        return state
+
+    problem = broken(
+        root=lambda self: Game(),
+        key=lambda self, state: tuple(state.moves),
+        actions=lambda self, state: [0, 1] if len(state.moves) < 3 else [],
+        step=step,
+        reward=lambda self, leaf: 0.0,
+    )
+    with pytest.raises(ds.ProblemError, match="step changed the state"):
+        check_problem(problem)
+
+
+def test_rewards_are_asked_for_only_as_often_as_allowed():
+    asked = []
+    check_problem(broken(reward=lambda self, leaf: asked.append(leaf) or 1.0), rewards=3)
+    assert len(asked) == 3
+    check_problem(broken(reward=lambda self, leaf: 1 / 0), rewards=0)

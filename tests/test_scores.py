@@ -1,0 +1,259 @@
+"""The two score models against each other, a batch solve and scikit-learn's Gaussian process."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import DotProduct, WhiteKernel
+
+import dagsearch as ds
+from dagsearch.covariances import Covariance, FeatureMap, Overlap, Pairwise, check_covariance
+from dagsearch.problem import Children
+from dagsearch.scores import KernelScores, WeightScores, scores_for
+
+
+def random_subsets(n, k, count, seed):
+    rng = np.random.default_rng(seed)
+    subsets = {}
+    while len(subsets) < count:
+        subsets[frozenset(rng.choice(n, size=k, replace=False).tolist())] = None
+    return list(subsets)
+
+
+def batch_posterior(covariance, states, observed, rewards, noises, means):
+    """The textbook formula, solved at once."""
+    prior = covariance(states)
+    cross = prior[:, observed]
+    gram = prior[np.ix_(observed, observed)] + np.diag(noises)
+    mean = means + cross @ np.linalg.solve(gram, rewards - means[observed])
+    return mean, prior.diagonal() - np.einsum("ij,ji->i", cross, np.linalg.solve(gram, cross.T))
+
+
+def assert_same(scores, mean, variance, tolerance=1e-8):
+    assert np.abs(scores.mean - mean).max() < tolerance
+    assert np.abs(scores.variance - variance).max() < tolerance
+
+
+def test_both_models_agree_after_2000_rewards_with_repeats_and_own_noises():
+    n, k, count = 30, 6, 400
+    rng = np.random.default_rng(0)
+    leaves = random_subsets(n, k, count, seed=1)
+    inner = random_subsets(n, 3, 50, seed=2)
+    late = random_subsets(n, 4, 50, seed=3)
+
+    def mean(state):
+        return 0.1 * len(state)
+
+    def covariance():
+        return 0.5 * Overlap(bias=2.0, private=1.0)
+
+    weights, kernel = WeightScores(covariance(), 0.05, mean), KernelScores(covariance(), 0.05, mean)
+    observed = rng.integers(count, size=2_000)  # each leaf about five times
+    rewards = rng.normal(size=2_000)
+    noises = np.where(rng.random(2_000) < 0.5, 0.05, rng.uniform(0.01, 1.0, 2_000))
+    for model in (weights, kernel):
+        model.track(leaves + inner)
+        for step, (leaf, reward, noise) in enumerate(zip(observed, rewards, noises, strict=True)):
+            model.condition(leaf, reward, None if noise == 0.05 else noise)
+            if step == 1_000:
+                model.track(late)
+    states = leaves + inner + late
+    means = np.array([mean(state) for state in states])
+    true = batch_posterior(covariance(), states, observed, rewards, noises, means)
+    assert_same(weights, *true)
+    assert_same(kernel, *true)
+    assert_same(weights, kernel.mean, kernel.variance)
+
+
+@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+@pytest.mark.parametrize("private", [0.0, 0.3])
+def test_agrees_with_scikit_learn(model, private):
+    leaves = random_subsets(12, 4, 120, seed=4)
+    indicator = np.array([[float(item in leaf) for item in range(12)] for leaf in leaves])
+    rng = np.random.default_rng(5)
+    rewards = indicator @ rng.normal(size=12) + 0.1 * rng.normal(size=120)
+    # Each leaf is observed once, so that a private offset is just more noise to the others.
+    regressor = GaussianProcessRegressor(
+        DotProduct(sigma_0=0.0, sigma_0_bounds="fixed") + WhiteKernel(private, "fixed"),
+        alpha=0.01,
+        optimizer=None,
+    )
+    regressor.fit(indicator[:80], rewards[:80])
+    mean, deviation = regressor.predict(indicator[80:], return_std=True)
+    scores = model(Overlap(private=private), noise=0.01)
+    scores.track(leaves)
+    for node in range(80):
+        scores.condition(node, rewards[node])
+    # predict() takes the white kernel for noise of the reward; our g has the private offset in it too.
+    assert np.abs(scores.mean[80:] - mean).max() < 1e-8
+    assert np.abs(scores.variance[80:] - deviation**2).max() < 1e-8
+
+
+def test_agrees_with_scikit_learn_on_a_covariance_without_features():
+    rng = np.random.default_rng(6)
+    points = [tuple(point) for point in rng.normal(size=(60, 2)).tolist()]
+
+    def squared_exponential(x, y):
+        return float(np.exp(-0.5 * np.sum((np.array(x) - np.array(y)) ** 2)))
+
+    rewards = rng.normal(size=40)
+    regressor = GaussianProcessRegressor(alpha=0.1, optimizer=None)  # unit squared exponential
+    regressor.fit(np.array(points[:40]), rewards)
+    mean, deviation = regressor.predict(np.array(points), return_std=True)
+    scores = scores_for(Pairwise(squared_exponential), noise=0.1)
+    assert isinstance(scores, KernelScores)
+    scores.track(points)
+    for node in range(40):
+        scores.condition(node, rewards[node])
+    assert_same(scores, mean, deviation**2)
+
+
+@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+def test_only_the_same_leaf_shares_its_private_offset(model):
+    a, b = frozenset({1}), frozenset({2})
+    scores = model(Overlap(private=1.0), noise=1e-6)
+    scores.track([a, b])
+    for _ in range(3):
+        scores.condition(0, 4.0)
+    assert scores.mean[0] == pytest.approx(4.0, abs=1e-5)
+    assert scores.variance[0] == pytest.approx(1e-6 / 3, rel=1e-3)
+    assert (scores.mean[1], scores.variance[1]) == (0.0, 2.0)
+
+
+@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+def test_projection_equals_tracking(model):
+    leaves, others = random_subsets(10, 4, 30, seed=7), random_subsets(10, 2, 9, seed=8)
+    scores = model(Overlap(bias=0.5), 0.1, mean=lambda state: float(sum(state)))
+    scores.track(leaves)
+    for node in range(20):
+        scores.condition(node, float(node % 7))
+    mean, variance = scores.project(others)
+    scores.track(others)
+    assert np.allclose(scores.mean[30:], mean, atol=1e-12)
+    assert np.allclose(scores.variance[30:], variance, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+@pytest.mark.parametrize("mean", [0.7, lambda state: float(len(state))])
+def test_preview_equals_projection(model, mean):
+    problem = ds.problems.Subsets(10, 4, reward=sum, groups=[(1, 2, 3)])
+    covariance = 0.3 * Overlap.of(problem, bias=1.0)
+    scores = model(covariance, 0.1, mean)
+    leaves = random_subsets(10, 4, 30, seed=9)
+    scores.track([frozenset({5, 6}), *leaves])
+    for node in range(1, 31):
+        scores.condition(node, float(sum(leaves[node - 1])))
+    parent = frozenset({5, 6})
+    children = Children(problem, parent, problem.actions(parent))
+    previewed, projected = scores.preview(0, children), scores.project(children.states)
+    assert np.allclose(previewed[0], projected[0], atol=1e-10)
+    assert np.allclose(previewed[1], projected[1], atol=1e-10)
+
+
+def test_preview_does_not_make_the_children_where_it_need_not():
+    class Lazy(ds.problems.Subsets):
+        def step(self, state, action):
+            raise AssertionError("a child was made")
+
+    problem = Lazy(10, 4, reward=sum)
+    scores = WeightScores(Overlap.of(problem), 0.1)
+    scores.track([problem.root()])
+    mean, _ = scores.preview(0, Children(problem, problem.root(), problem.actions(problem.root())))
+    assert mean.shape == (10,)
+
+
+def test_features_may_grow_while_rewards_come_in():
+    scores, reference = (model(Overlap(private=0.5), 0.1) for model in (WeightScores, KernelScores))
+    for i in range(20):
+        for model in (scores, reference):
+            model.track([frozenset({i, i + 1, 2 * i + 5}), frozenset({i, "only here", -i - 1})])
+            model.condition(2 * i, float(i))
+    assert_same(scores, reference.mean, reference.variance)
+
+
+@pytest.mark.parametrize("noise", [0.0, -1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+def test_noise_must_be_a_variance(model, noise):
+    with pytest.raises(ValueError, match="noise must be a positive"):
+        model(Overlap(), noise)
+    scores = model(Overlap(), 0.1)
+    scores.track([frozenset({1})])
+    with pytest.raises(ValueError, match="noise must be a positive"):
+        scores.condition(0, 1.0, noise)
+    assert scores.mean[0] == 0.0
+
+
+def indefinite(x, y):
+    return 1.0 if x == y else -0.9
+
+
+def test_a_covariance_that_is_not_one_is_refused_and_nothing_changes():
+    scores = KernelScores(Pairwise(indefinite), 1e-3)
+    scores.track([1, 2, 3])
+    scores.condition(0, 1.0)
+    before = scores.mean.copy(), scores.variance.copy()
+    with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
+        scores.condition(1, 1.0)
+    assert np.array_equal(scores.mean, before[0])
+    assert np.array_equal(scores.variance, before[1])
+
+
+@pytest.mark.parametrize(
+    ("function", "named"),
+    [
+        (indefinite, "not positive semi-definite"),
+        (lambda x, y: float(x - y), "not symmetric"),
+        (lambda x, y: float("nan"), "not a finite number"),
+    ],
+)
+def test_check_covariance(function, named):
+    with pytest.raises(ds.CovarianceError, match=named):
+        check_covariance(Pairwise(function), [1, 2, 3])
+
+
+def test_negative_prior_variance_is_refused_when_tracking():
+    scores = KernelScores(Pairwise(lambda x, y: -1.0), 0.1)
+    with pytest.raises(ds.CovarianceError, match="negative"):
+        scores.track(["a"])
+    assert scores.mean.size == 0
+
+
+# Covariances ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "shared"),
+    [
+        (frozenset({1, 2, 3}), frozenset({3, 4}), 1.0),
+        ((1, 0, 2), (1, 2, 2), 2.0),
+        ("abc", "xbc", 2.0),
+        (ds.problems.TreeState((1,), "s"), ds.problems.TreeState((2,), "s"), 1.0),
+    ],
+)
+def test_overlap_counts_shared_items(x, y, shared):
+    assert Overlap(private=0.0)([x], [y])[0, 0] == shared
+    assert Overlap(private=0.0, bias=1.5)([x], [y])[0, 0] == pytest.approx(shared + 1.5)
+
+
+def test_overlap_of_states_without_items_says_what_to_do():
+    with pytest.raises(ds.CovarianceError, match=r"Overlap\(items="):
+        Overlap()([7])
+    assert Overlap(items=lambda number: f"{number:b}")([5])[0, 0] > 0.0
+
+
+def test_scaling():
+    states = random_subsets(8, 3, 6, seed=10)
+    base = Overlap(bias=0.5)
+    for scaled in (2.5 * base, np.float64(2.5) * base):
+        assert isinstance(scaled, FeatureMap)
+        assert np.allclose(scaled(states), 2.5 * base(states))
+    pairwise = 2.0 * Pairwise(indefinite, private=1.0)
+    assert isinstance(pairwise, Covariance)
+    assert np.allclose(pairwise([1, 2]), [[4.0, -1.8], [-1.8, 4.0]])
+    with pytest.raises(ds.CovarianceError, match="positive number"):
+        -1.0 * base
+
+
+@pytest.mark.parametrize("arguments", [{"bias": -1.0}, {"private": -0.1}, {"private": float("nan")}])
+def test_overlap_refuses_negative_variances(arguments):
+    with pytest.raises(ds.CovarianceError, match=next(iter(arguments))):
+        Overlap(**arguments)

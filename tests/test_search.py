@@ -1,0 +1,553 @@
+import math
+import signal
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.backups import MomentMatching, Softmax
+from dagsearch.covariances import Overlap, Pairwise
+from dagsearch.expansions import AllChildren, OneChild
+from dagsearch.policies import UpperConfidence
+from dagsearch.rollouts import Uniform
+from dagsearch.scores import KernelScores, WeightScores, scores_for
+
+EXPANSIONS = [AllChildren(), OneChild()]
+
+
+def small(seed=0, n=8, k=3):
+    """A subset problem with rewards that no overlap explains."""
+    rng = np.random.default_rng(seed)
+    rewards: dict[frozenset[int], float] = {}
+    return ds.problems.Subsets(n, k, lambda leaf: rewards.setdefault(leaf, float(rng.normal())))
+
+
+class Nim:
+    """Take 1 to 3 of a heap; who takes the last wins. Equal states at different depths."""
+
+    def __init__(self, heap=9):
+        self.heap = heap
+
+    def root(self):
+        return self.heap, ds.MAX
+
+    def actions(self, state):
+        return range(1, min(3, state[0]) + 1)
+
+    def step(self, state, action):
+        return state[0] - action, -state[1]
+
+    def player(self, state):
+        return state[1]
+
+    def reward(self, leaf):
+        return float(-leaf[1])
+
+
+def exhaustive(problem, **parts):
+    """A search that sees every leaf once."""
+    settings = {
+        "scores": scores_for(Overlap.of(problem), 1e-12),
+        "policy": UpperConfidence(1.0),
+        "rollout": Uniform(),
+        "backup": MomentMatching(),
+        "repeats": False,
+        "seed": 0,
+    }
+    return ds.Search(problem, **(settings | parts))
+
+
+# Brute force ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backup", [MomentMatching(), MomentMatching((0.0, 1.0)), Softmax()])
+@pytest.mark.parametrize("expansion", EXPANSIONS)
+def test_exhaustion_gives_all_765_values_of_tic_tac_toe(expansion, backup, minimax):
+    game = ds.problems.TicTacToe()
+    search = exhaustive(game, expansion=expansion, backup=backup)
+    result = search.run(10_000)
+    graph, value = search.explored.graph, minimax(game)
+    assert len(result.history) == 138  # every leaf once
+    assert len(graph) == 765
+    worst = max(abs(graph.v_mean[node] - value(graph.states[node])) for node in range(765))
+    assert worst < 1e-4
+    assert result.value.mean == pytest.approx(0.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("expansion", EXPANSIONS)
+@pytest.mark.parametrize("problem", [small(), Nim(), ds.as_tree(Nim(6)), ds.as_tree(small(n=5))])
+def test_exhaustion_gives_minimax_values_and_the_optimum(problem, expansion, minimax):
+    search = exhaustive(problem, expansion=expansion)
+    result = search.run(10_000)
+    graph, value = search.explored.graph, minimax(problem)
+    for node in range(len(graph)):
+        assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-4)
+    assert value(result.best_state) == pytest.approx(value(problem.root()))
+    assert result.best_reward == pytest.approx(value(problem.root()))
+    leaves = [evaluation.leaf for evaluation in result.history]
+    assert len(set(leaves)) == len(leaves)
+    with pytest.raises(ds.SearchExhausted):
+        search.ask()
+
+
+@pytest.mark.parametrize("expansion", EXPANSIONS)
+def test_a_problem_of_one_leaf(expansion):
+    problem = ds.problems.Subsets(3, 3, reward=sum)
+    result = exhaustive(problem, expansion=expansion).run(5)
+    assert (result.best_state, result.best_reward, len(result.history)) == (frozenset({0, 1, 2}), 3.0, 1)
+
+
+def test_a_root_that_is_a_leaf():
+    problem = ds.problems.Subsets(3, 2, reward=sum, fixed=[0, 1])
+    result = ds.search(problem, 5)
+    assert (result.best_state, result.best_path, len(result.history)) == (frozenset({0, 1}), (), 1)
+
+
+# One loop ---------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_run():
+    def run(seed):
+        return ds.search(small(), budget=30, seed=seed)
+
+    assert run(3) == run(3)
+    assert run(3).history != run(4).history
+
+
+def test_run_is_ask_and_tell():
+    problem = ds.problems.Synthetic(seed=1)
+    run, loop, stepped = (ds.Search.paper(problem, beta=0.1, seed=2, standardize=5) for _ in range(3))
+    run.run(25)
+    for _ in range(25):
+        proposal = loop.ask()
+        loop.tell(proposal, problem.reward(proposal.leaf))
+    assert [step.step for step in stepped.steps(25)] == list(range(1, 26))
+    assert run.result() == loop.result() == stepped.result()
+
+
+@pytest.mark.parametrize("expansion", EXPANSIONS)
+def test_both_score_models_search_alike(expansion):
+    problem = ds.problems.Synthetic(n=9, m=3, seed=1)
+
+    def run(model):
+        return ds.Search(
+            problem,
+            scores=model(problem.covariance, 0.01),
+            policy=UpperConfidence(1.0),
+            rollout=Uniform(),
+            backup=MomentMatching(),
+            expansion=expansion,
+            seed=0,
+        )
+
+    weights, kernel = run(WeightScores), run(KernelScores)
+    weights.run(40)
+    kernel.run(40)
+    assert [e.leaf for e in weights.history] == [e.leaf for e in kernel.history]
+    assert weights.result().value == pytest.approx(kernel.result().value, abs=1e-8)
+
+
+def test_on_a_tree_the_dag_search_is_the_tree_search():
+    class Path:  # every state already carries its path
+        def root(self):
+            return ()
+
+        def actions(self, state):
+            return "ab" if len(state) < 4 else ""
+
+        def step(self, state, action):
+            return (*state, action)
+
+        def reward(self, leaf):
+            return float(leaf.count("a") - 2 * (leaf[1] == "a"))
+
+    def rewards(problem, covariance):
+        search = ds.Search.paper(problem, covariance=covariance, noise=0.01, seed=0)
+        return [evaluation.reward for evaluation in search.steps(25)]
+
+    plain, tree = (
+        rewards(Path(), Overlap()),
+        rewards(ds.as_tree(Path()), Overlap(lambda s: enumerate(s.state))),
+    )
+    assert plain == tree
+
+
+def test_paths_and_states_agree():
+    problem = ds.problems.TicTacToe()
+    search = ds.Search.paper(problem, c=0.5, noise=0.1, seed=0)
+    for evaluation in search.steps(40):
+        state = problem.root()
+        for action in evaluation.actions:
+            state = problem.step(state, action)
+        assert state == evaluation.leaf
+
+
+def test_visits_count_descents():
+    search = ds.Search.paper(ds.problems.TicTacToe(), c=0.5, noise=0.1, seed=0)
+    search.run(30)
+    graph = search.explored.graph
+    assert graph.visits[search.explored.root] == 30
+    assert search.belief(search.problem.root()).visits == 30
+    children = graph.children(search.explored.root)
+    assert graph.visits[children].sum() == 29  # the first descent ended at the root
+
+
+# What is known ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("expansion", EXPANSIONS)
+def test_belief_of_every_kind_of_state(expansion):
+    problem = ds.problems.Synthetic(n=12, m=3, seed=0)
+    search = ds.Search.paper(problem, noise=1e-6, seed=0, expansion=expansion)
+    search.run(6)
+    root = search.belief(problem.root())
+    assert root.v == pytest.approx((search.explored.graph.v_mean[0], search.explored.graph.v_var[0]))
+    told = search.history[0]
+    leaf = search.belief(told.leaf)
+    assert leaf.g == leaf.v
+    assert leaf.g.mean == pytest.approx(told.reward, abs=1e-3)
+    assert leaf.g.variance < 1e-5
+    unknown = next(
+        frozenset({i, j}) for i in range(12) for j in range(i) if search.explored.find(frozenset({i, j})) < 0
+    )
+    belief = search.belief(unknown)
+    delta = search.explored.increments.at(2)
+    assert belief.visits == 0
+    assert belief.v == pytest.approx((belief.g.mean + delta.mean, belief.g.variance + delta.variance))
+
+
+def test_beliefs_after_ask_and_before_tell_are_boundary_values():
+    search = ds.Search.paper(ds.problems.TicTacToe(), c=0.5, noise=0.1, seed=0)
+    search.run(3)
+    search.ask()
+    graph, scores = search.explored.graph, search.explored.scores
+    for node in np.flatnonzero(graph.count[: len(graph)] == 0):
+        if graph.level[node] >= 0 and not graph.terminal[node]:
+            delta = search.explored.increments.at(int(graph.level[node]))
+            assert graph.v_mean[node] == pytest.approx(scores.mean[node] + delta.mean)
+
+
+def test_recommendation_is_a_path_of_best_means_and_changes_nothing():
+    problem = ds.problems.Synthetic(seed=2)
+    search = ds.Search.paper(problem, beta=1.0, seed=0)
+    search.run(10)
+    nodes = len(search.explored.graph)
+    line = search.recommend()
+    assert len(search.explored.graph) == nodes
+    assert len(line.actions) == 5
+    assert line.states[-1] == frozenset(line.actions)
+    assert 1 <= line.explored < 5
+    graph = search.explored.graph
+    best = graph.children(search.explored.root)[np.argmax(graph.v_mean[graph.children(search.explored.root)])]
+    assert line.states[1] == graph.states[best]
+
+
+def test_recommendation_finds_the_optimum_of_a_learnt_linear_problem():
+    problem = ds.problems.Synthetic(seed=3)
+    search = ds.Search.paper(problem, beta=1.0, seed=0, expansion=OneChild())
+    search.run(40)
+    assert search.recommend().states[-1] == problem.best_state
+
+
+def test_best_action_is_none_off_the_explored_part():
+    search = ds.Search.paper(ds.problems.TicTacToe(), c=0.5, noise=0.1, seed=0)
+    assert search.best_action("." * 9) is None
+    search.run(5)
+    assert search.best_action("." * 9) in (0, 1, 4)
+    assert search.best_action("never seen") is None
+
+
+def test_a_game_recommends_a_line_rather_than_its_luckiest_leaf():
+    game = ds.problems.TicTacToe()
+    result = ds.Search.paper(game, c=0.5, noise=0.1, seed=0).run(300)
+    assert max(evaluation.reward for evaluation in result.history) == 1.0
+    assert game.reward(result.best_state) == 0.0
+    assert len(result.best_path) == 9
+
+
+def test_a_search_without_evaluations_has_a_result():
+    result = ds.Search.paper(small(), seed=0).result()
+    assert (result.best_state, result.best_path, result.best_reward, result.history) == (None, None, None, ())
+    assert result.value.variance > 0.0
+
+
+def test_history_as_a_frame():
+    result = ds.search(small(), budget=12, seed=0)
+    frame = result.to_frame()
+    assert list(frame.columns) == ["step", "reward", "best_reward", "seconds", "leaf", "actions"]
+    assert frame.reward.max() == frame.best_reward.iloc[-1] == result.best_reward
+    assert len(frame) == 12
+
+
+def test_to_frame_without_pandas_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match=r"dagsearch\[pandas\]"):
+        ds.search(small(), budget=2, seed=0).to_frame()
+
+
+# Units ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shift", "scale"), [(1e6, 1.0), (-3.0, 1e-4), (0.0, 1e8)])
+def test_the_default_search_does_not_mind_units(shift, scale):
+    base = small(seed=5)
+    moved = ds.problems.Subsets(8, 3, lambda leaf: shift + scale * base.reward(leaf))
+    plain, other = ds.search(base, 40, seed=0), ds.search(moved, 40, seed=0)
+    assert [e.leaf for e in plain.history] == [e.leaf for e in other.history]
+    assert other.value.mean == pytest.approx(shift + scale * plain.value.mean, rel=1e-6)
+    assert other.value.variance == pytest.approx(scale**2 * plain.value.variance, rel=1e-6)
+
+
+def test_standardising_rollouts_are_learnt_from():
+    problem = ds.problems.Synthetic(seed=0)
+    search = ds.Search.paper(problem, noise=1e-6, standardize=10, seed=0)
+    search.run(9)
+    assert search.belief(search.history[0].leaf).g.mean == 0.0  # the prior's, until the scale is known
+    search.run(1)
+    rewards = [evaluation.reward for evaluation in search.history]
+    assert search.belief(search.history[0].leaf).g.mean == pytest.approx(
+        rewards[0], abs=1e-3 * np.std(rewards)
+    )
+
+
+def test_equal_initial_rewards_do_not_divide_by_zero():
+    problem = ds.problems.Subsets(8, 3, reward=lambda leaf: 2.0)
+    assert ds.search(problem, 30, seed=0).best_reward == 2.0
+
+
+def test_noise_of_a_single_reward_is_in_units_of_the_reward():
+    problem = small()
+    leaf = frozenset({0, 1, 2})
+    searches = [ds.Search.paper(problem, c=100.0, noise=1e-6, seed=0) for _ in range(2)]
+    searches[0].tell(leaf, 10.0)
+    searches[1].tell(leaf, 10.0, noise=1e4)
+    sharp, vague = (search.belief(leaf).g for search in searches)
+    assert sharp.mean == pytest.approx(10.0, abs=1e-3)
+    assert vague.mean < 5.0
+    assert vague.variance > 100.0
+
+
+# Bad input --------------------------------------------------------------------------------------------
+
+
+def snapshot(search):
+    graph = search.explored.graph
+    return search.explored.scores.mean.copy(), graph.v_mean[: len(graph)].copy(), tuple(search.history)
+
+
+def unchanged(search, before):
+    after = snapshot(search)
+    return (
+        all(np.array_equal(a, b) for a, b in zip(before[:2], after[:2], strict=True))
+        and before[2] == after[2]
+    )
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf, -math.inf, "0.5", None, [1.0, 2.0], 1j, object()])
+def test_a_bad_reward_is_refused_and_changes_nothing(reward):
+    search = ds.Search.paper(small(), seed=0)
+    search.run(5)
+    proposal = search.ask()
+    before = snapshot(search)
+    with pytest.raises(ds.RewardError, match=r"frozenset\(.*model is unchanged"):
+        search.tell(proposal, reward)
+    assert unchanged(search, before)
+    search.tell(proposal, 1.0)  # and can be put right
+    assert len(search.history) == 6
+
+
+@pytest.mark.parametrize("reward", [1, True, np.float32(0.5), np.array(2.0)])
+def test_whatever_is_a_number_is_a_reward(reward):
+    search = ds.Search.paper(small(), seed=0)
+    assert search.tell(search.ask(), reward).reward == float(reward)
+
+
+def failing_after(count, failure):
+    calls = []
+
+    def reward(leaf):
+        calls.append(leaf)
+        if len(calls) == count:
+            return failure()
+        return float(sum(leaf))
+
+    return ds.problems.Subsets(8, 3, reward)
+
+
+def explode():
+    raise ZeroDivisionError("the experiment blew up")
+
+
+@pytest.mark.parametrize("failure", [explode, lambda: math.nan, lambda: "text"])
+def test_a_failing_evaluation_loses_nothing(failure):
+    search = ds.Search.paper(failing_after(8, failure), seed=0)
+    with pytest.raises(ds.EvaluationError, match=r"evaluating frozenset.*after 7 evaluations") as caught:
+        search.run(20)
+    assert len(search.history) == 7
+    assert caught.value.result == search.result()
+    assert caught.value.__cause__ is not None
+    search.run(5)  # goes on
+    assert len(search.history) == 12
+
+
+def test_the_one_line_search_hands_over_what_it_had():
+    with pytest.raises(ds.EvaluationError) as caught:
+        ds.search(failing_after(8, explode), 20, seed=0)
+    assert len(caught.value.result.history) == 7
+    assert caught.value.result.best_reward > 0.0
+
+
+def test_an_interrupted_search_hands_over_what_it_had():
+    with pytest.raises(KeyboardInterrupt) as caught:
+        ds.search(failing_after(8, lambda: signal.raise_signal(signal.SIGINT)), 20, seed=0)
+    assert isinstance(caught.value, ds.SearchInterrupted)
+    assert len(caught.value.result.history) == 7
+
+
+@pytest.mark.parametrize("budget", [0, -3, 2.5, "10", None, True])
+def test_a_bad_budget_is_named(budget):
+    with pytest.raises(ValueError, match="budget must be a positive whole number"):
+        ds.search(small(), budget)
+    with pytest.raises(ValueError, match="budget"):
+        ds.Search.paper(small()).steps(budget)  # at once, not at the first step
+
+
+def test_a_leaf_that_was_never_asked_for_is_knowledge():
+    problem = small()
+    search = ds.Search.paper(problem, noise=1e-6, seed=0)
+    best = frozenset({0, 1, 2})
+    evaluation = search.tell(best, 9.0)
+    assert evaluation.actions is None
+    assert search.belief(best).g.mean == pytest.approx(9.0, abs=1e-3)
+    assert search.result().best_state == best
+    assert search.result().best_path is None
+    search.run(30)
+    assert search.result().best_state == best
+
+
+def test_told_leaves_are_not_asked_for_again():
+    problem = small(n=5, k=2)
+    search = exhaustive(problem)
+    search.tell(frozenset({0, 1}), 1.0)
+    result = search.run(100)
+    assert len(result.history) == 10
+    assert len({evaluation.leaf for evaluation in result.history}) == 10
+
+
+def test_a_state_that_is_no_leaf_cannot_be_told():
+    search = ds.Search.paper(small(), seed=0)
+    search.run(3)
+    for state in (frozenset(), frozenset({1}), frozenset({6, 7})):
+        before = snapshot(search)
+        with pytest.raises(ds.ProblemError, match="is no leaf"):
+            search.tell(state, 1.0)
+        assert unchanged(search, before)
+
+
+def test_a_bad_single_noise_is_named():
+    search = ds.Search.paper(small(), seed=0)
+    before = snapshot(search)
+    with pytest.raises(ValueError, match="noise must be a positive"):
+        search.tell(frozenset({1, 2, 3}), 1.0, noise=0.0)
+    assert unchanged(search, before)
+
+
+def test_a_covariance_that_is_not_one_is_refused_before_anything_is_paid_for():
+    problem = ds.problems.Subsets(8, 3, lambda leaf: explode())
+    covariance = Pairwise(lambda x, y: 1.0 if x == y else -0.9)
+    with pytest.raises(ds.CovarianceError, match="positive semi-definite"):
+        ds.search(problem, 20, covariance=covariance)
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"noise": 0.0}, "noise"),
+        ({"beta": -1.0}, "beta"),
+        ({"c": 0.0}, "positive"),
+        ({"standardize": -1}, "standardize"),
+    ],
+)
+def test_bad_settings_are_named(settings, named):
+    with pytest.raises(ValueError, match=named):
+        ds.Search.paper(small(), **settings)
+
+
+class Broken(ds.problems.Subsets):
+    """Forgets what can follow some of its states."""
+
+    def actions(self, state):
+        if 5 in state and len(state) == 2:
+            raise LookupError("no table for this state")
+        return super().actions(state)
+
+
+@pytest.mark.parametrize("expansion", EXPANSIONS)
+def test_a_problem_that_fails_half_way_leaves_the_model_whole(expansion):
+    problem = Broken(8, 3, reward=lambda leaf: float(sum(leaf)))
+    good = ds.problems.Subsets(8, 3, reward=sum)
+    search = exhaustive(
+        problem, expansion=expansion, increments=ds.Increments.of(good, Overlap(), np.random.default_rng(0))
+    )
+    for _ in range(5):
+        with pytest.raises(LookupError):
+            search.run(200)
+        assert len(search.explored.graph) == search.explored.scores.mean.size
+    before = len(search.history)
+    search.tell(frozenset({0, 1, 2}), 3.0)
+    assert len(search.history) == before + 1
+    assert np.all(np.isfinite(search.explored.scores.mean))
+
+
+def test_states_that_cannot_be_hashed_are_named():
+    class Lists:
+        def root(self):
+            return []
+
+        def actions(self, state):
+            return [0, 1] if len(state) < 2 else []
+
+        def step(self, state, action):
+            return [*state, action]
+
+        def reward(self, leaf):
+            return 0.0
+
+    with pytest.raises(ds.ProblemError, match=r"state \[\] is not hashable.*tuples or frozensets"):
+        ds.search(Lists(), 5, covariance=Overlap(items=enumerate))
+
+
+def test_an_endless_problem_is_named():
+    class Endless:
+        def root(self):
+            return 0
+
+        def actions(self, state):
+            return [1]
+
+        def step(self, state, action):
+            return (state + 1) % 5
+
+        def reward(self, leaf):
+            return 0.0
+
+    with pytest.raises(ds.ProblemError, match="cycle"):
+        ds.search(Endless(), 5, covariance=Pairwise(lambda x, y: float(x == y)))
+
+
+def test_a_cycle_that_random_paths_leave_is_named():
+    class Corridor:  # back and forth until the exit
+        def root(self):
+            return "a"
+
+        def actions(self, state):
+            return {"a": ["b", "exit"], "b": ["a", "exit"]}.get(state, [])
+
+        def step(self, state, action):
+            return action
+
+        def reward(self, leaf):
+            return -1.0
+
+    with pytest.raises(ds.ProblemError, match="cycle"):
+        ds.search(Corridor(), 20, seed=0)
