@@ -1,6 +1,7 @@
 """One case per consequence, on hand-made nodes."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +35,10 @@ def increments():
     return Increments([4, 2], 0.5)
 
 
+def explored(graph, scores, increments):
+    return SimpleNamespace(graph=graph, scores=scores, increments=increments)
+
+
 def value(graph, node):
     return graph.v_mean[node], graph.v_var[node]
 
@@ -41,13 +46,13 @@ def value(graph, node):
 def test_a_leaf_is_worth_its_score(increments):
     graph = Graph()
     graph.set_root(graph.add("leaf", "leaf", MAX, 0))
-    MomentMatching().back_up(graph, FixedScores([1.5], [0.2]), increments)
+    MomentMatching().back_up(explored(graph, FixedScores([1.5], [0.2]), increments))
     assert value(graph, 0) == (1.5, 0.2)
 
 
 def test_the_boundary_is_worth_score_plus_increment(increments):
     graph = family(1, branching=4)
-    MomentMatching().back_up(graph, FixedScores([1.0, 2.0], [0.1, 0.2]), increments)
+    MomentMatching().back_up(explored(graph, FixedScores([1.0, 2.0], [0.1, 0.2]), increments))
     delta = increments.at(1)
     assert value(graph, 1) == pytest.approx((2.0 + delta.mean, 0.2 + delta.variance))
 
@@ -55,7 +60,7 @@ def test_the_boundary_is_worth_score_plus_increment(increments):
 def test_a_boundary_node_without_children_uses_its_own_level(increments):
     graph = Graph()
     graph.set_root(graph.add("root", "root", MAX, 4))
-    MomentMatching().back_up(graph, FixedScores([1.0], [0.1]), increments)
+    MomentMatching().back_up(explored(graph, FixedScores([1.0], [0.1]), increments))
     delta = increments.at(0)
     assert value(graph, 0) == pytest.approx((1.0 + delta.mean, 0.1 + delta.variance))
 
@@ -63,7 +68,7 @@ def test_a_boundary_node_without_children_uses_its_own_level(increments):
 def test_an_inner_node_is_the_maximum_of_its_children(increments):
     graph = family(3)
     scores = FixedScores([9.0, 0.0, 1.0, 0.5], [9.0, 1.0, 0.3, 0.1])
-    MomentMatching().back_up(graph, scores, increments)
+    MomentMatching().back_up(explored(graph, scores, increments))
     children = graph.v_mean[1:4], graph.v_var[1:4]
     assert value(graph, 0) == pytest.approx(max_of_many(*children))
 
@@ -71,7 +76,7 @@ def test_an_inner_node_is_the_maximum_of_its_children(increments):
 def test_an_inner_min_node_is_the_minimum(increments):
     scores = FixedScores([9.0, 0.0, 1.0, 0.5], [9.0, 1.0, 0.3, 0.1])
     down = family(3, sign=MIN)
-    MomentMatching(prior=(0.4, 1.0)).back_up(down, scores, increments)
+    MomentMatching(prior=(0.4, 1.0)).back_up(explored(down, scores, increments))
     mean, var = max_of_many(-down.v_mean[1:4], down.v_var[1:4], prior=(-0.4, 1.0))
     assert value(down, 0) == pytest.approx((-mean, var))
 
@@ -79,7 +84,7 @@ def test_an_inner_min_node_is_the_minimum(increments):
 def test_missing_children_are_one_summary_variable(increments):
     graph = family(2, branching=5)
     scores = FixedScores([0.3, 0.0, 1.0], [0.7, 1.0, 0.3])
-    MomentMatching().back_up(graph, scores, increments)
+    MomentMatching().back_up(explored(graph, scores, increments))
     rest = increments.remaining(0, 3)
     means = [*graph.v_mean[1:3], 0.3 + rest.mean]
     assert value(graph, 0) == pytest.approx(max_of_many(means, [*graph.v_var[1:3], 0.7 + rest.variance]))
@@ -90,14 +95,14 @@ def test_two_actions_to_one_child_count_once(increments):
     twice.link(0, [1], [2])
     scores = FixedScores([0.0, 1.0, 1.0], [1.0, 1.0, 1.0])
     for graph in (once, twice):
-        MomentMatching().back_up(graph, scores, increments)
+        MomentMatching().back_up(explored(graph, scores, increments))
     assert value(twice, 0) == value(once, 0)
 
 
 def test_the_prior_enters_once_at_the_last_merge(increments):
     graph = family(3)
     scores = FixedScores([0.0, 0.0, 1.0, 0.5], [1.0, 1.0, 0.3, 0.1])
-    MomentMatching(prior=(0.0, 1.0)).back_up(graph, scores, increments)
+    MomentMatching(prior=(0.0, 1.0)).back_up(explored(graph, scores, increments))
     children = graph.v_mean[1:4], graph.v_var[1:4]
     assert value(graph, 0) == pytest.approx(max_of_many(*children, prior=(0.0, 1.0)))
     assert value(graph, 1) == pytest.approx((increments.at(1).mean, 1.0 + increments.at(1).variance))
@@ -105,7 +110,7 @@ def test_the_prior_enters_once_at_the_last_merge(increments):
 
 def test_a_single_child_passes_its_value_on(increments):
     graph = family(1)
-    MomentMatching().back_up(graph, FixedScores([0.0, 2.0], [1.0, 0.4]), increments)
+    MomentMatching().back_up(explored(graph, FixedScores([0.0, 2.0], [1.0, 0.4]), increments))
     assert value(graph, 0) == value(graph, 1)
 
 
@@ -113,7 +118,7 @@ def test_a_single_child_passes_its_value_on(increments):
 def test_softmax_weights(increments, sign):
     graph = family(3, sign=sign)
     scores = FixedScores([0.0, 0.0, 1.0, 0.5], [1.0, 1.0, 0.3, 0.1])
-    Softmax().back_up(graph, scores, increments)
+    Softmax().back_up(explored(graph, scores, increments))
     mean, var = sign * graph.v_mean[1:4], graph.v_var[1:4]
     weights = np.exp(-(mean.max() - mean) / np.sqrt(var))
     weights /= weights.sum()
@@ -124,7 +129,7 @@ def test_softmax_of_certain_children_is_the_maximum(increments):
     graph = Graph()
     graph.set_root(graph.add("root", "root", MAX, 2))
     graph.link(0, [graph.add(i, i, MAX, 0) for i in range(2)], [0, 1])
-    Softmax().back_up(graph, FixedScores([0.0, 1.0, 3.0], [1.0, 0.0, 0.0]), increments)
+    Softmax().back_up(explored(graph, FixedScores([0.0, 1.0, 3.0], [1.0, 0.0, 0.0]), increments))
     assert value(graph, 0) == (3.0, 0.0)
 
 
@@ -135,6 +140,6 @@ def test_values_travel_up_through_transpositions(increments):
     graph.set_root(0)
     for parent, child in ((0, 1), (0, 2), (1, 3), (2, 3)):
         graph.link(parent, [child], [0])
-    MomentMatching().back_up(graph, FixedScores([0.0] * 3 + [5.0], [1.0] * 3 + [0.0]), increments)
+    MomentMatching().back_up(explored(graph, FixedScores([0.0] * 3 + [5.0], [1.0] * 3 + [0.0]), increments))
     assert [value(graph, node) for node in range(4)] == [(5.0, 0.0)] * 4
     assert math.isfinite(graph.v_mean[0])

@@ -22,17 +22,19 @@ import numpy as np
 
 from dagsearch._compiled import compiled
 from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch.expansions import Explored
 from dagsearch.gaussians import checked_prior, fold_maximum
-from dagsearch.graph import Graph
-from dagsearch.increments import Increments
-from dagsearch.scores import Scores
+from dagsearch.rewards import Episode
 
 
 class Backup(Protocol):
-    """Brings the values of all nodes up to date with the scores."""
+    """Brings the values of all nodes up to date."""
 
-    def back_up(self, graph: Graph, scores: Scores, increments: Increments) -> None:
-        """Write ``graph.v_mean`` and ``graph.v_var``."""
+    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last time.
+
+        The scores have been conditioned on them already.
+        """
 
 
 def _value_pass(combine: Callable[..., Any]) -> Callable[..., None]:
@@ -115,11 +117,10 @@ _softmax_pass = _value_pass(_soften)
 
 def _run(
     value_pass: Callable[..., None],
-    graph: Graph,
-    scores: Scores,
-    increments: Increments,
+    explored: Explored,
     prior: tuple[float, float],
 ) -> None:
+    graph, scores, increments = explored.graph, explored.scores, explored.increments
     widest = int(graph.branching[: len(graph)].max())
     increments.widen(widest)
     value_pass(
@@ -159,9 +160,9 @@ class MomentMatching:
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
 
-    def back_up(self, graph: Graph, scores: Scores, increments: Increments) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(_moment_pass, graph, scores, increments, self._prior)
+        _run(_moment_pass, explored, self._prior)
 
     def __repr__(self) -> str:
         return f"MomentMatching(prior={self._prior})"
@@ -174,9 +175,9 @@ class Softmax:
     exponentials exp(−(μ_max − μ_i)/σ_i). MIN nodes use the mirror image.
     """
 
-    def back_up(self, graph: Graph, scores: Scores, increments: Increments) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(_softmax_pass, graph, scores, increments, (0.0, math.inf))
+        _run(_softmax_pass, explored, (0.0, math.inf))
 
     def __repr__(self) -> str:
         return "Softmax()"

@@ -20,6 +20,8 @@ class Proposal:
     """The state to evaluate."""
     actions: tuple[Action, ...]
     """The decisions that lead from the root to the leaf."""
+    path: tuple[int, ...] = field(default=(), repr=False)
+    """Nodes of the explored DAG that the descent came through."""
 
 
 @dataclass(frozen=True)

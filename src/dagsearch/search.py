@@ -5,17 +5,24 @@ import math
 import numbers
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from tqdm import tqdm
 
 from dagsearch.backups import Backup, MomentMatching
-from dagsearch.covariances import Covariance, FeatureMap, Overlap, check_covariance
+from dagsearch.covariances import Covariance
+from dagsearch.defaults import (
+    check_covariance_on,
+    default_covariance,
+    default_expansion,
+    default_scale,
+    shape_rng,
+    standardized,
+)
 from dagsearch.errors import (
     EvaluationError,
     ProblemError,
-    RewardError,
     SearchExhausted,
     SearchInterrupted,
 )
@@ -23,21 +30,16 @@ from dagsearch.expansions import AllChildren, Expansion, Explored, OneChild, Opt
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
 from dagsearch.policies import Policy, UpperConfidence
-from dagsearch.problem import MIN, Action, Children, Problem, State, key_function, player_at
+from dagsearch.problem import MIN, Action, Children, Problem, State, player_at
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
+from dagsearch.rewards import Episode, Standardizer, checked_reward
 from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
 
 logger = logging.getLogger(__name__)
 
-# Nodes with more children than this add them one at a time, unless told otherwise.
-_MANY_CHILDREN = 40
 # Roll-outs tried from one node for a leaf that was not evaluated before.
 _ROLLOUT_TRIES = 8
-# Random leaves on which a covariance is checked and scaled.
-_SAMPLED_LEAVES = 64
-# Increments and checks sample paths from a stream of their own: they are the same for every seed.
-_SHAPE_SEED = 0
 
 
 class Search:
@@ -86,25 +88,22 @@ class Search:
         repeats: bool = True,
         seed: int | np.random.Generator | None = None,
     ) -> None:
-        if standardize < 0:
-            raise ValueError(f"standardize must not be negative, got {standardize!r}")
         self.problem = problem
         self.rng = np.random.default_rng(seed)
-        _check_covariance_on(problem, scores.covariance)
+        check_covariance_on(problem, scores.covariance)
         if increments is None:
-            increments = Increments.of(problem, scores.covariance, _shape_rng())
+            increments = Increments.of(problem, scores.covariance, shape_rng())
         self.explored = Explored(problem, scores, increments)
-        self.expansion = expansion or _default_expansion(increments)
+        self.expansion = expansion or default_expansion(increments)
         self.policy = policy
         self.rollout = rollout
         self.backup = backup
         self.repeats = repeats
         self.history: list[Evaluation] = []
         self._started = time.perf_counter()
-        self._initial_asks = self._initial_tells = standardize
-        self._unscaled: list[tuple[int, float, float | None]] = []
-        self._shift, self._scale = 0.0, 1.0
-        self._back_up()
+        self._standardizer = Standardizer(standardize)
+        self._initial_asks = standardize
+        self.backup.back_up(self.explored, [])
 
     @classmethod
     def paper(
@@ -154,12 +153,12 @@ class Search:
         standardize : int
             Number of initial roll-outs that standardise the rewards (20 in the paper's section 4.3).
         """
-        if c is None and covariance is None and getattr(problem, "covariance", None) is None:
-            c = 1.0 / max(1, _depth(problem))
-        base = default_covariance(problem) if covariance is None else covariance
-        scaled = base if c is None else c * base
-        increments = Increments.of(problem, scaled, _shape_rng(), increment_prior)
-        expansion = expansion or _default_expansion(increments)
+        if covariance is None:
+            covariance = default_covariance(problem)
+            c = default_scale(problem) if c is None else c
+        scaled = covariance if c is None else c * covariance
+        increments = Increments.of(problem, scaled, shape_rng(), increment_prior)
+        expansion = expansion or default_expansion(increments)
         if backup is None:
             at_once = isinstance(expansion, AllChildren)
             backup = MomentMatching(prior=(0.0, 1.0) if at_once else None)
@@ -191,8 +190,8 @@ class Search:
             finished = self._roll_out(path[-1])
             if finished is not None:
                 self.explored.graph.visits[path] += 1
-                return Proposal(finished[0], (*actions, *finished[1]))
-            self._back_up()  # the DAG has grown without a reward
+                return Proposal(finished[0], (*actions, *finished[1]), tuple(path))
+            self.backup.back_up(self.explored, [])  # the DAG has grown without a reward
 
     def tell(self, evaluated: Proposal | State, reward: float, noise: float | None = None) -> Evaluation:
         """Learn a leaf's reward.
@@ -208,11 +207,14 @@ class Search:
         """
         proposal = evaluated if isinstance(evaluated, Proposal) else None
         leaf = proposal.leaf if proposal is not None else evaluated
-        value = _checked_reward(reward, leaf)
+        value = checked_reward(reward, leaf)
         if noise is not None and not (math.isfinite(noise) and noise > 0.0):
             raise ValueError(f"noise must be a positive, finite variance, got {noise!r}")
-        self._condition(self._leaf_node(leaf), value, noise)
-        self._back_up()
+        node = self._leaf_node(leaf)
+        learnt = self._condition(Episode(() if proposal is None else proposal.path, node, value, noise))
+        self.backup.back_up(self.explored, learnt)
+        if not self.repeats:
+            self.explored.graph.closed[node] = True
         return self._record(leaf, None if proposal is None else proposal.actions, value)
 
     def steps(self, budget: int) -> Iterator[Evaluation]:
@@ -252,7 +254,7 @@ class Search:
             if graph.closed[path[-1]]:
                 path.pop()
                 if not path:
-                    self._back_up()
+                    self.backup.back_up(self.explored, [])
                     raise SearchExhausted("every leaf has been evaluated")
                 actions.pop()
             options = self.expansion.options(self.explored, path[-1])
@@ -291,7 +293,7 @@ class Search:
 
     def _evaluate(self, leaf: State) -> float:
         try:
-            return _checked_reward(self.problem.reward(leaf), leaf)
+            return checked_reward(self.problem.reward(leaf), leaf)
         except Exception as error:
             failure = EvaluationError(
                 f"evaluating {leaf!r} failed after {len(self.history)} evaluations "
@@ -301,29 +303,12 @@ class Search:
             failure.result = self.result()
             raise failure from error
 
-    def _condition(self, node: int, reward: float, noise: float | None) -> None:
-        """Update the scores, or keep the reward until the standardising roll-outs are complete."""
-        if not self.repeats:
-            self.explored.graph.closed[node] = True
-        if self._initial_tells == 0:
-            self._condition_scaled(node, reward, noise)
-            return
-        self._unscaled.append((node, reward, noise))
-        self._initial_tells -= 1
-        if self._initial_tells == 0:
-            rewards = [waiting for _, waiting, _ in self._unscaled]
-            self._shift, self._scale = float(np.mean(rewards)), float(np.std(rewards)) or 1.0
-            for told in self._unscaled:
-                self._condition_scaled(*told)
-            self._unscaled.clear()
-
-    def _condition_scaled(self, node: int, reward: float, noise: float | None) -> None:
-        scaled_noise = None if noise is None else noise / self._scale**2
-        self.explored.scores.condition(node, (reward - self._shift) / self._scale, scaled_noise)
-
-    def _back_up(self) -> None:
-        explored = self.explored
-        self.backup.back_up(explored.graph, explored.scores, explored.increments)
+    def _condition(self, episode: Episode) -> Sequence[Episode]:
+        """Update the scores with what may be learnt from now; returns that."""
+        ready = self._standardizer.admit(episode)
+        for admitted in ready:
+            self.explored.scores.condition(admitted.leaf, admitted.reward, admitted.noise)
+        return ready
 
     def _leaf_node(self, leaf: State) -> int:
         node = self.explored.find(leaf)
@@ -361,7 +346,8 @@ class Search:
             g, visits = Gaussian(float(mean[0]), float(variance[0])), 0
             delta = explored.increments.at(explored.increments.depth - self._steps_left(state))
             v = Gaussian(g.mean + delta.mean, g.variance + delta.variance)
-        return Belief(self._unscale(g), self._unscale(v), visits)
+        rescale = self._standardizer.in_units_of_reward
+        return Belief(rescale(g), rescale(v), visits)
 
     def _steps_left(self, state: State) -> int:
         """Decisions from ``state`` to a leaf along first actions, at most the problem's depth."""
@@ -371,9 +357,6 @@ class Search:
                 return steps
             state = self.problem.step(state, actions[0])
         return self.explored.increments.depth
-
-    def _unscale(self, belief: Gaussian) -> Gaussian:
-        return Gaussian(self._shift + self._scale * belief.mean, self._scale**2 * belief.variance)
 
     def best_action(self, state: State) -> Action | None:
         """The action with the best mean value; ``None`` where the explored part ends."""
@@ -462,7 +445,7 @@ def search(
         covariance = default_covariance(problem)
     run = Search(
         problem,
-        scores=scores_for(_standardized(covariance, problem), noise),
+        scores=scores_for(standardized(covariance, problem), noise),
         policy=UpperConfidence(beta),
         rollout=Uniform(),
         backup=MomentMatching(),
@@ -482,73 +465,7 @@ def search(
         raise interrupted from error
 
 
-def default_covariance(problem: Problem) -> Covariance:
-    """The covariance that a problem declares, else the overlap of its states' items."""
-    declared = getattr(problem, "covariance", None)
-    return Overlap.of(problem) if declared is None else declared
-
-
-def _default_expansion(increments: Increments) -> Expansion:
-    many = max(increments.branching, default=1) > _MANY_CHILDREN
-    return OneChild() if many else AllChildren()
-
-
-def _shape_rng() -> np.random.Generator:
-    return np.random.default_rng(_SHAPE_SEED)
-
-
-def _random_leaves(problem: Problem, count: int) -> list[State]:
-    rng = _shape_rng()
-    return [Uniform().finish(problem, problem.root(), rng)[0] for _ in range(count)]
-
-
-def _standardized(covariance: Covariance, problem: Problem) -> Covariance:
-    """The covariance, scaled so that the scores of random leaves vary with unit variance."""
-    matrix = covariance(_random_leaves(problem, _SAMPLED_LEAVES))
-    count = len(matrix)
-    within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
-    spread = float(within - across)
-    return 1.0 / spread * covariance if spread > 0.0 else covariance
-
-
-def _check_covariance_on(problem: Problem, covariance: Covariance) -> None:
-    """Find a bad covariance before any reward is paid for; feature maps are good by construction."""
-    if not isinstance(covariance, FeatureMap):
-        leaves = _random_leaves(problem, _SAMPLED_LEAVES)
-        key = key_function(problem)
-        check_covariance(
-            covariance, list({key(state): state for state in [problem.root(), *leaves]}.values())
-        )
-
-
-def _depth(problem: Problem) -> int:
-    declared = getattr(problem, "depth", None)
-    if declared is not None:
-        return int(declared)
-    rng = _shape_rng()
-    paths = [Uniform().finish(problem, problem.root(), rng)[1] for _ in range(_SAMPLED_LEAVES)]
-    return max(len(path) for path in paths)
-
-
 def _checked_budget(budget: int) -> int:
     if not isinstance(budget, numbers.Integral) or isinstance(budget, bool) or budget <= 0:
         raise ValueError(f"budget must be a positive whole number of evaluations, got {budget!r}")
     return int(budget)
-
-
-def _checked_reward(reward: Any, leaf: State) -> float:
-    try:
-        if isinstance(reward, (str, bytes)):
-            raise TypeError("text is no number")
-        value = float(reward)
-    except (TypeError, ValueError) as error:
-        raise RewardError(
-            f"the reward of {leaf!r} is {reward!r}, which is not a number ({error}); the model is "
-            "unchanged: tell a finite number instead"
-        ) from error
-    if not math.isfinite(value):
-        raise RewardError(
-            f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number instead, "
-            "such as a low penalty for a failed evaluation"
-        )
-    return value

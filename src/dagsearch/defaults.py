@@ -1,0 +1,65 @@
+"""What a search uses unless told otherwise, read off the problem."""
+
+import numpy as np
+
+from dagsearch.covariances import Covariance, FeatureMap, Overlap, check_covariance
+from dagsearch.expansions import AllChildren, Expansion, OneChild
+from dagsearch.increments import Increments
+from dagsearch.problem import Problem, State, key_function
+from dagsearch.rollouts import Uniform
+
+# Nodes with more children than this add them one at a time.
+_MANY_CHILDREN = 40
+# Random leaves on which a covariance is checked and scaled.
+_SAMPLED_LEAVES = 64
+
+
+def shape_rng() -> np.random.Generator:
+    """A stream of its own for looking at the problem: what is found is the same for every seed."""
+    return np.random.default_rng(0)
+
+
+def default_covariance(problem: Problem) -> Covariance:
+    """The covariance that a problem declares, else the overlap of its states' items."""
+    declared = getattr(problem, "covariance", None)
+    return Overlap.of(problem) if declared is None else declared
+
+
+def default_scale(problem: Problem) -> float | None:
+    """The paper's c = 1/depth, for the overlap; a declared covariance has its scale already."""
+    if getattr(problem, "covariance", None) is not None:
+        return None
+    declared = getattr(problem, "depth", None)
+    if declared is None:
+        rng = shape_rng()
+        paths = [Uniform().finish(problem, problem.root(), rng)[1] for _ in range(_SAMPLED_LEAVES)]
+        declared = max(len(path) for path in paths)
+    return 1.0 / max(1, int(declared))
+
+
+def default_expansion(increments: Increments) -> Expansion:
+    """One child at a time where there are many."""
+    many = max(increments.branching, default=1) > _MANY_CHILDREN
+    return OneChild() if many else AllChildren()
+
+
+def standardized(covariance: Covariance, problem: Problem) -> Covariance:
+    """The covariance, scaled so that the scores of random leaves vary with unit variance."""
+    matrix = covariance(_random_leaves(problem))
+    count = len(matrix)
+    within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
+    spread = float(within - across)
+    return 1.0 / spread * covariance if spread > 0.0 else covariance
+
+
+def check_covariance_on(problem: Problem, covariance: Covariance) -> None:
+    """Find a bad covariance before any reward is paid for; feature maps are good by construction."""
+    if not isinstance(covariance, FeatureMap):
+        key = key_function(problem)
+        states = {key(state): state for state in [problem.root(), *_random_leaves(problem)]}
+        check_covariance(covariance, list(states.values()))
+
+
+def _random_leaves(problem: Problem) -> list[State]:
+    rng = shape_rng()
+    return [Uniform().finish(problem, problem.root(), rng)[0] for _ in range(_SAMPLED_LEAVES)]
