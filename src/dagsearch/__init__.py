@@ -8,6 +8,7 @@
 
 from dagsearch import (
     backups,
+    baselines,
     covariances,
     errors,
     expansions,
@@ -57,6 +58,7 @@ __all__ = [
     "SearchInterrupted",
     "as_tree",
     "backups",
+    "baselines",
     "covariances",
     "errors",
     "expansions",

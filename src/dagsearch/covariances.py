@@ -300,6 +300,51 @@ class Pairwise(Covariance):
         return f"Pairwise({self._function!r}, private={self.private!r})"
 
 
+class SharedPath(Covariance):
+    """Brownian walk on a tree: the length of the path that two states share, for :func:`dagsearch.as_tree`.
+
+    Parameters
+    ----------
+    step : float
+        Variance of the change from a state to its child.
+    root : float
+        Variance of the root.
+
+    Examples
+    --------
+    >>> from dagsearch.problems import TreeState
+    >>> SharedPath(step=1.0)([TreeState(("a", "b"), None)], [TreeState(("a", "c"), None)])
+    array([[1.]])
+    """
+
+    def __init__(self, step: float, root: float = 0.0) -> None:
+        if not (math.isfinite(step) and step > 0.0):
+            raise CovarianceError(f"step must be positive and finite, got {step!r}")
+        if not (math.isfinite(root) and root >= 0.0):
+            raise CovarianceError(f"root must be finite and not negative, got {root!r}")
+        self.step, self.root = float(step), float(root)
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        rows = np.empty((len(states), 1), dtype=object)
+        for i, state in enumerate(states):
+            rows[i, 0] = state.path
+        return rows
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        shared = [[self._shared(x, y) for y in b[:, 0]] for x in a[:, 0]]
+        return self.root + self.step * np.array(shared, dtype=np.float64).reshape(len(a), len(b))
+
+    @staticmethod
+    def _shared(x: Sequence[Any], y: Sequence[Any]) -> int:
+        for steps, (one, other) in enumerate(zip(x, y, strict=False)):
+            if one != other:
+                return steps
+        return min(len(x), len(y))
+
+    def __repr__(self) -> str:
+        return f"SharedPath(step={self.step!r}, root={self.root!r})"
+
+
 def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
     """Raise :class:`CovarianceError` unless the matrix over ``states`` is a covariance matrix."""
     matrix = covariance(states)

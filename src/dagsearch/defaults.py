@@ -37,6 +37,13 @@ def default_scale(problem: Problem) -> float | None:
     return 1.0 / max(1, int(declared))
 
 
+def default_increments(problem: Problem, covariance: Covariance | None) -> Increments:
+    """Those of the problem under its covariance; none without a covariance."""
+    if covariance is None:
+        return Increments([], 0.0)
+    return Increments.of(problem, covariance, shape_rng())
+
+
 def default_expansion(increments: Increments) -> Expansion:
     """One child at a time where there are many."""
     many = max(increments.branching, default=1) > _MANY_CHILDREN

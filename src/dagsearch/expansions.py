@@ -1,6 +1,6 @@
 """The explored DAG together with what is believed of it, and the two ways in which it grows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -116,10 +116,22 @@ class Options:
         variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
         return mean, variance
 
+    @property
+    def terminal(self) -> BoolArray:
+        """Which options are known to be leaves."""
+        return (self.children >= 0) & self._explored.graph.terminal[self.children]
+
     @cached_property
     def open(self) -> BoolArray:
         """Which options still have something to evaluate below them."""
         return (self.children < 0) | ~self._explored.graph.closed[self.children]
+
+    def added(
+        self, added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]]
+    ) -> Sequence[Collection[Hashable]]:
+        """The items that each option adds to the node's state."""
+        actions = [self._made.actions[action] for action in self.actions.tolist()]
+        return added_items(self._made.parent, actions)
 
     def action(self, option: int) -> Action:
         """The problem's name for an option."""
@@ -191,3 +203,17 @@ class OneChild:
 
     def __repr__(self) -> str:
         return "OneChild()"
+
+
+class NoChildren:
+    """The DAG stays at its root: every path is a roll-out."""
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """None."""
+        return None
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Nothing."""
+
+    def __repr__(self) -> str:
+        return "NoChildren()"

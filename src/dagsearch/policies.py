@@ -15,6 +15,9 @@ class Policy(Protocol):
     def rate(self, options: Options) -> FloatArray:
         """One number per option; the largest is the most urgent, whoever moves."""
 
+    def value(self, options: Options) -> FloatArray:
+        """One number per option; the largest is the best as far as is known, whoever moves."""
+
 
 class UpperConfidence:
     """Mean value plus a bonus for uncertainty: ``μ + β sqrt(log(n) σ²)``.
@@ -40,6 +43,10 @@ class UpperConfidence:
         """``sign · μ + β sqrt(log(n) σ²)`` of every option."""
         width = self.beta * math.sqrt(math.log(options.visits))
         return options.sign * options.mean + width * np.sqrt(options.variance)
+
+    def value(self, options: Options) -> FloatArray:
+        """Mean v of every option, as the one who moves sees it."""
+        return options.sign * options.mean
 
     def __repr__(self) -> str:
         return f"UpperConfidence(beta={self.beta})"

@@ -16,6 +16,7 @@ from dagsearch.defaults import (
     check_covariance_on,
     default_covariance,
     default_expansion,
+    default_increments,
     default_scale,
     shape_rng,
     standardized,
@@ -90,9 +91,10 @@ class Search:
     ) -> None:
         self.problem = problem
         self.rng = np.random.default_rng(seed)
-        check_covariance_on(problem, scores.covariance)
+        if scores.covariance is not None:
+            check_covariance_on(problem, scores.covariance)
         if increments is None:
-            increments = Increments.of(problem, scores.covariance, shape_rng())
+            increments = default_increments(problem, scores.covariance)
         self.explored = Explored(problem, scores, increments)
         self.expansion = expansion or default_expansion(increments)
         self.policy = policy
@@ -365,7 +367,7 @@ class Search:
             return None
         options = self.expansion.options(self.explored, node)
         assert options is not None
-        return options.action(int(np.argmax(options.sign * options.mean)))
+        return options.action(int(np.argmax(self.policy.value(options))))
 
     def recommend(self) -> Line:
         """The path of best mean v, continued by best mean g from where the explored part ends."""

@@ -18,8 +18,8 @@ class Scores(Protocol):
     """Gaussian belief over g of the tracked nodes, numbered in the order of their tracking."""
 
     @property
-    def covariance(self) -> Covariance:
-        """Prior covariance of g."""
+    def covariance(self) -> Covariance | None:
+        """Prior covariance of g; ``None`` for a model that has none."""
 
     @property
     def mean(self) -> FloatArray:

@@ -1,0 +1,184 @@
+"""Methods to compare with, composed for the same loop.
+
+Every function returns a :class:`dagsearch.Search`; only its parts differ.
+"""
+
+import numpy as np
+
+from dagsearch.backups import Backup, MomentMatching
+from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
+from dagsearch.baselines.rave import Rave, RaveAverages
+from dagsearch.covariances import SharedPath
+from dagsearch.defaults import default_expansion, shape_rng
+from dagsearch.errors import ProblemError
+from dagsearch.expansions import Expansion, NoChildren, OneChild
+from dagsearch.increments import Increments
+from dagsearch.policies import UpperConfidence
+from dagsearch.problem import Problem
+from dagsearch.problems.tree import as_tree
+from dagsearch.rollouts import Uniform
+from dagsearch.scores import NoScores, TreeScores
+from dagsearch.search import Search
+
+__all__ = [
+    "UCB1",
+    "Averages",
+    "Credit",
+    "Rave",
+    "RaveAverages",
+    "Traversed",
+    "WithinDistance",
+    "greedy",
+    "probabilistic_tree",
+    "random_search",
+    "ucd",
+    "uct",
+    "uct_rave",
+]
+
+Seed = int | np.random.Generator | None
+
+
+def ucd(
+    problem: Problem,
+    *,
+    c: float = 2.0**0.5,
+    credit: Credit | None = None,
+    standardize: int = 0,
+    seed: Seed = None,
+) -> Search:
+    """UCT on the DAG (Saffidine, Cazenave and Méhat 2012).
+
+    Statistics are kept per node, not per edge (see :class:`Averages`).
+
+    Parameters
+    ----------
+    problem : Problem
+        What to search.
+    c : float
+        Exploration constant of :class:`UCB1`.
+    credit : Credit, optional
+        Which ancestors a reward counts for: those traversed (default), ``WithinDistance(d)``, or all,
+        ``WithinDistance(None)``.
+    standardize, seed
+        See :class:`dagsearch.Search`.
+    """
+    averages = Averages(credit or Traversed())
+    return Search(
+        problem,
+        scores=NoScores(),
+        policy=UCB1(averages, c),
+        rollout=Uniform(),
+        backup=averages,
+        expansion=OneChild(),
+        standardize=standardize,
+        seed=seed,
+    )
+
+
+def uct(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Seed = None) -> Search:
+    """UCT (Kocsis and Szepesvári 2006): :func:`ucd` on the tree.
+
+    One node is added per roll-out. States carry their path, see :func:`dagsearch.as_tree`.
+    """
+    return ucd(as_tree(problem), c=c, standardize=standardize, seed=seed)
+
+
+def greedy(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
+    """Best-first: :func:`ucd` without exploration.
+
+    Every child of a node on the way is tried once; from then on the one with the best mean is taken.
+    """
+    return ucd(problem, c=0.0, standardize=standardize, seed=seed)
+
+
+def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
+    """Uniform roll-outs from the root."""
+    averages = Averages(Traversed())
+    return Search(
+        problem,
+        scores=NoScores(),
+        policy=UCB1(averages, 0.0),
+        rollout=Uniform(),
+        backup=averages,
+        expansion=NoChildren(),
+        standardize=standardize,
+        seed=seed,
+    )
+
+
+def uct_rave(
+    problem: Problem,
+    *,
+    c1: float = 1e-4,
+    c2: float = 1e4,
+    c3: float = 1e4,
+    seed: Seed = None,
+) -> Search:
+    """UCT-RAVE for feature selection, as in appendix B.2 of the paper, on the DAG of subsets.
+
+    The constants belong to rewards between 0 and 1. The problem must have ``items`` and ``added_items``, with
+    one item added per action.
+    """
+    items, added = getattr(problem, "items", None), getattr(problem, "added_items", None)
+    if items is None or added is None:
+        raise ProblemError(
+            f"UCT-RAVE scores items, but {type(problem).__name__} has no items(state) and "
+            "added_items(state, actions) methods; dagsearch.problems.Subsets does"
+        )
+    averages = RaveAverages(items)
+    return Search(
+        problem,
+        scores=NoScores(),
+        policy=Rave(averages, added, c1, c2, c3),
+        rollout=Uniform(),
+        backup=averages,
+        expansion=OneChild(),
+        seed=seed,
+    )
+
+
+def probabilistic_tree(
+    problem: Problem,
+    *,
+    c: float,
+    noise: float = 1e-4,
+    beta: float = 1.0,
+    root_variance: float | None = None,
+    backup: Backup | None = None,
+    expansion: Expansion | None = None,
+    standardize: int = 0,
+    seed: Seed = None,
+) -> Search:
+    """Probabilistic tree search (Hennig, Stern and Graepel 2010).
+
+    A Brownian walk along every path instead of a covariance over states; values as in the paper's method.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to search; its states are made to carry their path.
+    c : float
+        Variance of a step.
+    noise, beta
+        As in :meth:`dagsearch.Search.paper`.
+    root_variance : float, optional
+        Prior variance of the root's score; that of a step by default.
+    backup, expansion, standardize, seed
+        As in :meth:`dagsearch.Search.paper`, the prior on inner values included.
+    """
+    tree = as_tree(problem)
+    covariance = SharedPath(step=c, root=c if root_variance is None else root_variance)
+    increments = Increments.of(tree, covariance, shape_rng())
+    expansion = expansion or default_expansion(increments)
+    return Search(
+        tree,
+        scores=TreeScores(covariance, noise),
+        policy=UpperConfidence(beta),
+        rollout=Uniform(),
+        backup=backup or MomentMatching(prior=None if isinstance(expansion, OneChild) else (0.0, 1.0)),
+        expansion=expansion,
+        increments=increments,
+        standardize=standardize,
+        seed=seed,
+    )

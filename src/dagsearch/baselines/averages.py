@@ -1,0 +1,162 @@
+"""Values as averages of rewards, and the bandit rule that goes with them: UCT, UCD and their kin."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from dagsearch._arrays import grown
+from dagsearch._compiled import compiled
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.expansions import Explored, Options
+from dagsearch.graph import Graph
+from dagsearch.rewards import Episode
+
+
+class Credit(Protocol):
+    """Which nodes a reward counts for."""
+
+    def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
+        """The nodes to update after a descent along ``path``."""
+
+
+class Traversed:
+    """The nodes that the descent came through."""
+
+    def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
+        """The path itself."""
+        return np.array(path, dtype=np.int64)
+
+    def __repr__(self) -> str:
+        return "Traversed()"
+
+
+class WithinDistance:
+    """The nodes that the descent came through, and other ancestors of its end up to a distance.
+
+    Parameters
+    ----------
+    distance : int or None
+        In edges, along the shortest way up; ``None`` for all ancestors.
+    """
+
+    def __init__(self, distance: int | None) -> None:
+        if distance is not None and distance < 0:
+            raise ValueError(f"distance must not be negative, got {distance!r}")
+        self.distance = distance
+
+    def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
+        """The path and the near ancestors of its last node."""
+        order = graph.deepest_first()
+        up = _distances_up(path[-1], order, graph.first, graph.count, graph.edge_child, len(graph))
+        near = up >= 0 if self.distance is None else (up >= 0) & (up <= self.distance)
+        near[list(path)] = True
+        return np.flatnonzero(near)
+
+    def __repr__(self) -> str:
+        return f"WithinDistance({self.distance})"
+
+
+@compiled
+def _distances_up(
+    node: int, order: IntArray, first: IntArray, count: IntArray, edge_child: IntArray, nodes: int
+) -> IntArray:
+    """Shortest way from every ancestor down to ``node``; −1 elsewhere."""
+    up = np.full(nodes, -1, dtype=np.int64)
+    up[node] = 0
+    for ancestor in order:
+        for edge in range(first[ancestor], first[ancestor] + count[ancestor]):
+            child = edge_child[edge] if edge_child[edge] >= 0 else ~edge_child[edge]
+            if up[child] >= 0 and (up[ancestor] < 0 or up[child] + 1 < up[ancestor]):
+                up[ancestor] = up[child] + 1
+    return up
+
+
+class Averages:
+    """v of a node: the mean of the rewards it was credited with.
+
+    Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
+    one count, whichever way the descents came. On a tree there is no difference.
+
+    Parameters
+    ----------
+    credit : Credit
+        Which nodes a reward counts for.
+    """
+
+    def __init__(self, credit: Credit) -> None:
+        self._credit = credit
+        self.count = np.zeros(64)
+        """Rewards credited to each node."""
+        self.mean = np.zeros(64)
+        """Their mean."""
+        self._squares = np.zeros(64)  # sum of squared deviations from it
+
+    @property
+    def variance(self) -> FloatArray:
+        """Empirical variance of the rewards credited to each node."""
+        return self._squares / np.maximum(self.count, 1.0)
+
+    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``, the latter as the variance of the mean."""
+        graph = explored.graph
+        self.count = grown(self.count, len(graph))
+        self.mean, self._squares = grown(self.mean, len(graph)), grown(self._squares, len(graph))
+        for episode in episodes:
+            if episode.path:
+                self._add(self._credit.nodes(graph, episode.path), episode.reward)
+        seen = slice(len(graph))
+        graph.v_mean[seen] = self.mean[seen]
+        graph.v_var[seen] = self.variance[seen] / np.maximum(self.count[seen], 1.0)
+
+    def _add(self, nodes: IntArray, reward: float) -> None:
+        self.count[nodes] += 1.0
+        before = reward - self.mean[nodes]
+        self.mean[nodes] += before / self.count[nodes]
+        self._squares[nodes] += before * (reward - self.mean[nodes])
+
+
+class UCB1:
+    """Mean reward plus a bonus for few visits: ``μ_i + c sqrt(ln(n) / n_i)``.
+
+    ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:
+
+    - options without a reward come first, in random order;
+    - a leaf that has its reward gets no bonus: there is nothing more to learn of it;
+    - at a MIN node the smallest ``μ_i − c sqrt(ln(n) / n_i)`` is taken.
+
+    Parameters
+    ----------
+    averages : Averages
+        The statistics.
+    c : float
+        Exploration constant.
+    """
+
+    def __init__(self, averages: Averages, c: float) -> None:
+        if not math.isfinite(c) or c < 0.0:
+            raise ValueError(f"c must be finite and not negative, got {c!r}")
+        self._averages = averages
+        self.c = float(c)
+
+    def rate(self, options: Options) -> FloatArray:
+        """The bound of every option; infinite where there is no reward yet."""
+        count, mean = self._of(options)
+        log_visits = math.log(max(1.0, self._averages.count[options.node]))
+        bonus = self.c * np.sqrt(log_visits / np.maximum(count, 1.0))
+        bound = options.sign * mean + np.where(options.terminal, 0.0, bonus)
+        return np.where(count > 0.0, bound, np.inf)
+
+    def value(self, options: Options) -> FloatArray:
+        """Mean reward of every option, as the one who moves sees it."""
+        count, mean = self._of(options)
+        return np.where(count > 0.0, options.sign * mean, -np.inf)
+
+    def _of(self, options: Options) -> tuple[FloatArray, FloatArray]:
+        seen = options.children >= 0
+        count = np.where(seen, self._averages.count[options.children], 0.0)
+        return count, self._averages.mean[options.children]
+
+    def __repr__(self) -> str:
+        return f"UCB1(c={self.c})"

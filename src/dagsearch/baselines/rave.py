@@ -1,0 +1,146 @@
+"""UCT-RAVE for feature selection (Gaudel and Sebag 2010), as in appendix B.2 of the paper.
+
+==============  ==================  ======================================================================
+paper           code                meaning
+==============  ==================  ======================================================================
+g-RAVE_p        overall             mean reward of the observed leaves that contain item p
+l-RAVE_{i,p}    at a node           the same over the descents that came through node i; n_l of them
+μ_j, σ_j², n_j  averages            mean, variance and number of the rewards of child j
+n_i             averages.count      number of rewards of the deciding node
+α, β            alpha, beta         c_2/(c_2 + n_j) and c_3/(c_3 + n_l)
+==============  ==================  ======================================================================
+
+A child is rated
+
+    (1−α) μ_j + α ((1−β) l-RAVE + β g-RAVE) + sqrt(c_1 ln(n_i)/n_j · min(1/4, σ_j² + sqrt(2 ln(n_i)/n_j))).
+
+The paper leaves open what to do before there are numbers. Here a child that was never visited has n_j = 1 in
+the last term (else all of 784 would have to be visited before any is visited twice), and an item that no
+leaf contained yet has the mean of all rewards for its g-RAVE.
+"""
+
+import math
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+
+import numpy as np
+
+from dagsearch._typing import FloatArray
+from dagsearch.baselines.averages import Averages, Traversed
+from dagsearch.expansions import Explored, Options
+from dagsearch.problem import Action, State
+from dagsearch.rewards import Episode
+
+
+class _ItemMeans:
+    """Mean reward of the leaves that contain each item."""
+
+    def __init__(self) -> None:
+        self._sums: dict[Hashable, list[float]] = {}
+
+    def add(self, items: Iterable[Hashable], reward: float) -> None:
+        for item in items:
+            entry = self._sums.setdefault(item, [0.0, 0.0])
+            entry[0] += 1.0
+            entry[1] += reward
+
+    def counts_and_sums(self, items: Sequence[Hashable]) -> tuple[FloatArray, FloatArray]:
+        nothing = [0.0, 0.0]
+        table = np.array([self._sums.get(item, nothing) for item in items])
+        return table[:, 0], table[:, 1]
+
+
+class RaveAverages(Averages):
+    """Averages of the traversed nodes, and of items: over all leaves and over those below each node.
+
+    Parameters
+    ----------
+    items : callable
+        ``items(leaf)``, what the leaf consists of.
+    """
+
+    def __init__(self, items: Callable[[State], Iterable[Hashable]]) -> None:
+        super().__init__(Traversed())
+        self._items = items
+        self._rewards = 0
+        self.overall_mean = 0.0
+        """Mean of all rewards."""
+        self.overall = _ItemMeans()
+        self.at: dict[int, _ItemMeans] = {}
+
+    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``, and update the items' averages."""
+        super().back_up(explored, episodes)
+        for episode in episodes:
+            items = list(self._items(explored.graph.states[episode.leaf]))
+            self._rewards += 1
+            self.overall_mean += (episode.reward - self.overall_mean) / self._rewards
+            self.overall.add(items, episode.reward)
+            for node in episode.path:
+                self.at.setdefault(node, _ItemMeans()).add(items, episode.reward)
+
+
+class Rave:
+    """The rule of appendix B.2, for problems whose actions each add one item.
+
+    Parameters
+    ----------
+    averages : RaveAverages
+        The statistics.
+    added_items : callable
+        ``added_items(state, actions)``, see :class:`dagsearch.Problem`.
+    c1, c2, c3 : float
+        Exploration, and how fast the children's own means and the local scores take over.
+    """
+
+    def __init__(
+        self,
+        averages: RaveAverages,
+        added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]],
+        c1: float = 1e-4,
+        c2: float = 1e4,
+        c3: float = 1e4,
+    ) -> None:
+        for name, constant in (("c1", c1), ("c2", c2), ("c3", c3)):
+            if not math.isfinite(constant) or constant < 0.0:
+                raise ValueError(f"{name} must be finite and not negative, got {constant!r}")
+        self._averages = averages
+        self._added_items = added_items
+        self.c1, self.c2, self.c3 = float(c1), float(c2), float(c3)
+
+    def rate(self, options: Options) -> FloatArray:
+        """The score of every option."""
+        averages = self._averages
+        seen = options.children >= 0
+        count = np.where(seen, averages.count[options.children], 0.0)
+        mean = np.where(seen, averages.mean[options.children], 0.0)
+        variance = np.where(seen, averages.variance[options.children], 0.0)
+        alpha = self.c2 / (self.c2 + count)
+        expected = (1.0 - alpha) * mean + alpha * self._rave(options)
+        spent = math.log(max(1.0, averages.count[options.node])) / np.maximum(count, 1.0)
+        bonus = np.sqrt(self.c1 * spent * np.minimum(0.25, variance + np.sqrt(2.0 * spent)))
+        rating: FloatArray = options.sign * expected + bonus
+        return rating
+
+    def _rave(self, options: Options) -> FloatArray:
+        """(1−β) l-RAVE + β g-RAVE of every option's item."""
+        averages = self._averages
+        items = [next(iter(added)) for added in options.added(self._added_items)]
+        seen, total = averages.overall.counts_and_sums(items)
+        overall = np.where(seen > 0.0, total / np.maximum(seen, 1.0), averages.overall_mean)
+        here = averages.at.get(options.node)
+        if here is None:
+            return overall
+        seen, total = here.counts_and_sums(items)
+        beta = self.c3 / (self.c3 + seen)
+        mixed: FloatArray = (1.0 - beta) * total / np.maximum(seen, 1.0) + beta * overall
+        return mixed
+
+    def value(self, options: Options) -> FloatArray:
+        """Mean reward of every option, as the one who moves sees it."""
+        count = np.where(options.children >= 0, self._averages.count[options.children], 0.0)
+        mean = options.sign * self._averages.mean[options.children]
+        preferred: FloatArray = np.where(count > 0.0, mean, -np.inf)
+        return preferred
+
+    def __repr__(self) -> str:
+        return f"Rave(c1={self.c1}, c2={self.c2}, c3={self.c3})"

@@ -1,0 +1,42 @@
+"""No belief over g, for methods that do not have one."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dagsearch._typing import FloatArray
+from dagsearch.problem import Children, State
+
+
+class NoScores:
+    """Numbers nodes and knows nothing of them: mean and variance 0 everywhere."""
+
+    covariance = None
+
+    def __init__(self) -> None:
+        self._nodes = 0
+
+    @property
+    def mean(self) -> FloatArray:
+        """Zeros, shape ``(nodes,)``."""
+        return np.zeros(self._nodes)
+
+    @property
+    def variance(self) -> FloatArray:
+        """Zeros, shape ``(nodes,)``."""
+        return np.zeros(self._nodes)
+
+    def track(self, states: Sequence[State]) -> None:
+        """Number new states."""
+        self._nodes += len(states)
+
+    def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Zeros."""
+        return np.zeros(len(states)), np.zeros(len(states))
+
+    def preview(self, node: int, children: Children) -> tuple[FloatArray, FloatArray]:
+        """Zeros."""
+        return np.zeros(len(children.actions)), np.zeros(len(children.actions))
+
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        """Nothing."""
