@@ -1,6 +1,7 @@
 """The command line."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dagsearch {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_demo(commands)
+    _add_reproduce(commands)
     return parser
 
 
@@ -48,6 +50,58 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="where to write the picture (default: %(default)s)",
     )
     demo.set_defaults(run=_run_demo)
+
+
+def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="run an experiment of the paper and draw its figure",
+        description=(
+            "Run an experiment of Grosse, Zhang and Hennig (2021). Writes the measurements as CSV, the "
+            "settings as JSON, and the figures as PNG and PDF."
+        ),
+        epilog=(
+            "max: the maximum of three Gaussians. synthetic: section 4.1. tictactoe: section 4.2. mnist: "
+            "section 4.3, needs PyTorch ('dagsearch[mnist]') unless --dataset digits. counts: every count "
+            "in the text."
+        ),
+    )
+    reproduce.add_argument("name", choices=("max", "synthetic", "tictactoe", "mnist", "counts"))
+    reproduce.add_argument("--quick", action="store_true", help="a small version, in seconds")
+    reproduce.add_argument(
+        "--out", type=Path, default=Path("results"), metavar="DIR", help="(default: %(default)s)"
+    )
+    reproduce.add_argument(
+        "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
+    )
+    mnist = reproduce.add_argument_group("options of mnist")
+    mnist.add_argument("--dataset", choices=("mnist", "digits"), default="mnist")
+    mnist.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
+    mnist.add_argument("--weights", type=Path, metavar="FILE", help="use a trained network (.npz)")
+    mnist.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
+    reproduce.set_defaults(run=_run_reproduce)
+
+
+def _run_reproduce(options: argparse.Namespace) -> int:
+    from dagsearch.experiments import reproduce
+
+    try:
+        outcome = reproduce.run(
+            options.name,
+            quick=options.quick,
+            jobs=options.jobs,
+            dataset=options.dataset,
+            data=options.data,
+            weights=options.weights,
+            device=options.device,
+        )
+        written = outcome.write(options.out)
+    except (reproduce.DataError, ModuleNotFoundError, ValueError, OSError) as error:
+        print(f"dagsearch reproduce: error: {error}", file=sys.stderr)
+        return 1
+    print(reproduce.summary(outcome))
+    print("wrote", *written, sep="\n  ")
+    return 0
 
 
 def _positive(text: str) -> int:

@@ -1,0 +1,60 @@
+"""Other readings of what the paper leaves open, to show what depends on them."""
+
+import numpy as np
+
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.expansions import Explored, Options
+from dagsearch.problem import Children
+
+
+class RandomChild:
+    """Children enter one at a time; the descent sees those in the DAG and one option for all others.
+
+    That option is the back-up's summary variable; taking it adds a child chosen uniformly at random. With
+    ``OneChild`` the descent sees every child instead.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """The children in the DAG, then the summary; ``None`` at a leaf."""
+        graph = explored.graph
+        if graph.terminal[node]:
+            return None
+        edges = graph.edges(node)
+        actions, children = graph.edge_action[edges], graph.children(node)
+        missing = np.setdiff1d(np.arange(graph.branching[node]), actions)
+        if missing.size > 0:
+            actions, children = np.append(actions, self._rng.choice(missing)), np.append(children, -1)
+        return _WithSummary(explored, node, actions, children, explored.children(node), missing.size)
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Nothing: the descent has added the child."""
+
+    def __repr__(self) -> str:
+        return "RandomChild()"
+
+
+class _WithSummary(Options):
+    def __init__(
+        self,
+        explored: Explored,
+        node: int,
+        actions: IntArray,
+        children: IntArray,
+        made: Children,
+        missing: int,
+    ) -> None:
+        super().__init__(explored, node, actions, children, made)
+        self._missing = missing
+
+    @property
+    def _values(self) -> tuple[FloatArray, FloatArray]:
+        explored, graph = self._explored, self._explored.graph
+        mean, variance = graph.v_mean[self.children], graph.v_var[self.children]
+        if self._missing > 0:
+            rest = explored.increments.remaining(int(graph.level[self.node]), self._missing)
+            mean[-1] = explored.scores.mean[self.node] + rest.mean
+            variance[-1] = explored.scores.variance[self.node] + rest.variance
+        return mean, variance

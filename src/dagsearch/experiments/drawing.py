@@ -1,0 +1,43 @@
+"""What the experiments' figures share."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dagsearch.experiments.runner import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# One colour per method in every figure, told apart with any colour vision (Okabe and Ito).
+COLOURS = {
+    "probabilistic DAG": "#D55E00",
+    "probabilistic DAG, softmax": "#E69F00",
+    "probabilistic tree": "#0072B2",
+    "UCT": "#000000",
+    "UCD": "#009E73",
+    "UCT-RAVE": "#CC79A7",
+    "random": "#999999",
+}
+
+
+def figure(width: float = 7.0, height: float = 4.2) -> "Figure":
+    """An empty figure; not pyplot's, so there is no display and no global state."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]], band: bool = True) -> None:
+    """Mean over rounds against evaluations, with the standard deviation as a band."""
+    for method, (setting, curve) in methods.items():
+        label = f"{method} ({setting})" if setting else method
+        colour = COLOURS.get(method)
+        axes.plot(curve.steps, curve.mean, label=label, color=colour)
+        if band:
+            low, high = curve.mean - curve.deviation, curve.mean + curve.deviation
+            axes.fill_between(curve.steps, low, high, color=colour, alpha=0.12, linewidth=0.0)
+    axes.set_xlabel("evaluations")
+    axes.set_xlim(0, max(float(np.max(curve.steps)) for _, curve in methods.values()))

@@ -1,0 +1,262 @@
+"""Section 4.3: which ten pixels tell digits apart, on MNIST or, without PyTorch, on 8×8 digits."""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from dagsearch import baselines
+from dagsearch.backups import MomentMatching, Softmax
+from dagsearch.experiments import convnet, mnist_data
+from dagsearch.experiments.ablations import RandomChild
+from dagsearch.experiments.drawing import draw_curves, figure
+from dagsearch.experiments.runner import Outcome, Row, curves, recorded_steps, run_rounds
+from dagsearch.problems import DigitsPixels, Subsets
+from dagsearch.search import Search
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BETA, NOISE, C, INITIAL = 0.5, 1e-4, 0.1, 20
+
+
+def _paper(problem: Subsets, seed: int, **settings: Any) -> Search:
+    return Search.paper(problem, c=C, noise=NOISE, beta=BETA, standardize=INITIAL, seed=seed, **settings)
+
+
+METHODS: dict[str, Callable[[Subsets, int], Search]] = {
+    "probabilistic DAG": _paper,
+    "probabilistic DAG, softmax": lambda problem, seed: _paper(problem, seed, backup=Softmax()),
+    "probabilistic tree": lambda problem, seed: baselines.probabilistic_tree(
+        problem, c=C, noise=NOISE, beta=BETA, standardize=INITIAL, seed=seed
+    ),
+    "UCT": lambda problem, seed: baselines.uct(problem, c=BETA, standardize=INITIAL, seed=seed),
+    "UCD": lambda problem, seed: baselines.ucd(problem, c=BETA, standardize=INITIAL, seed=seed),
+    "UCT-RAVE": lambda problem, seed: baselines.uct_rave(problem, seed=seed),
+    "random": lambda problem, seed: baselines.random_search(problem, seed=seed),
+    "probabilistic DAG, prior on the maximum": lambda problem, seed: _paper(
+        problem, seed, backup=MomentMatching(prior=(0.0, 1.0))
+    ),
+    "probabilistic DAG, prior on maximum and increments": lambda problem, seed: _paper(
+        problem, seed, backup=MomentMatching(prior=(0.0, 1.0)), increment_prior=(0.0, 1.0)
+    ),
+    "probabilistic DAG, prior on increments": lambda problem, seed: _paper(
+        problem, seed, increment_prior=(0.0, 1.0)
+    ),
+    "probabilistic DAG, summary adds a random child": lambda problem, seed: _paper(
+        problem, seed, expansion=RandomChild(seed)
+    ),
+}
+SHOWN = tuple(METHODS)[:7]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Size of the experiment."""
+
+    rounds: int = 10
+    steps: int = 1_200
+    epochs: int = convnet.EPOCHS
+
+
+QUICK = Settings(rounds=2, steps=60, epochs=1)
+
+
+def run_digits(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
+    """The experiment on scikit-learn's digits."""
+    tasks = [(method, number, settings.steps) for method in METHODS for number in range(settings.rounds)]
+    rows = run_rounds(one_digits_round, tasks, jobs, progress)
+    about = {"dataset": "digits", "settings": asdict(settings), **_constants()}
+    return Outcome("digits", rows, about, {"digits": draw(rows, "10 of 64 pixels of the digits, LDA")})
+
+
+def one_digits_round(method: str, number: int, steps: int) -> list[Row]:
+    """One search."""
+    search = METHODS[method](DigitsPixels(), number)
+    search.run(steps)
+    return _rows(method, number, search, steps)
+
+
+def run_mnist(
+    settings: Settings,
+    data_folder: Path | None,
+    weights: Path | None,
+    device: str,
+    jobs: int,
+    progress: bool = True,
+) -> Outcome:
+    """The experiment on MNIST; all rounds of all methods advance together."""
+    torch = convnet.import_torch()
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
+    data = mnist_data.load(data_folder)
+    started = time.perf_counter()
+    if weights is None:
+        net = convnet.train(data, device, epochs=settings.epochs, progress=progress)
+    else:
+        net = convnet.load_weights(weights, device)
+    trained = time.perf_counter()
+    score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, device)
+    tasks = [(method, number) for method in METHODS for number in range(settings.rounds)]
+    runs = advance_together(tasks, score, settings.steps, jobs, progress)
+    finished = time.perf_counter()
+    best = max((run for run in runs if run.method == "probabilistic DAG"), key=lambda run: run.best_reward)
+    test = convnet.SubsetAccuracy(net, data.test, data.test_labels, device)
+    about = {
+        "dataset": "mnist",
+        "weights": "given" if weights is not None else f"trained for {settings.epochs} epochs",
+        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+        "seconds": {"training": round(trained - started, 1), "searches": round(finished - trained, 1)},
+        "settings": asdict(settings),
+        **_constants(),
+        "chosen": sorted(best.best_state),
+        "chosen_validation_accuracy": best.best_reward,
+        "chosen_test_accuracy": test([best.best_state])[0],
+        "mean_share_of_first_choices_visited_once": _visited_once(runs),
+    }
+    rows = [row for run in runs for row in run.rows]
+    figures = {
+        "mnist": draw(rows, "10 of 784 pixels of MNIST"),
+        "mnist-pixels": draw_pixels(best.best_state, data.test, seed=0),
+        "mnist-classes": draw_classes(best.best_state, data.test, data.test_labels),
+    }
+    return Outcome("mnist", rows, about, figures)
+
+
+class Run(NamedTuple):
+    """What is kept of one search."""
+
+    method: str
+    number: int
+    rows: list[Row]
+    best_state: frozenset[int]
+    best_reward: float
+    visited_once: float
+    """Of the root's children that were visited, the share that were visited only once."""
+
+
+def advance_together(
+    tasks: Sequence[tuple[str, int]],
+    score: Callable[[Sequence[frozenset[int]]], Sequence[float]],
+    steps: int,
+    jobs: int,
+    progress: bool,
+) -> list[Run]:
+    """Step all searches, spread over processes, with their evaluations in one batch per step."""
+    # A process that has used a GPU must not be forked.
+    context = multiprocessing.get_context("spawn")
+    workers = []
+    for share in range(min(jobs, len(tasks))):
+        here, there = context.Pipe()
+        process = context.Process(target=_advance, args=(there, tasks[share::jobs], steps), daemon=True)
+        process.start()
+        there.close()  # else a worker that dies would never be noticed
+        workers.append((process, here))
+    connections = [connection for _, connection in workers]
+    for _ in tqdm(range(steps), disable=not progress, unit="step", desc="searching"):
+        asked: list[list[frozenset[int]]] = [connection.recv() for connection in connections]
+        rewards = iter(score([leaf for leaves in asked for leaf in leaves]))
+        for connection, leaves in zip(connections, asked, strict=True):
+            connection.send([next(rewards) for _ in leaves])
+    runs = [run for connection in connections for run in connection.recv()]
+    for process, _ in workers:
+        process.join()
+    return sorted(runs, key=lambda run: tasks.index((run.method, run.number)))
+
+
+def _advance(connection: Connection, tasks: Sequence[tuple[str, int]], steps: int) -> None:
+    """One process's searches: send what they ask for, receive its rewards."""
+    problem = Subsets(784, convnet.PIXELS, reward=_elsewhere)
+    searches = [METHODS[method](problem, number) for method, number in tasks]
+    for _ in range(steps):
+        proposals = [search.ask() for search in searches]
+        connection.send([getattr(proposal.leaf, "state", proposal.leaf) for proposal in proposals])
+        for search, proposal, reward in zip(searches, proposals, connection.recv(), strict=True):
+            search.tell(proposal, reward)
+    connection.send([_run_of(*task, search, steps) for task, search in zip(tasks, searches, strict=True)])
+
+
+def _elsewhere(subset: frozenset[int]) -> float:
+    raise NotImplementedError("rewards come in batches from the process that holds the network")
+
+
+def _run_of(method: str, number: int, search: Search, steps: int) -> Run:
+    best = max(search.history, key=lambda evaluation: evaluation.reward)
+    graph = search.explored.graph
+    visits = graph.visits[graph.children(search.explored.root)]
+    once = float(np.mean(visits == 1)) if visits.size else float("nan")
+    leaf = getattr(best.leaf, "state", best.leaf)
+    return Run(method, number, _rows(method, number, search, steps), leaf, best.reward, once)
+
+
+def _visited_once(runs: Sequence[Run]) -> dict[str, float | None]:
+    """By method, the mean over rounds; ``None`` for one that explores nothing."""
+    shares: dict[str, float | None] = {}
+    for method in METHODS:
+        mean = float(np.mean([run.visited_once for run in runs if run.method == method]))
+        shares[method] = None if np.isnan(mean) else round(mean, 4)
+    return shares
+
+
+def _constants() -> dict[str, float]:
+    return {"beta": BETA, "noise": NOISE, "c": C, "standardising_rollouts": INITIAL}
+
+
+def _rows(method: str, number: int, search: Search, steps: int) -> list[Row]:
+    return [
+        Row(method, "", number, step, search.history[step - 1].best_reward)
+        for step in recorded_steps(steps, dense=10)
+    ]
+
+
+def draw(rows: Sequence[Row], title: str) -> "Figure":
+    """Best accuracy so far against evaluations."""
+    drawn = figure()
+    axes = drawn.subplots()
+    found = curves(row for row in rows if row.method in SHOWN)
+    draw_curves(axes, {method: ("", curve) for (method, _), curve in found.items()})
+    axes.set(ylabel="best validation accuracy so far", title=title)
+    axes.legend(fontsize="small", loc="lower right")
+    return drawn
+
+
+def draw_pixels(chosen: frozenset[int], images: NDArray[np.uint8], seed: int) -> "Figure":
+    """The chosen pixels, numbered, on nine random test images."""
+    drawn = figure(6.0, 6.0)
+    picked = np.random.default_rng(seed).choice(len(images), size=9, replace=False)
+    for axes, image in zip(drawn.subplots(3, 3).ravel(), images[picked], strict=True):
+        axes.imshow(image.reshape(28, 28), cmap="gray")
+        for number, pixel in enumerate(sorted(chosen)):
+            row, column = divmod(pixel, 28)
+            axes.add_patch(_square(column, row))
+            axes.annotate(str(number), (column + 0.8, row - 0.8), color="#F0E442", fontsize=7)
+        axes.set(xticks=[], yticks=[])
+    return drawn
+
+
+def _square(column: int, row: int) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="#D55E00", linewidth=1.3)
+
+
+def draw_classes(chosen: frozenset[int], images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> "Figure":
+    """Share of the images of every class in which each chosen pixel is on."""
+    drawn = figure(9.0, 3.6)
+    pixels = sorted(chosen)
+    for digit, axes in enumerate(drawn.subplots(2, 5, sharex=True, sharey=True).ravel()):
+        share = (images[labels == digit][:, pixels] > 0).mean(axis=0)
+        axes.bar(range(len(pixels)), share, color="#0072B2")
+        axes.set(title=f"digit {digit}", ylim=(0.0, 1.0), xticks=range(len(pixels)))
+        axes.tick_params(labelsize=7)
+        axes.title.set_fontsize(9)
+    drawn.supxlabel("chosen pixel", fontsize=9)
+    drawn.supylabel("share of images in which it is on", fontsize=9)
+    return drawn

@@ -1,0 +1,96 @@
+"""Section 4.1: the synthetic DAG whose covariance is known."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from dagsearch import baselines
+from dagsearch.backups import MomentMatching, Softmax
+from dagsearch.experiments.drawing import draw_curves, figure
+from dagsearch.experiments.runner import Outcome, Row, best_setting, curves, recorded_steps, run_rounds
+from dagsearch.problems import Synthetic
+from dagsearch.search import Search
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NOISE = 1e-4
+STEP = 1.0 / 6.0  # variance per step of the true covariance, 1/(m + 1)
+
+
+def _paper(problem: Synthetic, beta: float, seed: int) -> Search:
+    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed)
+
+
+def _softmax(problem: Synthetic, beta: float, seed: int) -> Search:
+    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed, backup=Softmax())
+
+
+def _tree(problem: Synthetic, beta: float, seed: int) -> Search:
+    return baselines.probabilistic_tree(problem, c=STEP, noise=NOISE, beta=beta, seed=seed)
+
+
+def _no_prior(problem: Synthetic, beta: float, seed: int) -> Search:
+    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed, backup=MomentMatching())
+
+
+METHODS: dict[str, Callable[[Synthetic, float, int], Search]] = {
+    "probabilistic DAG": _paper,
+    "probabilistic DAG, softmax": _softmax,
+    "probabilistic tree": _tree,
+    "UCT": lambda problem, beta, seed: baselines.uct(problem, c=beta, seed=seed),
+    "UCD": lambda problem, beta, seed: baselines.ucd(problem, c=beta, seed=seed),
+    "probabilistic DAG, no prior": _no_prior,
+}
+SHOWN = tuple(METHODS)[:5]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Size of the experiment."""
+
+    rounds: int = 100
+    steps: int = 300
+    betas: tuple[float, ...] = (0.01, 0.1, 1.0, 2.0**0.5, 10.0)
+
+
+QUICK = Settings(rounds=4, steps=40, betas=(0.1, 1.0))
+
+
+def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
+    """Best reward so far, every method with every β on the same problems."""
+    tasks = [
+        (method, beta, number, settings.steps)
+        for method in METHODS
+        for beta in settings.betas
+        for number in range(settings.rounds)
+    ]
+    rows = run_rounds(one_round, tasks, jobs, progress)
+    for number in range(settings.rounds):
+        rows.append(Row("maximum", "", number, 0, Synthetic(seed=number).best_reward))
+    return Outcome(
+        "synthetic", rows, {"settings": asdict(settings), "noise": NOISE}, {"synthetic": draw(rows)}
+    )
+
+
+def one_round(method: str, beta: float, number: int, steps: int) -> list[Row]:
+    """One search on one draw of the problem."""
+    search = METHODS[method](Synthetic(seed=number), beta, number)
+    search.run(steps)
+    return [
+        Row(method, f"beta={beta:.4g}", number, step, search.history[step - 1].best_reward)
+        for step in recorded_steps(steps, dense=10)
+    ]
+
+
+def draw(rows: list[Row]) -> "Figure":
+    """Every method with its best β, and the maximum."""
+    drawn = figure()
+    axes = drawn.subplots()
+    best = best_setting(row for row in rows if row.method in SHOWN)
+    draw_curves(axes, best)
+    maximum = curves(row for row in rows if row.method == "maximum")["maximum", ""]
+    axes.axhline(float(maximum.mean[0]), color="black", linestyle=":", label="maximum")
+    axes.set(ylabel="best reward so far", title="synthetic DAG: 5 of 15")
+    axes.legend(fontsize="small", loc="lower right")
+    return drawn
