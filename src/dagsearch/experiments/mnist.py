@@ -18,7 +18,7 @@ from dagsearch.experiments import convnet, mnist_data
 from dagsearch.experiments.ablations import RandomChild
 from dagsearch.experiments.drawing import draw_curves, figure
 from dagsearch.experiments.runner import Outcome, Row, curves, recorded_steps, run_rounds
-from dagsearch.problems import DigitsPixels, Subsets
+from dagsearch.problems import DigitsPixels, Subsets, without_path
 from dagsearch.search import Search
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def _advance(connection: Connection, tasks: Sequence[tuple[str, int]], steps: in
     searches = [METHODS[method](problem, number) for method, number in tasks]
     for _ in range(steps):
         proposals = [search.ask() for search in searches]
-        connection.send([getattr(proposal.leaf, "state", proposal.leaf) for proposal in proposals])
+        connection.send([without_path(proposal.leaf) for proposal in proposals])
         for search, proposal, reward in zip(searches, proposals, connection.recv(), strict=True):
             search.tell(proposal, reward)
     connection.send([_run_of(*task, search, steps) for task, search in zip(tasks, searches, strict=True)])
@@ -192,8 +192,8 @@ def _run_of(method: str, number: int, search: Search, steps: int) -> Run:
     graph = search.explored.graph
     visits = graph.visits[graph.children(search.explored.root)]
     once = float(np.mean(visits == 1)) if visits.size else float("nan")
-    leaf = getattr(best.leaf, "state", best.leaf)
-    return Run(method, number, _rows(method, number, search, steps), leaf, best.reward, once)
+    rows = _rows(method, number, search, steps)
+    return Run(method, number, rows, without_path(best.leaf), best.reward, once)
 
 
 def _visited_once(runs: Sequence[Run]) -> dict[str, float | None]:

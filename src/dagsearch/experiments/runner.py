@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from dagsearch import __version__
 from dagsearch._typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_PACKAGES = ("dagsearch", "numpy", "scipy", "numba", "scikit-learn", "torch")
+_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch")
 
 
 class Row(NamedTuple):
@@ -70,7 +71,7 @@ class Outcome:
 
 def versions() -> dict[str, str]:
     """Python and the packages that numbers may depend on, where installed."""
-    found = {"python": platform.python_version()}
+    found = {"dagsearch": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
             found[package] = version(package)

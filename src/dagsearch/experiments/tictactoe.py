@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from dagsearch.backups import MomentMatching, Softmax
 from dagsearch.experiments.drawing import draw_curves, figure
 from dagsearch.experiments.runner import Outcome, Row, curves, run_rounds
 from dagsearch.problem import MAX
-from dagsearch.problems import TicTacToe
+from dagsearch.problems import TicTacToe, without_path
 from dagsearch.search import Search
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def play(search: Search, game: TicTacToe, rng: np.random.Generator) -> float:
     problem = search.problem
     state = problem.root()
     while len(actions := problem.actions(state)) > 0:
-        board = _board(state)
+        board = without_path(state)
         if game.player(board) == MAX:
             action = search.best_action(state)
             candidates = actions if action is None else [action]
@@ -116,12 +116,6 @@ def play(search: Search, game: TicTacToe, rng: np.random.Generator) -> float:
             candidates = [move for move in actions if minimax(game, game.step(board, move)) == value]
         state = problem.step(state, candidates[int(rng.integers(len(candidates)))])
     return problem.reward(state)
-
-
-def _board(state: Any) -> str:
-    """The board, also of a state that carries its path."""
-    board: str = getattr(state, "state", state)
-    return board
 
 
 def minimax(game: TicTacToe, board: str) -> float:

@@ -19,6 +19,11 @@ class TreeState:
     """Where they lead in the problem itself."""
 
 
+def without_path(state: State) -> State:
+    """The problem's own state, whether or not it carries its path."""
+    return state.state if isinstance(state, TreeState) else state
+
+
 def as_tree(problem: Problem) -> Problem:
     """The same problem with states that carry their path, so that no two paths meet.
 
