@@ -56,6 +56,20 @@ def test_demo_refuses_a_place_that_does_not_exist_before_it_searches(capsys, tmp
     assert "nowhere" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["demo.xyz", "demo", ""])
+def test_demo_refuses_what_is_no_picture(name, capsys, tmp_path):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["demo", "--out", str(tmp_path / name)])
+    assert stopped.value.code == 2
+    assert "must be a .png" in capsys.readouterr().err
+
+
+def test_ctrl_c_outside_the_search_leaves_no_traceback(monkeypatch, capsys):
+    monkeypatch.setattr(demo, "run", lambda **_: signal.raise_signal(signal.SIGINT))
+    assert cli.main(["demo"]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
 def test_pixel_map_on_a_plain_terminal(monkeypatch):
     class Plain:
         encoding = "ascii"
@@ -68,7 +82,7 @@ def test_pixel_map_on_a_plain_terminal(monkeypatch):
 
 def test_ctrl_c_stops_the_demo_with_the_best_so_far(tmp_path):
     picture = tmp_path / "demo.png"
-    command = [sys.executable, "-m", "dagsearch.cli", "demo", "--budget", "100000", "--out", str(picture)]
+    command = [sys.executable, "-m", "dagsearch", "demo", "--budget", "100000", "--out", str(picture)]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

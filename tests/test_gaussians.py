@@ -240,6 +240,37 @@ def test_max_of_many_folds_the_last_axis():
         assert (mean[1, 2], var[1, 2]) == max_of_many(means[1, 2], variances[1, 2], method=method)
 
 
+@pytest.mark.parametrize(
+    ("means", "variances", "prior"),
+    [
+        ((283996.3, 0.0026), (7.3e-12, 2.9e11), (-0.014, 7062.0)),
+        ((417603.0, 133.8), (1.6e-6, 6.3e-7), (-0.087, 9.8e-10)),
+        ((0.0, 1.0), (1.0, 2.0), (-300.0, 1e-3)),
+        ((0.07, -0.344), (1.6e-8, 1.3e4), (-7560.0, 240.0)),
+    ],
+)
+def test_exact_under_a_prior_in_strong_conflict(means, variances, prior):
+    true = max_of_two(means[0], variances[0], means[1], variances[1], 0.0, prior)
+    # Log densities are of the order of 1e6 to 1e17 here.
+    assert max_of_many(means, variances, prior, method="exact") == pytest.approx(true, rel=1e-5)
+
+
+def test_what_is_not_a_number_passes_through_instead_of_hanging():
+    assert all(math.isnan(value) for value in _truncation(math.nan)[1:])
+    assert max_of_two(0.0, 1.0, 0.0, 1.0, prior=(0.5, 1e-310)) == (0.5, 0.0)
+
+
+def test_a_certain_prior_decides():
+    assert max_of_two(3.0, 0.0, 0.0, 1.0, prior=(5.0, 0.0)) == (5.0, 0.0)
+    assert max_of_many([3.0, 0.0], [0.0, 1.0], prior=(5.0, 0.0), method="exact") == (5.0, 0.0)
+
+
+def test_no_rows_give_no_moments():
+    for method in ("pairwise", "exact"):
+        mean, var = max_of_many(np.zeros((0, 3)), np.ones((0, 3)), method=method)
+        assert mean.shape == var.shape == (0,)
+
+
 def test_gaussian_unpacks():
     mean, variance = Gaussian(1.0, 2.0)
     assert (mean, variance) == (1.0, 2.0)
@@ -252,6 +283,8 @@ def test_gaussian_unpacks():
         (lambda: max_of_two(0.0, 1.0, math.nan, 1.0), "mean2"),
         (lambda: max_of_two(0.0, 1.0, 0.0, 1.0, correlation=1.1), "correlation"),
         (lambda: max_of_two(0.0, 1.0, 0.0, 1.0, prior=(0.0, -1.0)), "prior"),
+        (lambda: max_of_two(0.0, 1.0, 0.0, 1.0, prior=1.0), "prior"),
+        (lambda: max_of_two(0.0, 1.0, 0.0, 1.0, prior=(0.0, 1.0, 2.0)), "prior"),
         (lambda: max_of_many([], []), "means"),
         (lambda: max_of_many([0.0], [1.0], method="fast"), "method"),
     ],

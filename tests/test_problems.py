@@ -115,6 +115,8 @@ def test_all_subsets_are_leaves():
         ({"n": 0, "k": 1}, "n must"),
         ({"n": 5, "k": 6}, "k must be"),
         ({"n": 5, "k": 0}, "k must be"),
+        ({"n": 5, "k": 2.7}, "k must be a whole number"),
+        ({"n": 5.5, "k": 2}, "n must be a whole number"),
         ({"n": 5, "k": 1, "fixed": [0, 1]}, "k must be"),
         ({"n": 5, "k": 5, "forbidden": [2]}, "k must be"),
         ({"n": 5, "k": 2, "fixed": [5]}, "fixed must name features 0 to 4"),
@@ -237,7 +239,21 @@ _CALLS = iter(range(10**9))
         ),
         (broken(branching=lambda self, level: 20), r"branching\(0\) says 20"),
         (broken(branching=lambda self, level: 2 + 3 * level), r"branching\(1\) says 5"),
+        (broken(branching=lambda self, level: 3), r"branching\(0\) says 3"),
+        (broken(branching=lambda self, level: None), r"branching\(0\) says None"),
         (broken(depth=2), "depth says 2"),
+        (broken(depth=7), "depth says 7"),
+        (broken(depth=lambda self: 3), "not a whole number"),
+        (broken(actions=lambda self, state: None), "must be a list, tuple or range"),
+        (broken(actions=lambda self, state: {0, 1}), "must be a list, tuple or range"),
+        (broken(actions=lambda self, state: iter([0, 1])), "must be a list, tuple or range"),
+        (
+            broken(
+                items=lambda self, state: list(enumerate(state)),
+                added_items=lambda self, state, actions: [[(len(state) + 1, action)] for action in actions],
+            ),
+            "added_items.*promises",
+        ),
         (broken(actions=lambda self, state: [next(_CALLS)]), "changes from call to call"),
         (
             broken(

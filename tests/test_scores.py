@@ -1,5 +1,7 @@
 """The two score models against each other, a batch solve and scikit-learn's Gaussian process."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -9,6 +11,12 @@ import dagsearch as ds
 from dagsearch.covariances import Covariance, FeatureMap, Overlap, Pairwise, check_covariance
 from dagsearch.problem import Children
 from dagsearch.scores import KernelScores, WeightScores, scores_for
+
+
+@dataclass(frozen=True)
+class Job:
+    done: object
+    time: int
 
 
 def random_subsets(n, k, count, seed):
@@ -226,7 +234,9 @@ def test_negative_prior_variance_is_refused_when_tracking():
         (frozenset({1, 2, 3}), frozenset({3, 4}), 1.0),
         ((1, 0, 2), (1, 2, 2), 2.0),
         ("abc", "xbc", 2.0),
-        (ds.problems.TreeState((1,), "s"), ds.problems.TreeState((2,), "s"), 1.0),
+        ((1, frozenset({2, 3})), (1, frozenset({3, 4})), 2.0),
+        (Job(frozenset({1, 2, 3}), 5), Job(frozenset({1, 2, 4}), 6), 2.0),
+        (Job((1, 2), 5), Job((1, 3), 5), 2.0),
     ],
 )
 def test_overlap_counts_shared_items(x, y, shared):

@@ -1,4 +1,6 @@
+import copy
 import math
+import pickle
 import signal
 
 import numpy as np
@@ -551,3 +553,250 @@ def test_a_cycle_that_random_paths_leave_is_named():
 
     with pytest.raises(ds.ProblemError, match="cycle"):
         ds.search(Corridor(), 20, seed=0)
+
+
+# Found by a reader of the code: each of these went wrong once ---------------------------------------
+
+
+def test_a_problem_with_fewer_leaves_than_standardising_rollouts_is_learnt():
+    problem = ds.problems.Subsets(9, 1, lambda leaf: 1000.0 + sum(leaf))
+    assert ds.search(problem, 100, seed=0).value.mean == pytest.approx(1008.0, abs=1.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_default_search_plays_nim(seed):
+    result = ds.search(Nim(10), 100, seed=seed)
+    assert result.best_path[0] == 2
+    assert result.best_reward == 1.0
+
+
+@pytest.mark.parametrize("reward", [0.1, 0.7, 12.3, 0.0, -1e-7])
+def test_equal_rewards_are_no_scale(reward):
+    search = ds.Search.paper(ds.problems.Subsets(20, 3, reward=lambda leaf: reward), standardize=6, seed=0)
+    search.run(10)
+    deviation = math.sqrt(search.belief(frozenset()).g.variance)
+    assert deviation > 0.01 * (abs(reward) or 1.0)
+
+
+@pytest.mark.parametrize("budget", [2, 5, 9])
+def test_units_do_not_matter_with_small_budgets_either(budget):
+    base = small(seed=5)
+    moved = ds.problems.Subsets(8, 3, lambda leaf: 1e8 * base.reward(leaf))
+    plain, other = (ds.search(problem, budget, seed=0) for problem in (base, moved))
+    assert [e.leaf for e in plain.history] == [e.leaf for e in other.history]
+
+
+@pytest.mark.parametrize("reward", [1e308, -1e200, 10**400])
+def test_rewards_that_would_overflow_the_model_are_refused(reward):
+    search = ds.Search.paper(small(), seed=0)
+    with pytest.raises(ds.RewardError, match="model is unchanged"):
+        search.tell(frozenset({0, 1, 2}), reward)
+    assert search.run(5).value.mean < 1e3
+
+
+def test_a_mean_that_is_not_finite_is_named():
+    with pytest.raises(ValueError, match=r"mean must be finite.*frozenset\(\{3\}\)"):
+        ds.Search.paper(small(), mean=lambda state: math.nan if 3 in state else 0.0, seed=0).run(20)
+
+
+def test_after_a_cycle_was_found_the_graph_is_as_before():
+    class Ring:
+        def root(self):
+            return "a"
+
+        def actions(self, state):
+            return {"a": ["b", "x"], "b": ["c", "y"], "c": ["a", "z"]}.get(state, [])
+
+        def step(self, state, action):
+            return action
+
+        def reward(self, leaf):
+            return float("xyz".index(leaf))
+
+    search = ds.Search.paper(Ring(), covariance=Overlap(), seed=0)
+    for _ in range(3):  # every time an error, never a hang
+        with pytest.raises(ds.ProblemError, match="cycle"):
+            search.run(200)
+        graph = search.explored.graph
+        assert graph.level[search.explored.root] == 0
+
+
+def test_a_reward_that_the_scores_refuse_is_kept_and_holds_up_no_other():
+    def covariance(x, y):  # indefinite, but only where random leaves do not look
+        if x == y:
+            return 1.0
+        return -0.9 if {x, y} <= {frozenset({0, 1, 2}), frozenset({0, 1, 3}), frozenset({0, 1, 4})} else 0.0
+
+    problem = ds.problems.Subsets(60, 3, reward=sum)
+    search = ds.Search(
+        problem,
+        scores=KernelScores(Pairwise(covariance), 1e-6),
+        policy=UpperConfidence(1.0),
+        rollout=Uniform(),
+        backup=MomentMatching(),
+        standardize=4,
+        seed=0,
+    )
+    for last in (2, 3, 4):
+        search.tell(frozenset({0, 1, last}), float(last))
+    with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
+        search.tell(frozenset({7, 8, 9}), 24.0)
+    assert len(search.history) == 4
+    assert search.belief(frozenset({7, 8, 9})).g.mean == pytest.approx(24.0, abs=0.01)
+
+
+def test_a_game_in_which_min_rarely_moves_is_a_game():
+    class Rare:  # MAX chooses among two sure things and one at MIN's mercy
+        def root(self):
+            return ()
+
+        def actions(self, state):
+            return [0, 1, 2] if state == () else [0, 1] if state == (0,) else []
+
+        def step(self, state, action):
+            return (*state, action)
+
+        def player(self, state):
+            return ds.MIN if state == (0,) else ds.MAX
+
+        def reward(self, leaf):
+            return {(0, 0): 10.0, (0, 1): -10.0, (1,): 1.0, (2,): 2.0}[leaf]
+
+    result = ds.search(Rare(), 20, seed=0)
+    assert (result.best_state, result.best_reward) == ((2,), 2.0)
+
+
+def test_a_leaf_whose_evaluation_failed_is_not_asked_for_again():
+    asked = []
+
+    def reward(leaf):
+        asked.append(leaf)
+        raise OSError("out of order")
+
+    search = exhaustive(ds.problems.Subsets(8, 3, reward))
+    for _ in range(10):
+        with pytest.raises(ds.EvaluationError):
+            search.run(5)
+    assert len(set(asked)) == 10
+
+
+def test_leaves_that_are_asked_for_are_different_before_any_is_told():
+    search = exhaustive(ds.problems.Subsets(6, 2, reward=sum))
+    asked = [search.ask().leaf for _ in range(15)]
+    assert len(set(asked)) == 15
+    with pytest.raises(ds.SearchExhausted):
+        search.ask()
+    for leaf in asked:
+        search.tell(leaf, float(sum(leaf)))
+    assert search.result().best_state == {4, 5}
+
+
+def test_an_unseen_leaf_above_full_depth_is_worth_its_score():
+    class StopOrGoOn:
+        def root(self):
+            return ()
+
+        def actions(self, state):
+            return [] if len(state) == 8 or "stop" in state else ["stop", "go on"]
+
+        def step(self, state, action):
+            return (*state, action)
+
+        def reward(self, leaf):
+            return float(len(leaf))
+
+    search = ds.Search.paper(StopOrGoOn(), seed=0, expansion=OneChild())
+    seen = search.expansion.options(search.explored, search.explored.root)
+    belief = search.belief(("stop",))
+    assert (seen.mean[0], seen.variance[0]) == belief.v == belief.g
+    assert seen.mean[1] > 0.0
+
+
+def test_a_child_known_from_elsewhere_is_seen_as_it_is_known():
+    class Plain(Nim):  # without added_items
+        pass
+
+    search = ds.Search.paper(Plain(4), noise=1e-6, seed=0, expansion=OneChild())
+    search.tell((0, ds.MIN), -50.0)  # MAX took the last match
+    node = search.explored.nodes([(1, ds.MAX)])[0]
+    seen = search.expansion.options(search.explored, node)
+    assert seen.mean[0] == pytest.approx(-50.0, abs=1e-3)
+
+
+def test_what_is_no_state_cannot_be_told():
+    search = ds.Search.paper(small(), seed=0)
+    for state in (frozenset({97, 98, 99}), (0, 1, 2), "abc"):
+        with pytest.raises(ds.ProblemError, match="no subset of this problem"):
+            search.tell(state, 1.0)
+
+
+def test_scores_belong_to_one_search():
+    problem = small()
+    scores = scores_for(Overlap.of(problem), 0.1)
+    exhaustive(problem, scores=scores)
+    with pytest.raises(ValueError, match="scores must be fresh"):
+        exhaustive(problem, scores=scores)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: ds.search(ds.problems.TicTacToe, 5), "not its class"),
+        (lambda: ds.search(object(), 5), "no method root"),
+        (lambda: ds.search(small(), 5, covariance=lambda x, y: 1.0), "wrap a function in Pairwise"),
+        (lambda: ds.search(small(), 5, covariance="rbf"), "must be a dagsearch covariance"),
+        (lambda: ds.search(small(), 5, noise="a"), "noise must be a positive"),
+        (lambda: ds.search(small(), 5, beta=None), "beta must be finite"),
+        (lambda: ds.Search.paper(small(), standardize=2.5), "standardize must be a whole number"),
+    ],
+)
+def test_bad_arguments_are_named(call, named):
+    with pytest.raises(ValueError, match=named):
+        call()
+
+
+def test_states_that_are_arrays_work_with_a_key():
+    class Arrays:
+        def root(self):
+            return np.zeros(0, dtype=int)
+
+        def actions(self, state):
+            return range(3) if len(state) < 3 else []
+
+        def step(self, state, action):
+            return np.append(state, action)
+
+        def key(self, state):
+            return tuple(state.tolist())
+
+        def reward(self, leaf):
+            return float(leaf.sum())
+
+    covariance = Pairwise(lambda x, y: float(sum(a == b for a, b in zip(x, y, strict=False))), private=1.0)
+    assert list(ds.search(Arrays(), 40, covariance=covariance, seed=0).best_state) == [2, 2, 2]
+
+
+def test_a_tree_sees_what_its_states_consist_of():
+    class Word:
+        def root(self):
+            return ""
+
+        def actions(self, state):
+            return "ab" if len(state) < 3 else ""
+
+        def step(self, state, action):
+            return state + action
+
+        def reward(self, leaf):
+            return float(leaf.count("a"))
+
+    tree = ds.as_tree(Word())
+    states = [ds.problems.TreeState((), text) for text in ("ab", "bb")]
+    assert Overlap.of(tree, private=0.0)([states[0]], [states[1]])[0, 0] == 1.0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda covariance: pickle.loads(pickle.dumps(covariance))])
+def test_a_copied_covariance_is_the_same(copied):
+    covariance = Overlap(bias=4.0)
+    states = [frozenset({1}), frozenset({2})]
+    assert np.array_equal(copied(covariance)(states), covariance(states))

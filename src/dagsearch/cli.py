@@ -12,7 +12,11 @@ from dagsearch import __version__
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``dagsearch``; returns the exit code."""
     options = _parser().parse_args(arguments)
-    return int(options.run(options))
+    try:
+        return int(options.run(options))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130  # as the shell has it for a process that Ctrl-C ended
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -119,6 +123,8 @@ def _writable(text: str) -> Path:
     path = Path(text)
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"the folder {path.parent} does not exist")
+    if path.is_dir() or path.suffix not in (".png", ".pdf", ".svg"):
+        raise argparse.ArgumentTypeError(f"must be a .png, .pdf or .svg file, got {text!r}")
     return path
 
 
@@ -127,7 +133,3 @@ def _run_demo(options: argparse.Namespace) -> int:
     from dagsearch import demo
 
     return demo.run(budget=options.budget, seed=options.seed, out=options.out)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
+from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
@@ -66,11 +68,14 @@ class Covariance(ABC):
         """Covariance matrix between states, ``private`` included; ``ys`` defaults to ``xs``."""
         rows = self.represent([*xs, *(xs if ys is None else ys)])
         matrix = self.cross(rows[: len(xs)], rows[len(xs) :])
-        same = [[bool(np.all(x == y)) for y in (xs if ys is None else ys)] for x in xs]
+        same = [[_equal(x, y) for y in (xs if ys is None else ys)] for x in xs]
         return matrix + self.private * np.array(same, dtype=np.float64).reshape(matrix.shape)
 
     def __rmul__(self, factor: float) -> "Covariance":
         return _Scaled(self, factor)
+
+    def __mul__(self, factor: float) -> "Covariance":
+        return self.__rmul__(factor)
 
     def step_variances(self, path: Sequence[State]) -> FloatArray:
         """Variance of g's change at each step of a path, private offsets aside."""
@@ -80,6 +85,12 @@ class Covariance(ABC):
         diagonal = matrix.diagonal()
         steps = diagonal[:-1] + diagonal[1:] - 2.0 * matrix.diagonal(1)
         return np.maximum(steps, 0.0)
+
+
+def _equal(x: State, y: State) -> bool:
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return np.array_equal(x, y)
+    return bool(x == y)
 
 
 class FeatureMap(Covariance):
@@ -119,10 +130,9 @@ class FeatureMap(Covariance):
 
 
 def _checked_factor(factor: float) -> float:
-    value = float(factor)
-    if not math.isfinite(value) or value <= 0.0:
+    if not is_finite(factor) or factor <= 0.0:
         raise CovarianceError(f"a covariance can be scaled by a positive number only, got {factor!r}")
-    return value
+    return float(factor)
 
 
 class _Scaled(Covariance):
@@ -173,7 +183,10 @@ class _Index(dict[Hashable, int]):
         return self[item]
 
 
-_BIAS = object()  # the item that all states share
+class _Common(Enum):
+    """The item that all states share; an enumeration, to stay the same one when copied or pickled."""
+
+    BIAS = 0
 
 
 class Overlap(FeatureMap):
@@ -186,7 +199,8 @@ class Overlap(FeatureMap):
     ----------
     items : callable, optional
         ``items(state)`` gives what the state consists of. By default a set consists of its elements, a
-        tuple or string of its (position, element) pairs, a dataclass of its (field, value) pairs.
+        tuple or string of its (position, element) pairs, a dataclass of its (field, value) pairs; a set
+        or tuple inside a tuple or dataclass likewise of its elements.
     bias : float
         Added to every covariance.
     private : float
@@ -216,7 +230,7 @@ class Overlap(FeatureMap):
         self._added_items = added_items
         self.bias = float(bias)
         self.private = float(private)
-        self._index = _Index({_BIAS: 0})
+        self._index = _Index({_Common.BIAS: 0})
 
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
@@ -229,7 +243,7 @@ class Overlap(FeatureMap):
         return len(self._index)
 
     def features(self, states: Sequence[State]) -> SparseRows:
-        common = [_BIAS] if self.bias > 0.0 else []
+        common = [_Common.BIAS] if self.bias > 0.0 else []
         return self._rows([[*common, *self._items(state)] for state in states])
 
     def added_features(self, children: Children) -> SparseRows | None:
@@ -252,15 +266,27 @@ def items_of(state: State) -> Iterable[Hashable]:
     """What a state consists of, told from its type."""
     if isinstance(state, (frozenset, set)):
         return state
-    if isinstance(state, (tuple, str, bytes)):
+    if isinstance(state, (str, bytes)):
         return enumerate(state)
+    if isinstance(state, tuple):
+        return [item for i, part in enumerate(state) for item in _items_of_part(i, part)]
     if is_dataclass(state):
-        return [(field.name, getattr(state, field.name)) for field in fields(state)]
+        parts = [(field.name, getattr(state, field.name)) for field in fields(state)]
+        return [item for name, part in parts for item in _items_of_part(name, part)]
     raise CovarianceError(
         f"cannot tell what the state {state!r} of type {type(state).__name__} consists of: pass "
         "covariance=dagsearch.covariances.Overlap(items=...), give the problem an items(state) method, "
         "or use another covariance"
     )
+
+
+def _items_of_part(name: Hashable, part: Any) -> Iterable[Hashable]:
+    """A set inside a state counts element by element, a tuple place by place, all else as a whole."""
+    if isinstance(part, (frozenset, set)):
+        return [(name, element) for element in part]
+    if isinstance(part, tuple):
+        return [(name, i, element) for i, element in enumerate(part)]
+    return [(name, part)]
 
 
 class Pairwise(Covariance):
@@ -343,6 +369,14 @@ class SharedPath(Covariance):
 
     def __repr__(self) -> str:
         return f"SharedPath(step={self.step!r}, root={self.root!r})"
+
+
+def checked_kind(covariance: Any) -> Covariance:
+    """``covariance``, or :class:`CovarianceError` if it is no :class:`Covariance`."""
+    if not isinstance(covariance, Covariance):
+        advice = "wrap a function in Pairwise, give items to Overlap, or subclass Covariance"
+        raise CovarianceError(f"covariance must be a dagsearch covariance, got {covariance!r}: {advice}")
+    return covariance
 
 
 def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:

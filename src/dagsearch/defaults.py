@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dagsearch.covariances import Covariance, FeatureMap, Overlap, check_covariance
+from dagsearch.covariances import Covariance, FeatureMap, Overlap, check_covariance, checked_kind
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
 from dagsearch.problem import Problem, State, key_function
@@ -22,7 +22,7 @@ def shape_rng() -> np.random.Generator:
 def default_covariance(problem: Problem) -> Covariance:
     """The covariance that a problem declares, else the overlap of its states' items."""
     declared = getattr(problem, "covariance", None)
-    return Overlap.of(problem) if declared is None else declared
+    return Overlap.of(problem) if declared is None else checked_kind(declared)
 
 
 def default_scale(problem: Problem) -> float | None:

@@ -46,6 +46,16 @@ class Explored:
                 self.graph.add(key, state, sign, branching)
         return [self.graph.find(key) for key in keys]
 
+    def value(self, node: int) -> Gaussian:
+        """Belief over a node's v; an evaluated leaf need not have a path to it for that."""
+        if self.graph.level[node] >= 0:
+            return Gaussian(float(self.graph.v_mean[node]), float(self.graph.v_var[node]))
+        return self.score(node)
+
+    def score(self, node: int) -> Gaussian:
+        """Belief over a node's g."""
+        return Gaussian(float(self.scores.mean[node]), float(self.scores.variance[node]))
+
     def children(self, node: int) -> Children:
         """The node's children, in the DAG or not."""
         state = self.graph.states[node]
@@ -114,6 +124,14 @@ class Options:
         delta = explored.increments.at(int(graph.level[self.node]) + 1)
         mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
         variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
+        if not hasattr(explored.problem, "added_items"):  # the children are made anyway: look closer
+            for option in np.flatnonzero(unseen):
+                state = self._made.states[option]
+                node = explored.find(state)
+                if node >= 0:
+                    mean[option], variance[option] = explored.value(node)
+                elif len(explored.problem.actions(state)) == 0:
+                    mean[option], variance[option] = g_mean[option], g_var[option]
         return mean, variance
 
     @property

@@ -26,7 +26,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import erfcx, log_ndtr, logsumexp
 
 from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
@@ -36,6 +36,8 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # Below this argument φ(k)/Φ(k) comes from a continued fraction; above it the textbook
 # formula loses less than two digits.
 _TAIL = -3.0
+# A prior variance this small is none: ratios to it would overflow.
+_CERTAIN = 1e-200
 
 
 class Gaussian(NamedTuple):
@@ -57,7 +59,7 @@ def _truncation(k: float) -> tuple[float, float, float]:
     r_{n−1} = 1 / (α + n r_n): run backwards, only positive numbers are added. Then Φ(k) = φ(k) r_0,
     h = α + r_1, and the variance is E[(z−α)²] − E[z−α]² = r_1 (2 r_2 − r_1).
     """
-    if k > _TAIL:
+    if not k <= _TAIL:  # so that NaN passes through
         cdf = 0.5 * math.erfc(-k * _SQRT_HALF)
         hazard = math.exp(-0.5 * k * k - _LOG_SQRT_2PI) / cdf
         log_cdf = math.log(cdf) if k < 0.0 else math.log1p(-0.5 * math.erfc(k * _SQRT_HALF))
@@ -77,10 +79,10 @@ def _truncation(k: float) -> tuple[float, float, float]:
 @compiled
 def with_prior(mean: float, var: float, prior_mean: float, prior_var: float) -> tuple[float, float]:
     """The maximum of one variable: the product of its density and the prior."""
-    if prior_var == math.inf or var == 0.0:
-        return mean, var
     if prior_var == 0.0:
         return prior_mean, 0.0
+    if prior_var == math.inf or var == 0.0:
+        return mean, var
     lost = var / (var + prior_var)
     return mean + lost * (prior_mean - mean), prior_var * lost
 
@@ -192,10 +194,13 @@ def checked_prior(prior: Sequence[float] | None) -> tuple[float, float]:
     """``prior`` as ``(mean, variance)``; ``None``, no prior, becomes ``(0, inf)``."""
     if prior is None:
         return 0.0, math.inf
-    mean, var = (float(value) for value in prior)
+    try:
+        mean, var = (float(value) for value in prior)
+    except (TypeError, ValueError):
+        mean = var = math.nan
     if not math.isfinite(mean) or math.isnan(var) or var < 0.0:
         raise ValueError(f"prior must be None or (finite mean, variance of at least 0), got {prior!r}")
-    return mean, var
+    return mean, var if var > _CERTAIN else 0.0
 
 
 def max_of_two(
@@ -290,7 +295,7 @@ def max_of_many(
         moments = _folds(mean_rows, var_rows, *prior_moments)
     elif method == "exact":
         pairs = zip(mean_rows, var_rows, strict=True)
-        moments = np.array([_exact(mean, var, *prior_moments) for mean, var in pairs]).T
+        moments = np.array([_exact(mean, var, *prior_moments) for mean, var in pairs]).reshape(-1, 2).T
     else:
         raise ValueError(f'method must be "pairwise" or "exact", got {method!r}')
     if shape == ():
@@ -328,11 +333,16 @@ def _exact(
     if mean.size == 0:
         return floor, 0.0
     points, widths = _quadrature_points(mean, sd, counts, floor, prior_mean, prior_var)
-    log_mass = _log_density(points, mean, sd, counts, prior_mean, prior_var) + np.log(widths)
+    # The branch of the largest mean takes part in any case, so its centre is near enough.
+    largest = int(np.argmax(mean))
+    reference = float(mean[largest])
+    if prior_var < math.inf:
+        reference = _branch_mode(largest, mean, sd, counts, prior_mean, prior_var)[0]
+    tilt = _Tilt(mean, sd, counts, prior_mean, prior_var, max(reference, floor))
+    log_mass = tilt.log_density(points) + np.log(widths)
     if certain.any():
         points = np.append(points, floor)
-        log_cdf = (counts * log_ndtr((floor - mean) / sd)).sum()
-        log_mass = np.append(log_mass, log_cdf - 0.5 * (floor - prior_mean) ** 2 / prior_var)
+        log_mass = np.append(log_mass, tilt.log_below(points[-1:]))
     mass = np.exp(log_mass - log_mass.max())
     mass /= mass.sum()
     expected = float(mass @ points)
@@ -348,15 +358,18 @@ def _quadrature_points(
     prior_var: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of the composite rule on ``[floor, ∞)``."""
-    if prior_var < math.inf:
-        # A prior in conflict with the variables moves a branch far from μ_i: look where it went.
-        # Its left flank falls off with the mode's curvature, its right one with the Gaussian part's.
-        modes = [_branch_mode(i, mean, sd, counts, prior_mean, prior_var) for i in range(mean.size)]
-        mode, width = np.array(modes).T
-        mean = np.concatenate([mode, mode])
-        sd = np.concatenate([width, sd / np.sqrt(1.0 + sd**2 / prior_var)])
-    edges = (mean[:, None] + sd[:, None] * _REACH).ravel()
-    scales = np.repeat(sd, _REACH.size)
+    if prior_var == math.inf:
+        edges = (mean[:, None] + sd[:, None] * _REACH).ravel()
+        scales = np.repeat(sd, _REACH.size)
+    else:
+        # A prior in conflict with the variables moves a branch far from μ_i: look where it went. Its left
+        # flank falls off with the mode's curvature; its right one has tails on any scale between that
+        # and the Gaussian part's.
+        mode, width = _branch_modes(mean, sd, counts, prior_mean, prior_var)
+        reach = 10.0 * sd / np.sqrt(1.0 + sd**2 / prior_var)
+        doublings = 10.0 * 1.5 ** np.arange(math.ceil(math.log(np.max(reach / width), 1.5)) + 1)
+        edges = (mode[:, None] + width[:, None] * np.concatenate([_REACH, doublings])).ravel()
+        scales = np.repeat(width, _REACH.size + doublings.size)
     order = np.argsort(edges)
     edges, scales = edges[order], scales[order]
     kept = [max(float(edges[0]), floor)]
@@ -387,8 +400,10 @@ def _branch_mode(
     """
     precision = 1.0 / sd[i] ** 2 + 1.0 / prior_var
     centre = (mean[i] / sd[i] ** 2 + prior_mean / prior_var) / precision
+    # No branch is narrower than this by much, and a fraction of its width is near enough.
+    narrow = 0.01 * min(sd.min(), math.sqrt(prior_var))
     low = high = mode = centre
-    for halving in range(60):
+    for halving in range(100):
         slope = -precision * (mode - centre)
         curvature = precision
         for j in range(mean.size):
@@ -402,27 +417,70 @@ def _branch_mode(
             low = mode
         else:
             high = mode
-        if (high - low) ** 2 * curvature < 0.01:  # a tenth of a width is near enough
+        if high - low < narrow:
             break
         mode = 0.5 * (low + high)
     return mode, 1.0 / math.sqrt(curvature)
 
 
-def _log_density(
-    points: FloatArray,
-    mean: FloatArray,
-    sd: FloatArray,
-    counts: IntArray,
-    prior_mean: float,
-    prior_var: float,
-) -> FloatArray:
-    """Log density of the maximum times the prior, up to a constant, at ``points``."""
-    log_density = np.empty(points.size)
-    rows = max(1, _CHUNK // mean.size)
-    for start in range(0, points.size, rows):
-        chunk = points[start : start + rows]
-        z = (chunk[:, None] - mean) / sd
-        log_cdf = log_ndtr(z)
-        log_hazard = -0.5 * z * z - log_cdf - np.log(sd) - _LOG_SQRT_2PI
-        log_density[start : start + rows] = log_cdf @ counts + logsumexp(log_hazard, axis=1, b=counts)
-    return log_density - 0.5 * (points - prior_mean) ** 2 / prior_var
+def _branch_modes(
+    mean: FloatArray, sd: FloatArray, counts: IntArray, prior_mean: float, prior_var: float
+) -> tuple[FloatArray, FloatArray]:
+    """Mode and width of every branch, shapes ``(n,)``."""
+    modes = [_branch_mode(i, mean, sd, counts, prior_mean, prior_var) for i in range(mean.size)]
+    return np.array(modes)[:, 0], np.array(modes)[:, 1]
+
+
+class _Tilt:
+    """Log densities of the maximum times the prior, relative to a point in their midst.
+
+    Under a prior in conflict the logarithms are sums of squares far larger than their differences: −z²/2 is
+    split off log Φ(z) for z < 0, and differences of squares are taken as products.
+    """
+
+    def __init__(
+        self,
+        mean: FloatArray,
+        sd: FloatArray,
+        counts: IntArray,
+        prior_mean: float,
+        prior_var: float,
+        reference: float,
+    ) -> None:
+        self._mean, self._sd, self._counts = mean, sd, counts
+        self._prior_mean, self._prior_var = prior_mean, prior_var
+        self._reference = reference
+
+    def log_below(self, points: FloatArray) -> FloatArray:
+        """Log of Π_j Φ_j(m) times the prior."""
+        z = (points[:, None] - self._mean) / self._sd
+        return self._log_below(points, z, _log_scaled_cdf(z))
+
+    def log_density(self, points: FloatArray) -> FloatArray:
+        """Log of the density of the maximum times the prior."""
+        chunks = np.array_split(points, max(1, points.size * self._mean.size // _CHUNK))
+        return np.concatenate([self._log_density(chunk) for chunk in chunks])
+
+    def _log_density(self, points: FloatArray) -> FloatArray:
+        z = (points[:, None] - self._mean) / self._sd
+        scaled = _log_scaled_cdf(z)
+        log_hazard = np.where(z < 0.0, 0.0, -0.5 * z * z) - scaled - np.log(self._sd)
+        total = logsumexp(log_hazard, axis=1, b=self._counts) - _LOG_SQRT_2PI
+        return np.asarray(self._log_below(points, z, scaled) + total)
+
+    def _log_below(self, points: FloatArray, z: FloatArray, scaled: FloatArray) -> FloatArray:
+        moved = (points - self._reference)[:, None]
+        z_reference = (self._reference - self._mean) / self._sd
+        squares = np.where(z < 0.0, -0.5 * z * z, 0.0) - np.where(
+            z_reference < 0.0, -0.5 * z_reference**2, 0.0
+        )
+        products = -0.5 * moved / self._sd * (z + z_reference)
+        quadratic = np.where((z < 0.0) & (z_reference < 0.0), products, squares)
+        from_prior = moved[:, 0] * (points + self._reference - 2.0 * self._prior_mean) / self._prior_var
+        return np.asarray((scaled + quadratic) @ self._counts - 0.5 * from_prior)
+
+
+def _log_scaled_cdf(z: FloatArray) -> FloatArray:
+    """Log Φ(z), plus z²/2 for negative z."""
+    negative = np.log(0.5 * erfcx(-np.minimum(z, 0.0) * _SQRT_HALF))
+    return np.asarray(np.where(z < 0.0, negative, log_ndtr(z)))

@@ -8,7 +8,7 @@ sign            ``(nodes,)``   whose turn: +1 MAX, −1 MIN
 visits          ``(nodes,)``   how often a descent came through
 terminal        ``(nodes,)``   a leaf of the problem
 closed          ``(nodes,)``   nothing below is left to evaluate
-branching       ``(nodes,)``   number of distinct children, in the DAG or not
+branching       ``(nodes,)``   number of actions, less those found to lead to another one's child
 first, count    ``(nodes,)``   the node's edges are ``first`` to ``first + count``, in order of addition
 v_mean, v_var   ``(nodes,)``   belief over the optimal value
 edge_child      ``(edges,)``   the child, or ``~child`` for a second action to the same child
@@ -103,11 +103,16 @@ class Graph:
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
         """Add edges from ``node``; every child is then at least one level below it."""
         self._make_room(node, len(children))
+        before = int(self.count[node]), int(self.branching[node])
         known = set(self.children(node).tolist())
         edge = int(self.first[node] + self.count[node])
         for child, action in zip(children, actions, strict=True):
-            if self.level[child] <= self.level[node]:
-                self._sink(node, child)
+            if self.level[child] <= self.level[node] and not self._sink(node, child):
+                self.count[node], self.branching[node] = before
+                raise ProblemError(
+                    f"the problem has a cycle: {self.states[child]!r} is its own descendant, by way of "
+                    f"{self.states[node]!r}; states must carry enough (a move counter, say) to exclude that"
+                )
             if child in known:  # another way to the same child is no further option
                 self.branching[node] -= 1
             self.edge_child[edge] = ~child if child in known else child
@@ -129,12 +134,10 @@ class Graph:
         self.first[node], self.room[node] = self._edges, room
         self._edges += room
 
-    def _sink(self, node: int, child: int) -> None:
-        if child == node or not _sink_below(node, child, self.level, self.first, self.count, self.edge_child):
-            raise ProblemError(
-                f"the problem has a cycle: {self.states[child]!r} is its own descendant, by way of "
-                f"{self.states[node]!r}; states must carry enough (a move counter, say) to exclude that"
-            )
+    def _sink(self, node: int, child: int) -> bool:
+        if child == node:
+            return False
+        return _sink_below(node, child, self.level, self.first, self.count, self.edge_child)
 
     def deepest_first(self) -> IntArray:
         """All nodes with a path from the root, children before their parents."""
@@ -145,7 +148,11 @@ class Graph:
 def _sink_below(
     node: int, child: int, level: IntArray, first: IntArray, count: IntArray, edge_child: IntArray
 ) -> bool:
-    """Push ``child`` and what hangs on it below ``node``; false if ``node`` itself hangs there."""
+    """Push ``child`` and what hangs on it below ``node``.
+
+    False, and nothing is changed, if ``node`` itself hangs there.
+    """
+    moved, levels = [child], [level[child]]
     level[child] = level[node] + 1
     stack = [child]
     while len(stack) > 0:
@@ -153,8 +160,12 @@ def _sink_below(
         for edge in range(first[parent], first[parent] + count[parent]):
             below = edge_child[edge] if edge_child[edge] >= 0 else ~edge_child[edge]
             if below == node:
+                for i in range(len(moved) - 1, -1, -1):
+                    level[moved[i]] = levels[i]
                 return False
             if level[below] <= level[parent]:
+                moved.append(below)
+                levels.append(level[below])
                 level[below] = level[parent] + 1
                 stack.append(below)
     return True

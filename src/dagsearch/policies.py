@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
 from dagsearch.expansions import Options
 
@@ -35,7 +36,7 @@ class UpperConfidence:
     """
 
     def __init__(self, beta: float) -> None:
-        if not math.isfinite(beta) or beta < 0.0:
+        if not is_finite(beta) or beta < 0.0:
             raise ValueError(f"beta must be finite and not negative, got {beta!r}")
         self.beta = float(beta)
 

@@ -29,7 +29,8 @@ class Problem(Protocol):
     Optional members, used where they exist:
 
     ``key(state) -> Hashable``
-        What identifies a state, if the state itself should not: equal keys are one node.
+        What identifies a state, if the state itself should not: equal keys are one node. States with equal
+        keys must offer the same actions, and these lead to equal keys.
     ``player(state) -> MAX | MIN``
         Whose turn it is. Without it every decision maximises.
     ``depth: int`` and ``branching(level) -> int``
@@ -39,7 +40,10 @@ class Problem(Protocol):
         What a state consists of, for :class:`dagsearch.covariances.Overlap`.
     ``added_items(state, actions) -> Sequence[Collection[Hashable]]``
         The items each action adds to ``items(state)``, where actions do nothing but add: then the
-        search looks at all children at once without making them.
+        search looks at all children at once without making them. It cannot tell then which of those
+        outside the DAG are leaves or known from elsewhere, so let all leaves be equally deep.
+    ``validate(state) -> None``
+        Raises if something that was told as a leaf is not a state at all.
     ``covariance: dagsearch.covariances.Covariance``
         The covariance that suits the problem; it is used unless another one is given.
     """
@@ -69,6 +73,19 @@ class Children:
     def states(self) -> list[State]:
         """One state per action."""
         return [self.problem.step(self.parent, action) for action in self.actions]
+
+
+def check_members(problem: Any) -> None:
+    """Raise :class:`ProblemError` unless the four methods are there."""
+    if isinstance(problem, type):
+        raise ProblemError(f"pass a problem, not its class: {problem.__name__}(...)")
+    needed = ("root", "actions", "step", "reward")
+    missing = [name for name in needed if not callable(getattr(problem, name, None))]
+    if missing:
+        raise ProblemError(
+            f"{type(problem).__name__} has no method {', no method '.join(missing)}; a problem needs "
+            "root(), actions(state), step(state, action) and reward(leaf)"
+        )
 
 
 def key_function(problem: Problem) -> Callable[[State], Hashable]:

@@ -1,14 +1,18 @@
 """Rewards on their way from the user to the model."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dagsearch._checks import is_whole
+from dagsearch._typing import FloatArray
 from dagsearch.errors import RewardError
 from dagsearch.gaussians import Gaussian
 from dagsearch.problem import State
+
+# Squares of larger ones overflow on the way.
+_LARGEST = 1e100
 
 
 class Episode(NamedTuple):
@@ -30,15 +34,15 @@ def checked_reward(reward: Any, leaf: State) -> float:
         if isinstance(reward, (str, bytes)):
             raise TypeError("text is no number")
         value = float(reward)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise RewardError(
             f"the reward of {leaf!r} is {reward!r}, which is not a number ({error}); the model is "
             "unchanged: tell a finite number instead"
         ) from error
-    if not math.isfinite(value):
+    if not abs(value) <= _LARGEST:
         raise RewardError(
-            f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number instead, "
-            "such as a low penalty for a failed evaluation"
+            f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number below "
+            f"{_LARGEST:g} instead, for a failed evaluation one like the worst that succeeded"
         )
     return value
 
@@ -53,9 +57,9 @@ class Standardizer:
     """
 
     def __init__(self, count: int) -> None:
-        if count < 0:
-            raise ValueError(f"standardize must not be negative, got {count!r}")
-        self._missing = count
+        if not is_whole(count) or count < 0:
+            raise ValueError(f"standardize must be a whole number of at least 0, got {count!r}")
+        self._missing = int(count)
         self._waiting: list[Episode] = []
         self._shift, self._scale = 0.0, 1.0
 
@@ -65,11 +69,14 @@ class Standardizer:
             return [self._standardized(episode)]
         self._waiting.append(episode)
         self._missing -= 1
-        if self._missing > 0:
-            return []
-        rewards = [waiting.reward for waiting in self._waiting]
-        # Equal rewards tell nothing of the scale.
-        self._shift, self._scale = float(np.mean(rewards)), float(np.std(rewards)) or 1.0
+        return [] if self._missing > 0 else self.release()
+
+    def release(self) -> Sequence[Episode]:
+        """Settle for the rewards that came so far, and let them pass."""
+        self._missing = 0
+        if self._waiting:
+            rewards = np.array([waiting.reward for waiting in self._waiting])
+            self._shift, self._scale = float(rewards.mean()), _spread(rewards)
         ready, self._waiting = [self._standardized(waiting) for waiting in self._waiting], []
         return ready
 
@@ -82,3 +89,10 @@ class Standardizer:
     def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
         """A belief of the model's, in the user's units."""
         return Gaussian(self._shift + self._scale * belief.mean, self._scale**2 * belief.variance)
+
+
+def _spread(rewards: FloatArray) -> float:
+    """Standard deviation, or the size of rewards that are all equal, but for rounding."""
+    size = float(np.abs(rewards).max())
+    deviation = float(rewards.std())
+    return deviation if deviation > 1e-12 * size else size or 1.0

@@ -1,8 +1,6 @@
 """The search: one loop in ask/tell form, composed of exchangeable parts."""
 
 import logging
-import math
-import numbers
 import time
 from collections.abc import Iterator, Sequence
 from typing import Self
@@ -10,8 +8,9 @@ from typing import Self
 import numpy as np
 from tqdm import tqdm
 
+from dagsearch._checks import is_whole
 from dagsearch.backups import Backup, MomentMatching
-from dagsearch.covariances import Covariance
+from dagsearch.covariances import Covariance, checked_kind
 from dagsearch.defaults import (
     check_covariance_on,
     default_covariance,
@@ -22,6 +21,7 @@ from dagsearch.defaults import (
     standardized,
 )
 from dagsearch.errors import (
+    CovarianceError,
     EvaluationError,
     ProblemError,
     SearchExhausted,
@@ -31,11 +31,12 @@ from dagsearch.expansions import AllChildren, Expansion, Explored, OneChild, Opt
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
 from dagsearch.policies import Policy, UpperConfidence
-from dagsearch.problem import MIN, Action, Children, Problem, State, player_at
+from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.rewards import Episode, Standardizer, checked_reward
 from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
+from dagsearch.scores.base import checked_noise
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +90,9 @@ class Search:
         repeats: bool = True,
         seed: int | np.random.Generator | None = None,
     ) -> None:
+        check_members(problem)
+        if scores.mean.size > 0:
+            raise ValueError("scores must be fresh: these belong to another search already")
         self.problem = problem
         self.rng = np.random.default_rng(seed)
         if scores.covariance is not None:
@@ -155,9 +159,11 @@ class Search:
         standardize : int
             Number of initial roll-outs that standardise the rewards (20 in the paper's section 4.3).
         """
+        check_members(problem)
         if covariance is None:
             covariance = default_covariance(problem)
             c = default_scale(problem) if c is None else c
+        covariance = checked_kind(covariance)
         scaled = covariance if c is None else c * covariance
         increments = Increments.of(problem, scaled, shape_rng(), increment_prior)
         expansion = expansion or default_expansion(increments)
@@ -184,7 +190,7 @@ class Search:
         Raises
         ------
         SearchExhausted
-            If every leaf has been evaluated and none may be again.
+            If every leaf has been evaluated or asked for, and none may be again.
         """
         while True:
             path, actions = self._descend()
@@ -192,6 +198,9 @@ class Search:
             finished = self._roll_out(path[-1])
             if finished is not None:
                 self.explored.graph.visits[path] += 1
+                if not self.repeats:  # asked for once is enough, whether its reward comes soon, late or never
+                    (leaf,) = self.explored.nodes([finished[0]])
+                    self.explored.graph.closed[leaf] = True
                 return Proposal(finished[0], (*actions, *finished[1]), tuple(path))
             self.backup.back_up(self.explored, [])  # the DAG has grown without a reward
 
@@ -210,14 +219,14 @@ class Search:
         proposal = evaluated if isinstance(evaluated, Proposal) else None
         leaf = proposal.leaf if proposal is not None else evaluated
         value = checked_reward(reward, leaf)
-        if noise is not None and not (math.isfinite(noise) and noise > 0.0):
-            raise ValueError(f"noise must be a positive, finite variance, got {noise!r}")
+        if noise is not None:
+            noise = checked_noise(noise)
         node = self._leaf_node(leaf)
-        learnt = self._condition(Episode(() if proposal is None else proposal.path, node, value, noise))
-        self.backup.back_up(self.explored, learnt)
-        if not self.repeats:
-            self.explored.graph.closed[node] = True
-        return self._record(leaf, None if proposal is None else proposal.actions, value)
+        self.explored.graph.closed[node] = not self.repeats
+        evaluation = self._record(leaf, None if proposal is None else proposal.actions, value)
+        path = () if proposal is None else proposal.path
+        self._learn(self._standardizer.admit(Episode(path, node, value, noise)))
+        return evaluation
 
     def steps(self, budget: int) -> Iterator[Evaluation]:
         """Evaluate ``budget`` leaves, one per iteration.
@@ -256,8 +265,8 @@ class Search:
             if graph.closed[path[-1]]:
                 path.pop()
                 if not path:
-                    self.backup.back_up(self.explored, [])
-                    raise SearchExhausted("every leaf has been evaluated")
+                    self._learn(self._standardizer.release())
+                    raise SearchExhausted("every leaf has been evaluated or asked for")
                 actions.pop()
             options = self.expansion.options(self.explored, path[-1])
             if options is None:
@@ -305,16 +314,24 @@ class Search:
             failure.result = self.result()
             raise failure from error
 
-    def _condition(self, episode: Episode) -> Sequence[Episode]:
-        """Update the scores with what may be learnt from now; returns that."""
-        ready = self._standardizer.admit(episode)
-        for admitted in ready:
-            self.explored.scores.condition(admitted.leaf, admitted.reward, admitted.noise)
-        return ready
+    def _learn(self, episodes: Sequence[Episode]) -> None:
+        """Condition the scores and back up. A reward that the scores refuse does not hold up the others."""
+        refused: list[CovarianceError] = []
+        for episode in episodes:
+            try:
+                self.explored.scores.condition(episode.leaf, episode.reward, episode.noise)
+            except CovarianceError as error:
+                refused.append(error)
+        self.backup.back_up(self.explored, episodes)
+        if refused:
+            raise refused[0]
 
     def _leaf_node(self, leaf: State) -> int:
         node = self.explored.find(leaf)
         if node < 0:
+            validate = getattr(self.problem, "validate", None)
+            if validate is not None:
+                validate(leaf)
             remaining = len(self.problem.actions(leaf))
             node = self.explored.nodes([leaf])[0] if remaining == 0 else -1
         if node < 0 or not self.explored.graph.terminal[node]:
@@ -338,11 +355,7 @@ class Search:
         explored, graph = self.explored, self.explored.graph
         node = explored.find(state)
         if node >= 0:
-            g = Gaussian(float(explored.scores.mean[node]), float(explored.scores.variance[node]))
-            visits = int(graph.visits[node])
-            # No path to an evaluated leaf need be explored.
-            linked = graph.level[node] >= 0
-            v = Gaussian(float(graph.v_mean[node]), float(graph.v_var[node])) if linked else g
+            g, v, visits = explored.score(node), explored.value(node), int(graph.visits[node])
         else:
             mean, variance = explored.scores.project([state])
             g, visits = Gaussian(float(mean[0]), float(variance[0])), 0
@@ -394,7 +407,7 @@ class Search:
         history = tuple(self.history)
         if not history:
             return Result(None, None, None, value, history)
-        if MIN in self.explored.increments.players:
+        if self._adversarial():
             line = self.recommend()
             leaf = self.explored.find(line.states[-1])
             told = [e.reward for e in history if leaf >= 0 and self.explored.find(e.leaf) == leaf]
@@ -402,6 +415,12 @@ class Search:
             return Result(line.states[-1], line.actions, reward, value, history)
         best = max(history, key=lambda evaluation: evaluation.reward)
         return Result(best.leaf, best.actions, best.reward, value, history)
+
+    def _adversarial(self) -> bool:
+        """Whether MIN decides anywhere in the explored part."""
+        graph = self.explored.graph
+        seen = slice(len(graph))
+        return bool(np.any((graph.sign[seen] == MIN) & ~graph.terminal[seen]))
 
 
 def search(
@@ -443,8 +462,8 @@ def search(
         On Ctrl-C, likewise. It is a ``KeyboardInterrupt``.
     """
     budget = _checked_budget(budget)
-    if covariance is None:
-        covariance = default_covariance(problem)
+    check_members(problem)
+    covariance = default_covariance(problem) if covariance is None else checked_kind(covariance)
     run = Search(
         problem,
         scores=scores_for(standardized(covariance, problem), noise),
@@ -452,7 +471,7 @@ def search(
         rollout=Uniform(),
         backup=MomentMatching(),
         expansion=OneChild(),
-        standardize=max(1, min(10, budget // 5)),
+        standardize=min(budget, max(2, min(10, budget // 5))),
         repeats=False,
         seed=seed,
     )
@@ -468,6 +487,6 @@ def search(
 
 
 def _checked_budget(budget: int) -> int:
-    if not isinstance(budget, numbers.Integral) or isinstance(budget, bool) or budget <= 0:
+    if not is_whole(budget) or budget <= 0:
         raise ValueError(f"budget must be a positive whole number of evaluations, got {budget!r}")
     return int(budget)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch.errors import ProblemError
-from dagsearch.problem import MAX, MIN, Action, Problem, State
+from dagsearch._checks import is_finite, is_whole
+from dagsearch.errors import ProblemError, RewardError
+from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members
+from dagsearch.rewards import checked_reward
 
 _FINDINGS_SHOWN = 20
 
@@ -51,14 +53,7 @@ def check_problem(
     >>> from dagsearch.problems import TicTacToe
     >>> check_problem(TicTacToe())
     """
-    missing = [
-        name for name in ("root", "actions", "step", "reward") if not callable(getattr(problem, name, None))
-    ]
-    if missing:
-        raise ProblemError(
-            f"{type(problem).__name__} has no method {', no method '.join(missing)}; a problem needs "
-            "root(), actions(state), step(state, action) and reward(leaf)"
-        )
+    check_members(problem)
     findings = _Walker(problem, longest, rewards, np.random.default_rng(seed)).walk(walks)
     if findings:
         shown = "\n".join(f"- {finding}" for finding in findings[:_FINDINGS_SHOWN])
@@ -82,6 +77,7 @@ class _Walker:
         self._findings: dict[Hashable, str] = {}
         self._seen: dict[Hashable, tuple[list[str], Any]] = {}
         self._widths: dict[int, list[int]] = {}
+        self._leaf_depths: set[int] = set()
 
     def walk(self, walks: int) -> list[str]:
         for _ in range(walks):
@@ -90,6 +86,7 @@ class _Walker:
             if "endless" in self._findings:  # once is slow enough
                 break
         with suppress(_Stop):
+            self._check_depth()
             self._check_branching()
         return list(self._findings.values())
 
@@ -120,7 +117,7 @@ class _Walker:
             if len(actions) == 0:
                 self._check_leaf(state, level)
                 return
-            self._check_depth(state, level, len(actions))
+            self._widths.setdefault(level, []).append(len(actions))
             if level >= self._longest:
                 self._note("endless", f"no leaf within {self._longest} decisions from the root")
                 raise _Stop
@@ -147,17 +144,24 @@ class _Walker:
         return key  # type: ignore[no-any-return]
 
     def _actions(self, state: State, key: Hashable) -> list[Action]:
-        first, second = list(self._call("actions", state)), list(self._call("actions", state))
+        first, second = self._call("actions", state), self._call("actions", state)
+        if not hasattr(first, "__len__") or not hasattr(first, "__getitem__"):
+            self._note(
+                "actions",
+                f"actions({state!r}) is {first!r}; it must be a list, tuple or range, empty at a leaf",
+            )
+            raise _Stop
+        first, second = list(first), list(second)
         if [repr(action) for action in first] != [repr(action) for action in second]:
             self._note(
                 "actions change",
                 f"actions({state!r}) changes from call to call: {first!r}, then {second!r}",
             )
         known = self._seen.setdefault(key, ([repr(action) for action in first], None))[0]
-        if len(known) != len(first):
+        if known != [repr(action) for action in first]:
             self._note(
                 "actions differ",
-                f"the state {state!r} has {len(first)} actions, but an equal one had {len(known)}: "
+                f"the state {state!r} has the actions {first!r}, but an equal one had {', '.join(known)}: "
                 "equal states must offer the same",
             )
         return first
@@ -180,50 +184,61 @@ class _Walker:
         self._seen[key] = (actions, player)
 
     def _check_leaf(self, leaf: State, level: int) -> None:
-        declared = getattr(self._problem, "depth", None)
-        if declared is not None and level > declared:
-            self._note("depth", f"the leaf {leaf!r} is {level} decisions deep, but depth says {declared}")
+        self._leaf_depths.add(level)
         if self._rewards <= 0:
             return
         self._rewards -= 1
         reward = self._call("reward", leaf)
         try:
-            finite = not isinstance(reward, (str, bytes)) and np.isfinite(float(reward))
-        except (TypeError, ValueError):
-            finite = False
-        if not finite:
+            checked_reward(reward, leaf)
+        except RewardError:
             self._note("reward", f"no reward: reward({leaf!r}) is {reward!r}, not a finite number")
 
-    def _check_depth(self, state: State, level: int, actions: int) -> None:
-        self._widths.setdefault(level, []).append(actions)
+    def _check_depth(self) -> None:
+        """The declared depth is that of the deepest leaf, of which random paths see a sample."""
         depth = getattr(self._problem, "depth", None)
-        if depth is not None and level >= depth:
-            self._note(
-                "depth",
-                f"the state {state!r}, {level} decisions deep, still has {actions} actions, but depth "
-                f"says {depth}",
-            )
+        if depth is None or not self._leaf_depths:
+            return
+        deepest = max(self._leaf_depths)
+        if not is_whole(depth):
+            self._note("depth", f"depth is {depth!r}, not a whole number")
+        elif deepest > depth or (len(self._leaf_depths) == 1 and deepest < depth):
+            self._note("depth", f"depth says {depth}, but leaves were found {deepest} decisions deep")
 
     def _check_branching(self) -> None:
-        """Declared branching factors are means over a level: allow for some spread around them."""
+        """The declared branching is a level's mean: exact where all its states agree, near it otherwise."""
         if not hasattr(self._problem, "branching"):
             return
         for level, widths in self._widths.items():
-            if level >= getattr(self._problem, "depth", level + 1):
-                continue
             declared, mean = self._call("branching", level), float(np.mean(widths))
-            if not abs(declared - mean) <= 1 + mean / 4:
+            slack = 0.0 if len(set(widths)) == 1 else 1.0 + mean / 4.0
+            if not is_finite(declared) or not abs(declared - mean) <= slack:
                 self._note(
                     ("branching", level),
                     f"branching({level}) says {declared!r}, but the states found at that level have "
                     f"{mean:.3g} actions on average",
                 )
 
+    def _check_added_items(self, state: State, action: Action, child: State) -> None:
+        """Whether a step adds to the items exactly what it is said to add."""
+        if not hasattr(self._problem, "added_items") or not hasattr(self._problem, "items"):
+            return
+        (added,) = self._call("added_items", state, [action])
+        expected = {*self._call("items", state), *added}
+        found = set(self._call("items", child))
+        if expected != found:
+            self._note(
+                "added_items",
+                f"added_items({state!r}, [{action!r}]) promises the items {expected!r}, but the child "
+                f"{child!r} has {found!r}",
+            )
+
     def _step(self, state: State, action: Action) -> State:
         before = repr(state)
         first, second = self._call("step", state, action), self._call("step", state, action)
         if repr(state) != before:
             self._note("step mutates", f"mutable: step changed the state {before} in place to {state!r}")
+        self._check_added_items(state, action, first)
         one, other = self._key(first), self._key(second)
         if one != other:
             identity = type(one).__eq__ is object.__eq__

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from dagsearch._checks import is_whole
+from dagsearch.errors import ProblemError
+
 Subset = frozenset[int]
 Choice = int | tuple[int, ...]
 
@@ -46,8 +49,10 @@ class Subsets:
         forbidden: Iterable[int] = (),
         groups: Iterable[Iterable[int]] = (),
     ) -> None:
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n!r}")
+        if not is_whole(n) or n < 1:
+            raise ValueError(f"n must be a whole number of at least 1, got {n!r}")
+        if not is_whole(k):
+            raise ValueError(f"k must be a whole number, got {k!r}")
         self.n, self.k, self._reward = int(n), int(k), reward
         fixed, forbidden = self._known("fixed", fixed), self._known("forbidden", forbidden)
         choices = self._choices([self._known("groups", group) for group in groups])
@@ -108,6 +113,15 @@ class Subsets:
     def reward(self, leaf: Subset) -> float:
         """The user's function."""
         return self._reward(leaf)
+
+    def validate(self, state: Subset) -> None:
+        """Raise unless ``state`` is a frozenset that choices can lead to."""
+        allowed = self._root.union(*self._free.values())
+        if not isinstance(state, frozenset) or not self._root <= state <= allowed:
+            raise ProblemError(
+                f"{state!r} is no subset of this problem: it must be a frozenset of features 0 to "
+                f"{self.n - 1} with all that is fixed and nothing that is forbidden"
+            )
 
     def branching(self, level: int) -> int:
         """Number of choices that are left after ``level`` of them."""

@@ -1,11 +1,11 @@
 """Search the tree instead of the DAG."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dagsearch._typing import FloatArray
-from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows
+from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows, items_of
 from dagsearch.problem import Action, Children, Problem, State
 
 
@@ -15,7 +15,7 @@ class TreeState:
 
     path: tuple[Action, ...]
     """The actions from the root."""
-    state: State
+    state: State = field(compare=False)
     """Where they lead in the problem itself."""
 
 
@@ -27,7 +27,8 @@ def without_path(state: State) -> State:
 def as_tree(problem: Problem) -> Problem:
     """The same problem with states that carry their path, so that no two paths meet.
 
-    Whatever else the problem offers (players, items, a covariance, its depth, …) stays.
+    States are then :class:`TreeState`. Whatever else the problem offers (players, items, a covariance, its
+    depth, …) stays; a ``covariance=`` argument of your own sees tree states.
 
     Examples
     --------
@@ -62,6 +63,8 @@ class _Tree:
         """The problem's optional members, where it has them."""
         if name == "problem":  # not there yet while unpickling
             raise AttributeError(name)
+        if name == "items" and not hasattr(self.problem, "items"):
+            return lambda state: items_of(state.state)
         member = getattr(self.problem, name)
         if name in ("player", "items", "added_items"):
             return lambda state, *rest: member(state.state, *rest)

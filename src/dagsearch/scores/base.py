@@ -1,11 +1,11 @@
 """What a score model must do."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, State
@@ -44,14 +44,18 @@ class Scores(Protocol):
 
 def prior_means(mean: MeanFunction, states: Sequence[State]) -> FloatArray:
     """The mean function at each state."""
-    if callable(mean):
-        return np.array([float(mean(state)) for state in states], dtype=np.float64)
-    return np.full(len(states), float(mean))
+    if not callable(mean):
+        return np.full(len(states), float(mean))
+    means = np.array([float(mean(state)) for state in states], dtype=np.float64)
+    if not np.all(np.isfinite(means)):
+        wrong = states[int(np.argmin(np.isfinite(means)))]
+        raise ValueError(f"mean must be finite everywhere, but is {mean(wrong)!r} at {wrong!r}")
+    return means
 
 
 def checked_noise(noise: float) -> float:
     """``noise`` if it can be the variance of an observation."""
-    if not math.isfinite(noise) or noise <= 0.0:
+    if not is_finite(noise) or noise <= 0.0:
         raise ValueError(
             f"noise must be a positive, finite variance, got {noise!r}; "
             "for rewards without noise use a small one such as 1e-6"

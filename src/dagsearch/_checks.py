@@ -1,0 +1,15 @@
+"""Arguments that must be numbers."""
+
+import math
+import numbers
+from typing import Any
+
+
+def is_finite(value: Any) -> bool:
+    """Whether ``value`` is a finite real number."""
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether ``value`` is a whole number, and meant as one."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
