@@ -333,12 +333,8 @@ def _exact(
     if mean.size == 0:
         return floor, 0.0
     points, widths = _quadrature_points(mean, sd, counts, floor, prior_mean, prior_var)
-    # The branch of the largest mean takes part in any case, so its centre is near enough.
-    largest = int(np.argmax(mean))
-    reference = float(mean[largest])
-    if prior_var < math.inf:
-        reference = _branch_mode(largest, mean, sd, counts, prior_mean, prior_var)[0]
-    tilt = _Tilt(mean, sd, counts, prior_mean, prior_var, max(reference, floor))
+    reference = _likeliest(points, mean, sd, counts, prior_mean, prior_var)
+    tilt = _Tilt(mean, sd, counts, prior_mean, prior_var, reference)
     log_mass = tilt.log_density(points) + np.log(widths)
     if certain.any():
         points = np.append(points, floor)
@@ -431,6 +427,23 @@ def _branch_modes(
     return np.array(modes)[:, 0], np.array(modes)[:, 1]
 
 
+def _likeliest(
+    points: FloatArray,
+    mean: FloatArray,
+    sd: FloatArray,
+    counts: IntArray,
+    prior_mean: float,
+    prior_var: float,
+) -> float:
+    """Roughly where the density of the maximum times the prior is largest."""
+    if prior_var == math.inf:
+        return float(mean.max())
+    z = (points[:, None] - mean) / sd
+    log_cdf = log_ndtr(z)
+    rough = log_cdf @ counts + np.max(-0.5 * z * z - log_cdf, axis=1)
+    return float(points[np.argmax(rough - 0.5 * (points - prior_mean) ** 2 / prior_var)])
+
+
 class _Tilt:
     """Log densities of the maximum times the prior, relative to a point in their midst.
 
@@ -450,11 +463,15 @@ class _Tilt:
         self._mean, self._sd, self._counts = mean, sd, counts
         self._prior_mean, self._prior_var = prior_mean, prior_var
         self._reference = reference
+        self._z_reference = (reference - mean) / sd
+        # −z²/2 of the variables below the reference, and the least of those: all are relative to it.
+        self._square = np.where(self._z_reference < 0.0, 0.0, -0.5 * self._z_reference**2)
+        self._least = float(self._square.max())
 
     def log_below(self, points: FloatArray) -> FloatArray:
         """Log of Π_j Φ_j(m) times the prior."""
         z = (points[:, None] - self._mean) / self._sd
-        return self._log_below(points, z, _log_scaled_cdf(z))
+        return self._log_below(points, z, _log_scaled_cdf(z)) - self._least
 
     def log_density(self, points: FloatArray) -> FloatArray:
         """Log of the density of the maximum times the prior."""
@@ -464,20 +481,29 @@ class _Tilt:
     def _log_density(self, points: FloatArray) -> FloatArray:
         z = (points[:, None] - self._mean) / self._sd
         scaled = _log_scaled_cdf(z)
-        log_hazard = np.where(z < 0.0, 0.0, -0.5 * z * z) - scaled - np.log(self._sd)
+        by_product = self._square - self._least + self._product(points, z)
+        directly = -0.5 * z * z - self._least
+        squares = np.where(z > 0.5 * np.abs(self._z_reference), by_product, directly)
+        squares = np.where(self._z_reference < 0.0, directly, squares)
+        squares = np.where(z < 0.0, -self._least, squares)
+        log_hazard = squares - scaled - np.log(self._sd)
         total = logsumexp(log_hazard, axis=1, b=self._counts) - _LOG_SQRT_2PI
         return np.asarray(self._log_below(points, z, scaled) + total)
 
     def _log_below(self, points: FloatArray, z: FloatArray, scaled: FloatArray) -> FloatArray:
-        moved = (points - self._reference)[:, None]
-        z_reference = (self._reference - self._mean) / self._sd
         squares = np.where(z < 0.0, -0.5 * z * z, 0.0) - np.where(
-            z_reference < 0.0, -0.5 * z_reference**2, 0.0
+            self._z_reference < 0.0, -0.5 * self._z_reference**2, 0.0
         )
-        products = -0.5 * moved / self._sd * (z + z_reference)
-        quadratic = np.where((z < 0.0) & (z_reference < 0.0), products, squares)
-        from_prior = moved[:, 0] * (points + self._reference - 2.0 * self._prior_mean) / self._prior_var
+        both = (z < 0.0) & (self._z_reference < 0.0)
+        quadratic = np.where(both, self._product(points, z), squares)
+        moved = points - self._reference
+        from_prior = moved * (points + self._reference - 2.0 * self._prior_mean) / self._prior_var
         return np.asarray((scaled + quadratic) @ self._counts - 0.5 * from_prior)
+
+    def _product(self, points: FloatArray, z: FloatArray) -> FloatArray:
+        """−z²/2 less its value at the reference."""
+        moved = (points - self._reference)[:, None]
+        return np.asarray(-0.5 * moved / self._sd * (z + self._z_reference))
 
 
 def _log_scaled_cdf(z: FloatArray) -> FloatArray:
