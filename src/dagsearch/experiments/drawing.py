@@ -35,7 +35,9 @@ def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]], band: bo
     for method, (setting, curve) in methods.items():
         label = f"{method} ({setting})" if setting else method
         colour = COLOURS.get(method)
-        axes.plot(curve.steps, curve.mean, label=label, color=colour)
+        # UCT and UCD often coincide: one of them must let the other be seen.
+        line = "--" if method == "UCD" else "-"
+        axes.plot(curve.steps, curve.mean, line, label=label, color=colour)
         if band:
             low, high = curve.mean - curve.deviation, curve.mean + curve.deviation
             axes.fill_between(curve.steps, low, high, color=colour, alpha=0.12, linewidth=0.0)

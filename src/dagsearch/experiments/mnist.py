@@ -212,7 +212,7 @@ def _constants() -> dict[str, float]:
 def _rows(method: str, number: int, search: Search, steps: int) -> list[Row]:
     return [
         Row(method, "", number, step, search.history[step - 1].best_reward)
-        for step in recorded_steps(steps, dense=10)
+        for step in recorded_steps(steps, growth=1.1)
     ]
 
 

@@ -59,7 +59,7 @@ class Outcome:
         with written[0].open("w", newline="") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(Row._fields)
-            lines.writerows(row._replace(value=float(f"{row.value:.6g}")) for row in self.rows)
+            lines.writerows(row._replace(value=float(f"{row.value:.5g}")) for row in self.rows)
         about = {"experiment": self.name, **self.settings, "versions": versions()}
         written[1].write_text(json.dumps(about, indent=2) + "\n")
         for name, figure in self.figures.items():
@@ -105,12 +105,12 @@ def _one_thread_each() -> None:
         os.environ[name] = "1"
 
 
-def recorded_steps(steps: int, dense: int) -> list[int]:
-    """Every step up to ``dense``, then about ten per cent apart, and the last."""
-    grid = list(range(1, min(dense, steps) + 1))
+def recorded_steps(steps: int, growth: float) -> list[int]:
+    """Steps from 1 on, each about ``growth`` times the one before, and the last."""
+    grid = [1]
     while grid[-1] < steps:
-        grid.append(min(steps, max(grid[-1] + 1, round(grid[-1] * 1.1))))
-    return grid
+        grid.append(min(steps, max(grid[-1] + 1, round(grid[-1] * growth))))
+    return sorted({*grid, *(step for step in (50, 100, 200) if step <= steps)})
 
 
 class Curve(NamedTuple):
