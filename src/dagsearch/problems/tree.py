@@ -66,7 +66,7 @@ class _Tree:
         if name == "items" and not hasattr(self.problem, "items"):
             return lambda state: items_of(state.state)
         member = getattr(self.problem, name)
-        if name in ("player", "items", "added_items"):
+        if name in ("player", "items", "added_items", "validate"):
             return lambda state, *rest: member(state.state, *rest)
         if name == "covariance":
             if isinstance(member, FeatureMap):
