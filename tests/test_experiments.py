@@ -1,0 +1,341 @@
+"""Small versions of the paper's experiments, and the parts they are made of."""
+
+import gzip
+import hashlib
+import http.server
+import json
+import os
+import struct
+import threading
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import dagsearch as ds
+from dagsearch import cli
+from dagsearch.experiments import claims, convnet, mnist, mnist_data, reproduce, synthetic, tictactoe
+from dagsearch.experiments.maximum import true_density
+from dagsearch.experiments.runner import (
+    Outcome,
+    Row,
+    best_setting,
+    curves,
+    read_rows,
+    recorded_steps,
+    run_rounds,
+)
+
+ROOT = Path(__file__).parent.parent
+SHARED = ROOT.parent / "shared" / "data" / "mnist"
+
+
+# The runner ---------------------------------------------------------------------------------------
+
+
+def squares(name, count):
+    return [Row(name, "", 0, i, float(i * i)) for i in range(count)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_rounds_come_back_in_order_from_any_number_of_processes(jobs):
+    rows = run_rounds(squares, [("a", 3), ("b", 2)], jobs, progress=False)
+    assert rows == squares("a", 3) + squares("b", 2)
+
+
+def test_a_failing_round_is_not_swallowed():
+    with pytest.raises(TypeError):
+        run_rounds(squares, [("a", "three")], 2, progress=False)
+
+
+def test_written_rows_are_read_back(tmp_path):
+    rows = [Row("m, with comma", "beta=0.1", 3, 7, 0.123456), Row("n", "", 0, 1, -1.0)]
+    written = Outcome("test", rows, {"seed": 1}).write(tmp_path / "new")
+    assert [path.name for path in written] == ["test.csv", "test.json"]
+    assert read_rows(written[0]) == [rows[0]._replace(value=0.12346), rows[1]]
+    about = json.loads(written[1].read_text())
+    assert about["seed"] == 1
+    assert about["versions"]["dagsearch"] == ds.__version__
+
+
+def test_curves_and_best_settings():
+    rows = [
+        Row("m", setting, number, step, value * step + number)
+        for setting, value in (("a", 1.0), ("b", 2.0))
+        for number in range(3)
+        for step in (1, 5)
+    ]
+    curve = curves(rows)["m", "a"]
+    assert curve.steps.tolist() == [1, 5]
+    assert curve.mean.tolist() == [2.0, 6.0]
+    assert curve.deviation.tolist() == [1.0, 1.0]
+    assert (curve.at(1), curve.at(4), curve.at(9)) == (0, 0, 1)
+    assert best_setting(rows)["m"][0] == "b"
+
+
+def test_recorded_steps_hold_first_last_and_round_numbers():
+    steps = recorded_steps(300, 1.3)
+    assert {1, 50, 100, 200, 300} <= set(steps)
+    assert steps == sorted(set(steps))
+    assert recorded_steps(1, 1.3) == [1]
+
+
+# Each experiment, small -----------------------------------------------------------------------------
+
+
+def test_counts_are_the_papers():
+    outcome = reproduce.run("counts")
+    for row in outcome.rows:
+        said = float(row.setting.removeprefix("paper: "))
+        assert row.value == pytest.approx(said, rel=5e-3 if said > 1e6 else 0.0)
+
+
+def test_max_figure_shows_a_density():
+    grid = np.linspace(-8, 10, 20_001)
+    density = true_density(grid)
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=1e-9)
+    found = {(row.method, row.setting): row.value for row in reproduce.run("max").rows}
+    assert np.trapezoid(grid * density, grid) == pytest.approx(found["no prior, true", "mean"], abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["counts", "max", "synthetic", "tictactoe", "digits"])
+def test_reproduce_from_the_command_line(name, tmp_path, capsys):
+    arguments = ["mnist", "--dataset", "digits"] if name == "digits" else [name]
+    assert cli.main(["reproduce", *arguments, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert str(tmp_path / f"{name}.csv") in shown
+    rows = read_rows(tmp_path / f"{name}.csv")
+    assert rows
+    assert json.loads((tmp_path / f"{name}.json").read_text())["versions"]["numpy"]
+    if name != "counts":
+        assert imread(tmp_path / f"{name}.png").shape[0] > 300
+        assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_perfect_players_draw():
+    game = ds.problems.TicTacToe()
+    search = ds.Search.paper(game, c=0.5, noise=0.1, seed=0)
+    search.run(300)
+    rng = np.random.default_rng(0)
+    assert {tictactoe.play(search, game, rng) for _ in range(50)} == {0.0}
+    tree = ds.baselines.uct(game, seed=0)
+    assert tictactoe.play(tree, game, rng) <= 0.0  # nobody wins against it, an empty tree least of all
+
+
+# Golden replays: a method that changes must say so here ------------------------------------------------
+
+
+def replay(search, steps):
+    leaves = [repr(sorted(e.actions)) for e in search.steps(steps)]
+    value = search.result().value
+    return hashlib.sha256("".join(leaves).encode()).hexdigest()[:12], round(value.mean, 8)
+
+
+def golden_runs():
+    for method, make in synthetic.METHODS.items():
+        yield f"synthetic: {method}", lambda make=make: make(ds.problems.Synthetic(seed=0), 0.1, 0)
+    for method, make in tictactoe.METHODS.items():
+        yield f"tictactoe: {method}", lambda make=make: make(ds.problems.TicTacToe(), 0)
+    for method, make in mnist.METHODS.items():
+        yield (
+            f"subsets: {method}",
+            lambda make=make: make(ds.problems.Subsets(60, 5, lambda s: 0.01 * (sum(s) % 17)), 0),
+        )
+
+
+GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "make"), list(golden_runs()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_golden_replay(name, make):
+    digest, mean = replay(make(), 40)
+    assert digest == GOLDEN[name][0]
+    assert mean == pytest.approx(GOLDEN[name][1], abs=1e-6)
+
+
+# MNIST ------------------------------------------------------------------------------------------------
+
+
+def idx(array):
+    """An array in the IDX format of the MNIST files, compressed."""
+    header = bytes([0, 0, 8, array.ndim]) + b"".join(struct.pack(">I", size) for size in array.shape)
+    return gzip.compress(header + array.astype(np.uint8).tobytes(), mtime=0)
+
+
+@pytest.fixture
+def small_mnist(tmp_path, monkeypatch):
+    """1,100 and 60 made-up images: the label is which tenth of the rows is bright."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "mnist"
+    folder.mkdir()
+    checksums = {}
+    for kind, count in (("train", 1_100), ("t10k", 60)):
+        labels = rng.integers(10, size=count)
+        images = rng.integers(0, 40, size=(count, 28, 28))
+        for image, label in zip(images, labels, strict=True):
+            image[2 * label + 4 : 2 * label + 6] += 200
+        for name, array in (("images-idx3", images), ("labels-idx1", labels)):
+            content = idx(array)
+            file = f"{kind}-{name}-ubyte.gz"
+            (folder / file).write_bytes(content)
+            checksums[file] = hashlib.md5(content).hexdigest()
+    ordered = {name: checksums[name] for name in mnist_data.CHECKSUMS}
+    monkeypatch.setattr(mnist_data, "CHECKSUMS", ordered)
+    return folder
+
+
+def test_mnist_files_are_split_as_described(small_mnist):
+    data = mnist_data.load(small_mnist)
+    assert data.train.shape == (100, 784)
+    assert data.validation.shape == (1_000, 784)
+    assert data.test_labels.shape == (60,)
+    held = np.random.default_rng(0).permutation(1_100)[:1_000]
+    raw = gzip.decompress((small_mnist / "train-labels-idx1-ubyte.gz").read_bytes())[8:]
+    assert data.validation_labels.tolist() == np.frombuffer(raw, dtype=np.uint8)[held].tolist()
+
+
+@pytest.fixture
+def mirror(small_mnist):
+    """A web server on this machine that has the files."""
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=small_mnist)
+    handler.log_message = lambda *_: None
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_mnist_is_downloaded_once_from_the_first_mirror_that_has_it(
+    mirror, small_mnist, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    data = mnist_data.load(mirrors=["http://127.0.0.1:9/", mirror])
+    assert data.train.shape == (100, 784)
+    assert sorted(path.name for path in mnist_data.cache_folder().iterdir()) == sorted(mnist_data.CHECKSUMS)
+    assert mnist_data.load(mirrors=[]).train.shape == (100, 784)  # from the cache
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_mirror_with_other_content_is_refused(mirror, small_mnist, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (small_mnist / "t10k-labels-idx1-ubyte.gz").write_bytes(b"something else")
+    with pytest.raises(mnist_data.DataError, match=r"wrong checksum.*--data DIR"):
+        mnist_data.load(mirrors=[mirror])
+    assert not (mnist_data.cache_folder() / "t10k-labels-idx1-ubyte.gz").exists()
+
+
+def test_offline_and_without_data_it_says_which_files_to_put_where(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(
+        mnist_data.DataError, match=r"train-images-idx3-ubyte.gz.*dagsearch.*mnist.*--dataset digits"
+    ):
+        mnist_data.load(mirrors=["http://127.0.0.1:9/"])
+
+
+def test_damaged_and_missing_files_are_named(small_mnist, tmp_path, capsys):
+    (small_mnist / "t10k-images-idx3-ubyte.gz").write_bytes(b"damaged")
+    assert cli.main(["reproduce", "mnist", "--quick", "--data", str(small_mnist)]) == 1
+    assert "is damaged" in capsys.readouterr().err
+    assert cli.main(["reproduce", "mnist", "--quick", "--data", str(tmp_path)]) == 1
+    assert "is missing" in capsys.readouterr().err
+
+
+def test_mnist_experiment_on_a_small_data_set(small_mnist, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(mnist, "QUICK", mnist.Settings(rounds=1, steps=22, epochs=1))
+    monkeypatch.setattr(mnist, "METHODS", {name: mnist.METHODS[name] for name in list(mnist.METHODS)[:2]})
+    assert (
+        cli.main(
+            [
+                "reproduce",
+                "mnist",
+                "--quick",
+                "--jobs",
+                "2",
+                "--data",
+                str(small_mnist),
+                "--out",
+                str(tmp_path),
+            ]
+        )
+        == 0
+    )
+    about = json.loads((tmp_path / "mnist.json").read_text())
+    assert len(about["chosen"]) == 10
+    for figure in ("mnist", "mnist-pixels", "mnist-classes"):
+        assert imread(tmp_path / f"{figure}.png").shape[0] > 300
+    rows = read_rows(tmp_path / "mnist.csv")
+    assert {row.method for row in rows} == set(mnist.METHODS)
+
+
+def test_training_learns_and_weights_survive_a_file(small_mnist, tmp_path):
+    data = mnist_data.load(small_mnist)
+    swapped = mnist_data.Mnist(
+        data.validation, data.validation_labels, data.train, data.train_labels, data.test, data.test_labels
+    )
+    net = convnet.train(swapped, "cpu", epochs=2, progress=False)
+    everything = frozenset(range(784))
+    score = convnet.SubsetAccuracy(net, swapped.validation, swapped.validation_labels, "cpu")
+    trained = score([everything, frozenset(range(10))])
+    assert trained[0] > 0.3
+    convnet.save_weights(net, tmp_path / "net.npz")
+    loaded = convnet.load_weights(tmp_path / "net.npz", "cpu")
+    again = convnet.SubsetAccuracy(loaded, swapped.validation, swapped.validation_labels, "cpu")
+    assert again([everything, frozenset(range(10))]) == trained
+
+
+def test_bad_weights_and_devices_are_named(small_mnist, tmp_path, capsys):
+    np.savez(tmp_path / "wrong.npz", a=np.zeros(3))
+    arguments = ["reproduce", "mnist", "--quick", "--data", str(small_mnist)]
+    assert cli.main([*arguments, "--weights", str(tmp_path / "wrong.npz")]) == 1
+    assert "does not hold the network's weights" in capsys.readouterr().err
+    if not convnet.import_torch().cuda.is_available():
+        assert cli.main([*arguments, "--device", "cuda"]) == 1
+        assert "sees no GPU" in capsys.readouterr().err
+
+
+def test_without_torch_it_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    assert cli.main(["reproduce", "mnist", "--quick"]) == 1
+    assert "dagsearch[mnist]" in capsys.readouterr().err
+
+
+if SHARED.is_dir():  # the real data is not part of the repository
+
+    def test_reference_subsets_score_what_they_are_known_to():
+        data = mnist_data.load(SHARED)
+        net = convnet.load_weights(SHARED / "convnet-k10.npz", "cpu")
+        score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, "cpu")
+        best = frozenset({656, 542, 325, 596, 317, 458, 375, 405, 152, 210})
+        greedy = frozenset({377, 409, 486, 567, 656, 431, 238, 155, 151, 400})
+        assert score([best, greedy]) == pytest.approx([0.717, 0.701], abs=0.0021)
+
+
+# The committed results ----------------------------------------------------------------------------------
+
+
+def test_the_claims_table_states_the_committed_figures():
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    for claim, figure in claims.figures(ROOT / "results").items():
+        assert figure in page, f"{claim}: {figure}"
+
+
+def test_the_committed_mnist_run_shows_what_it_must():
+    found = best_setting(read_rows(ROOT / "results" / "mnist.csv"))
+    ours, rave = found["probabilistic DAG"][1], found["UCT-RAVE"][1]
+    assert ours.mean[-1] >= 0.66
+    ahead = [ours.mean[i] > rave.mean[i] for i in range(ours.at(50), len(ours.steps))]
+    assert all(ahead)
+
+
+def test_every_experiment_has_its_committed_files():
+    for name in ("counts", "max", "synthetic", "tictactoe", "mnist", "digits"):
+        for ending in ("csv", "json"):
+            assert (ROOT / "results" / f"{name}.{ending}").exists(), f"{name}.{ending}"
+    assert os.path.getsize(ROOT / "results" / "synthetic.csv") < 4e6
