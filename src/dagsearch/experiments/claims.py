@@ -19,6 +19,7 @@ def figures(folder: Path) -> dict[str, str]:
     synthetic = _curves(folder / "synthetic.csv")
     game = _curves(folder / "tictactoe.csv")
     pixels = _curves(folder / "mnist.csv")
+    digits = _curves(folder / "digits.csv")
     about = json.loads((folder / "mnist.json").read_text())
     once = about["mean_share_of_first_choices_visited_once"]
     ours, simple, tree = "probabilistic DAG", "probabilistic DAG, softmax", "probabilistic tree"
@@ -44,6 +45,8 @@ def figures(folder: Path) -> dict[str, str]:
             f"{_gap(pixels, ours, 'UCT-RAVE', step)} at {step}" for step in (50, 100, 200, 1200)
         ),
         "full over simplified, MNIST": _gap(pixels, ours, simple, 1200),
+        "full over simplified, digits": f"{_gap(digits, ours, simple, 100)} at 100, "
+        f"{_gap(digits, ours, simple, 1200)} at 1,200",
         "UCT nearly uniform, MNIST": f"{_gap(pixels, 'UCT', 'random', 1200)} over random subsets; of the "
         f"first pixels it tried, {once['UCT']:.0%} once only",
         "prior on the maximum, MNIST": _level(pixels, "probabilistic DAG, prior on the maximum", 1200),

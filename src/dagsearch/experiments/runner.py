@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import platform
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from dagsearch import __version__
@@ -21,6 +21,7 @@ from dagsearch._typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+SEEDS = "a round's number seeds its problem and its searches"
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch")
 
 
@@ -60,7 +61,7 @@ class Outcome:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(Row._fields)
             lines.writerows(row._replace(value=float(f"{row.value:.5g}")) for row in self.rows)
-        about = {"experiment": self.name, **self.settings, "versions": versions()}
+        about = {"experiment": self.name, "seed": SEEDS, **self.settings, "versions": versions()}
         written[1].write_text(json.dumps(about, indent=2) + "\n")
         for name, figure in self.figures.items():
             for ending in ("png", "pdf"):
@@ -101,8 +102,7 @@ def run_rounds(
 
 def _one_thread_each() -> None:
     # As many processes as cores leave no core for BLAS threads.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = "1"
+    threadpool_limits(limits=1)
 
 
 def recorded_steps(steps: int, growth: float) -> list[int]:
