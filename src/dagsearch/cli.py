@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,6 +83,7 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     mnist.add_argument("--dataset", choices=("mnist", "digits"), default="mnist")
     mnist.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
     mnist.add_argument("--weights", type=Path, metavar="FILE", help="use a trained network (.npz)")
+    mnist.add_argument("--save-weights", type=Path, metavar="FILE", help="keep the trained network (.npz)")
     mnist.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
     reproduce.set_defaults(run=_run_reproduce)
 
@@ -89,7 +91,15 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
 def _run_reproduce(options: argparse.Namespace) -> int:
     from dagsearch.experiments import reproduce
 
+    ignored = [
+        name
+        for name, unset in (("data", None), ("weights", None), ("save_weights", None), ("device", "cpu"))
+        if getattr(options, name) != unset and (options.name, options.dataset) != ("mnist", "mnist")
+    ]
     try:
+        if ignored or (options.dataset == "digits" and options.name != "mnist"):
+            raise ValueError(f"{options.name} takes no --{(ignored or ['dataset'])[0].replace('_', '-')}")
+        _check_folder(options.out)
         outcome = reproduce.run(
             options.name,
             quick=options.quick,
@@ -97,15 +107,23 @@ def _run_reproduce(options: argparse.Namespace) -> int:
             dataset=options.dataset,
             data=options.data,
             weights=options.weights,
+            save_weights=options.save_weights,
             device=options.device,
         )
         written = outcome.write(options.out)
-    except (reproduce.DataError, ModuleNotFoundError, ValueError, OSError) as error:
+    except (reproduce.ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
         print(f"dagsearch reproduce: error: {error}", file=sys.stderr)
         return 1
     print(reproduce.summary(outcome))
     print("wrote", *written, sep="\n  ")
     return 0
+
+
+def _check_folder(folder: Path) -> None:
+    """Make the folder, and find out before the work whether files can be written there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def _positive(text: str) -> int:

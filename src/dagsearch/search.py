@@ -22,6 +22,7 @@ from dagsearch.defaults import (
 )
 from dagsearch.errors import (
     CovarianceError,
+    DagSearchError,
     EvaluationError,
     ProblemError,
     SearchExhausted,
@@ -288,6 +289,9 @@ class Search:
             return None
         ratings = self.policy.rate(options)[eligible]
         best = eligible[ratings == ratings.max()]
+        if best.size == 0:
+            state = self.explored.graph.states[options.node]
+            raise DagSearchError(f"{self.policy!r} rates an option at {state!r} as not a number")
         return int(best[0] if best.size == 1 else self.rng.choice(best))
 
     def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from dagsearch._arrays import grown
+from dagsearch._checks import is_finite, is_whole
 from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.expansions import Explored, Options
@@ -42,8 +44,8 @@ class WithinDistance:
     """
 
     def __init__(self, distance: int | None) -> None:
-        if distance is not None and distance < 0:
-            raise ValueError(f"distance must not be negative, got {distance!r}")
+        if distance is not None and not (is_whole(distance) and distance >= 0):
+            raise ValueError(f"distance must be None or a whole number of at least 0, got {distance!r}")
         self.distance = distance
 
     def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
@@ -73,11 +75,30 @@ def _distances_up(
     return up
 
 
+@dataclass(frozen=True)
+class Statistics:
+    """A node's options in numbers."""
+
+    visits: float
+    """Rewards credited to the deciding node."""
+    count: FloatArray
+    """Rewards credited to each option."""
+    mean: FloatArray
+    """Their mean."""
+    variance: FloatArray
+    """Their empirical variance."""
+
+    def value(self, sign: int) -> FloatArray:
+        """Mean reward of every option, as the one who moves sees it; −∞ where there is none."""
+        return np.asarray(np.where(self.count > 0.0, sign * self.mean, -np.inf))
+
+
 class Averages:
     """v of a node: the mean of the rewards it was credited with.
 
     Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
-    one count, whichever way the descents came. On a tree there is no difference.
+    one count, whichever way the descents came. A node counts as an option that was not tried, though,
+    until it is entered from the deciding node itself. On a tree there is no difference.
 
     Parameters
     ----------
@@ -101,14 +122,28 @@ class Averages:
     def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, the latter as the variance of the mean."""
         graph = explored.graph
-        self.count = grown(self.count, len(graph))
-        self.mean, self._squares = grown(self.mean, len(graph)), grown(self._squares, len(graph))
+        self._reserve(len(graph))
         for episode in episodes:
             if episode.path:
                 self._add(self._credit.nodes(graph, episode.path), episode.reward)
         seen = slice(len(graph))
         graph.v_mean[seen] = self.mean[seen]
         graph.v_var[seen] = self.variance[seen] / np.maximum(self.count[seen], 1.0)
+
+    def _reserve(self, nodes: int) -> None:
+        self.count, self.mean = grown(self.count, nodes), grown(self.mean, nodes)
+        self._squares = grown(self._squares, nodes)
+
+    def of(self, options: Options) -> "Statistics":
+        """What is known of each option; nothing of those that are not in the DAG."""
+        self._reserve(max(options.node, int(options.children.max(initial=0))) + 1)
+        seen, children = options.children >= 0, options.children
+        return Statistics(
+            visits=float(self.count[options.node]),
+            count=np.where(seen, self.count[children], 0.0),
+            mean=np.where(seen, self.mean[children], 0.0),
+            variance=np.where(seen, self.variance[children], 0.0),
+        )
 
     def _add(self, nodes: IntArray, reward: float) -> None:
         self.count[nodes] += 1.0
@@ -135,28 +170,24 @@ class UCB1:
     """
 
     def __init__(self, averages: Averages, c: float) -> None:
-        if not math.isfinite(c) or c < 0.0:
+        if not is_finite(c) or c < 0.0:
             raise ValueError(f"c must be finite and not negative, got {c!r}")
         self._averages = averages
         self.c = float(c)
 
     def rate(self, options: Options) -> FloatArray:
         """The bound of every option; infinite where there is no reward yet."""
-        count, mean = self._of(options)
-        log_visits = math.log(max(1.0, self._averages.count[options.node]))
-        bonus = self.c * np.sqrt(log_visits / np.maximum(count, 1.0))
-        bound = options.sign * mean + np.where(options.terminal, 0.0, bonus)
-        return np.where(count > 0.0, bound, np.inf)
+        known = self._averages.of(options)
+        bonus = self.c * np.sqrt(math.log(max(1.0, known.visits)) / np.maximum(known.count, 1.0))
+        bound = options.sign * known.mean + self._bonus(options, bonus)
+        return np.where(known.count > 0.0, bound, np.inf)
+
+    def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
+        return np.where(options.terminal, 0.0, bonus)
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option, as the one who moves sees it."""
-        count, mean = self._of(options)
-        return np.where(count > 0.0, options.sign * mean, -np.inf)
-
-    def _of(self, options: Options) -> tuple[FloatArray, FloatArray]:
-        seen = options.children >= 0
-        count = np.where(seen, self._averages.count[options.children], 0.0)
-        return count, self._averages.mean[options.children]
+        return self._averages.of(options).value(options.sign)
 
     def __repr__(self) -> str:
         return f"UCB1(c={self.c})"

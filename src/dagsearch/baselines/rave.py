@@ -24,20 +24,26 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 import numpy as np
 
+from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
 from dagsearch.baselines.averages import Averages, Traversed
+from dagsearch.errors import ProblemError
 from dagsearch.expansions import Explored, Options
 from dagsearch.problem import Action, State
 from dagsearch.rewards import Episode
 
 
 class _ItemMeans:
-    """Mean reward of the leaves that contain each item."""
+    """Mean reward of the leaves that contain each item; a leaf counts once, however often it was observed."""
 
     def __init__(self) -> None:
+        self._leaves: set[int] = set()
         self._sums: dict[Hashable, list[float]] = {}
 
-    def add(self, items: Iterable[Hashable], reward: float) -> None:
+    def add(self, leaf: int, items: Iterable[Hashable], reward: float) -> None:
+        if leaf in self._leaves:
+            return
+        self._leaves.add(leaf)
         for item in items:
             entry = self._sums.setdefault(item, [0.0, 0.0])
             entry[0] += 1.0
@@ -47,6 +53,12 @@ class _ItemMeans:
         nothing = [0.0, 0.0]
         table = np.array([self._sums.get(item, nothing) for item in items])
         return table[:, 0], table[:, 1]
+
+
+def _only(added: Collection[Hashable]) -> Hashable:
+    if len(added) != 1:
+        raise ProblemError(f"UCT-RAVE needs actions that add one item each; one adds {list(added)!r}")
+    return next(iter(added))
 
 
 class RaveAverages(Averages):
@@ -74,9 +86,9 @@ class RaveAverages(Averages):
             items = list(self._items(explored.graph.states[episode.leaf]))
             self._rewards += 1
             self.overall_mean += (episode.reward - self.overall_mean) / self._rewards
-            self.overall.add(items, episode.reward)
+            self.overall.add(episode.leaf, items, episode.reward)
             for node in episode.path:
-                self.at.setdefault(node, _ItemMeans()).add(items, episode.reward)
+                self.at.setdefault(node, _ItemMeans()).add(episode.leaf, items, episode.reward)
 
 
 class Rave:
@@ -101,30 +113,25 @@ class Rave:
         c3: float = 1e4,
     ) -> None:
         for name, constant in (("c1", c1), ("c2", c2), ("c3", c3)):
-            if not math.isfinite(constant) or constant < 0.0:
-                raise ValueError(f"{name} must be finite and not negative, got {constant!r}")
+            if not is_finite(constant) or constant <= 0.0:
+                raise ValueError(f"{name} must be finite and positive, got {constant!r}")
         self._averages = averages
         self._added_items = added_items
         self.c1, self.c2, self.c3 = float(c1), float(c2), float(c3)
 
     def rate(self, options: Options) -> FloatArray:
         """The score of every option."""
-        averages = self._averages
-        seen = options.children >= 0
-        count = np.where(seen, averages.count[options.children], 0.0)
-        mean = np.where(seen, averages.mean[options.children], 0.0)
-        variance = np.where(seen, averages.variance[options.children], 0.0)
-        alpha = self.c2 / (self.c2 + count)
-        expected = (1.0 - alpha) * mean + alpha * self._rave(options)
-        spent = math.log(max(1.0, averages.count[options.node])) / np.maximum(count, 1.0)
-        bonus = np.sqrt(self.c1 * spent * np.minimum(0.25, variance + np.sqrt(2.0 * spent)))
-        rating: FloatArray = options.sign * expected + bonus
-        return rating
+        known = self._averages.of(options)
+        alpha = self.c2 / (self.c2 + known.count)
+        expected = (1.0 - alpha) * known.mean + alpha * self._rave(options)
+        spent = math.log(max(1.0, known.visits)) / np.maximum(known.count, 1.0)
+        bonus = np.sqrt(self.c1 * spent * np.minimum(0.25, known.variance + np.sqrt(2.0 * spent)))
+        return np.asarray(options.sign * expected + bonus)
 
     def _rave(self, options: Options) -> FloatArray:
         """(1−β) l-RAVE + β g-RAVE of every option's item."""
         averages = self._averages
-        items = [next(iter(added)) for added in options.added(self._added_items)]
+        items = [_only(added) for added in options.added(self._added_items)]
         seen, total = averages.overall.counts_and_sums(items)
         overall = np.where(seen > 0.0, total / np.maximum(seen, 1.0), averages.overall_mean)
         here = averages.at.get(options.node)
@@ -137,10 +144,7 @@ class Rave:
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option, as the one who moves sees it."""
-        count = np.where(options.children >= 0, self._averages.count[options.children], 0.0)
-        mean = options.sign * self._averages.mean[options.children]
-        preferred: FloatArray = np.where(count > 0.0, mean, -np.inf)
-        return preferred
+        return self._averages.of(options).value(options.sign)
 
     def __repr__(self) -> str:
         return f"Rave(c1={self.c1}, c2={self.c2}, c3={self.c3})"

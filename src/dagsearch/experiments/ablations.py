@@ -3,8 +3,10 @@
 import numpy as np
 
 from dagsearch._typing import FloatArray, IntArray
+from dagsearch.baselines import UCB1, Averages
 from dagsearch.expansions import Explored, Options
 from dagsearch.problem import Children
+from dagsearch.search import Search
 
 
 class RandomChild:
@@ -58,3 +60,18 @@ class _WithSummary(Options):
             mean[-1] = explored.scores.mean[self.node] + rest.mean
             variance[-1] = explored.scores.variance[self.node] + rest.variance
         return mean, variance
+
+
+class LeafBonus(UCB1):
+    """:class:`UCB1` with its bonus for leaves too."""
+
+    def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
+        return bonus
+
+
+def with_leaf_bonus(search: Search) -> Search:
+    """A UCT or UCD search that explores leaves like any other option."""
+    assert isinstance(search.policy, UCB1)
+    assert isinstance(search.backup, Averages)
+    search.policy = LeafBonus(search.backup, search.policy.c)
+    return search

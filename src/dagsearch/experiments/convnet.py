@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ def load_weights(path: Path, device: str) -> Any:
         with np.load(path) as arrays:
             state = {name: torch.as_tensor(arrays[name].astype(np.float32)) for name in net.state_dict()}
         net.load_state_dict(state)
-    except (OSError, KeyError, ValueError, RuntimeError) as error:
+    except (OSError, KeyError, ValueError, RuntimeError, TypeError, EOFError, BadZipFile) as error:
         raise ValueError(f"--weights: {path} does not hold the network's weights ({error})") from error
     return net.to(device).eval()
 

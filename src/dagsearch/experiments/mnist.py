@@ -17,7 +17,16 @@ from dagsearch.backups import MomentMatching, Softmax
 from dagsearch.experiments import convnet, mnist_data
 from dagsearch.experiments.ablations import RandomChild
 from dagsearch.experiments.drawing import draw_curves, figure
-from dagsearch.experiments.runner import Outcome, Row, curves, recorded_steps, run_rounds
+from dagsearch.experiments.runner import (
+    ExperimentError,
+    Outcome,
+    Row,
+    curves,
+    prepare_worker,
+    recorded_steps,
+    run_rounds,
+    stop_workers,
+)
 from dagsearch.problems import DigitsPixels, Subsets, without_path
 from dagsearch.search import Search
 
@@ -88,6 +97,7 @@ def run_mnist(
     settings: Settings,
     data_folder: Path | None,
     weights: Path | None,
+    save_weights: Path | None,
     device: str,
     jobs: int,
     progress: bool = True,
@@ -102,6 +112,8 @@ def run_mnist(
         net = convnet.train(data, device, epochs=settings.epochs, progress=progress)
     else:
         net = convnet.load_weights(weights, device)
+    if save_weights is not None:
+        convnet.save_weights(net, save_weights)
     trained = time.perf_counter()
     score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, device)
     tasks = [(method, number) for method in METHODS for number in range(settings.rounds)]
@@ -159,20 +171,35 @@ def advance_together(
         process.start()
         there.close()  # else a worker that dies would never be noticed
         workers.append((process, here))
-    connections = [connection for _, connection in workers]
+    try:
+        runs = _serve([connection for _, connection in workers], score, steps, progress)
+        for process, _ in workers:
+            process.join()
+    except EOFError as error:
+        raise ExperimentError("a search process died; its message stands above") from error
+    finally:
+        stop_workers()
+    return sorted(runs, key=lambda run: tasks.index((run.method, run.number)))
+
+
+def _serve(
+    connections: Sequence[Connection],
+    score: Callable[[Sequence[frozenset[int]]], Sequence[float]],
+    steps: int,
+    progress: bool,
+) -> list[Run]:
+    """Answer what the processes ask for, then collect what they found."""
     for _ in tqdm(range(steps), disable=not progress, unit="step", desc="searching"):
         asked: list[list[frozenset[int]]] = [connection.recv() for connection in connections]
         rewards = iter(score([leaf for leaves in asked for leaf in leaves]))
         for connection, leaves in zip(connections, asked, strict=True):
             connection.send([next(rewards) for _ in leaves])
-    runs = [run for connection in connections for run in connection.recv()]
-    for process, _ in workers:
-        process.join()
-    return sorted(runs, key=lambda run: tasks.index((run.method, run.number)))
+    return [run for connection in connections for run in connection.recv()]
 
 
 def _advance(connection: Connection, tasks: Sequence[tuple[str, int]], steps: int) -> None:
     """One process's searches: send what they ask for, receive its rewards."""
+    prepare_worker()
     problem = Subsets(784, convnet.PIXELS, reward=_elsewhere)
     searches = [METHODS[method](problem, number) for method, number in tasks]
     for _ in range(steps):

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dagsearch.experiments.runner import ExperimentError
+
 logger = logging.getLogger(__name__)
 
 CHECKSUMS = {
@@ -31,7 +33,7 @@ VALIDATION = 1_000
 """Training images that are held back to score subsets of pixels."""
 
 
-class DataError(RuntimeError):
+class DataError(ExperimentError):
     """The MNIST files are missing, damaged or cannot be downloaded."""
 
 

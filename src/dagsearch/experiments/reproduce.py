@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from dagsearch.experiments import counts, maximum, mnist, synthetic, tictactoe
-from dagsearch.experiments.mnist_data import DataError
-from dagsearch.experiments.runner import Outcome, best_setting
+from dagsearch.experiments.runner import ExperimentError, Outcome, best_setting
 
-__all__ = ["DataError", "run", "summary"]
+__all__ = ["ExperimentError", "run", "summary"]
 
 
 def run(
@@ -17,6 +16,7 @@ def run(
     dataset: str = "mnist",
     data: Path | None = None,
     weights: Path | None = None,
+    save_weights: Path | None = None,
     device: str = "cpu",
     progress: bool = True,
 ) -> Outcome:
@@ -33,7 +33,7 @@ def run(
         size = mnist.QUICK if quick else mnist.Settings()
         if dataset == "digits":
             return mnist.run_digits(size, jobs, progress)
-        return mnist.run_mnist(size, data, weights, device, jobs, progress)
+        return mnist.run_mnist(size, data, weights, save_weights, device, jobs, progress)
     raise ValueError(f"there is no experiment {name!r}")
 
 

@@ -2,10 +2,13 @@
 
 import csv
 import json
+import multiprocessing
 import platform
+import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
 
 SEEDS = "a round's number seeds its problem and its searches"
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch")
+
+
+class ExperimentError(RuntimeError):
+    """An experiment could not be carried out."""
 
 
 class Row(NamedTuple):
@@ -92,17 +99,33 @@ def run_rounds(
                 rows[number] = run(*task)
                 bar.update()
         else:
-            with ProcessPoolExecutor(jobs, initializer=_one_thread_each) as pool:
+            pool = ProcessPoolExecutor(jobs, initializer=prepare_worker)
+            try:
                 futures = {pool.submit(run, *task): number for number, task in enumerate(tasks)}
                 for future in as_completed(futures):
                     rows[futures[future]] = future.result()
                     bar.update()
+            except BrokenProcessPool as error:
+                raise ExperimentError("a worker process died; was it killed, or short of memory?") from error
+            finally:
+                pool.shutdown(wait=len(rows) == len(tasks), cancel_futures=True)
+                if len(rows) < len(tasks):  # do not wait for runs that nobody will see
+                    stop_workers()
     return [row for number in range(len(tasks)) for row in rows[number]]
 
 
-def _one_thread_each() -> None:
+def prepare_worker() -> None:
+    """What every worker process does first."""
     # As many processes as cores leave no core for BLAS threads.
     threadpool_limits(limits=1)
+    # Ctrl-C reaches all processes of a terminal; it is for the parent to stop the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def stop_workers() -> None:
+    """End all child processes at once."""
+    for child in multiprocessing.active_children():
+        child.terminate()
 
 
 def recorded_steps(steps: int, growth: float) -> list[int]:

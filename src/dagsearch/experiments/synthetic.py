@@ -8,6 +8,8 @@ import numpy as np
 
 from dagsearch import baselines
 from dagsearch.backups import MomentMatching, Softmax
+from dagsearch.expansions import OneChild
+from dagsearch.experiments.ablations import RandomChild
 from dagsearch.experiments.drawing import draw_curves, figure
 from dagsearch.experiments.runner import Outcome, Row, best_setting, recorded_steps, run_rounds
 from dagsearch.problems import Synthetic
@@ -43,6 +45,15 @@ METHODS: dict[str, Callable[[Synthetic, float, int], Search]] = {
     "UCT": lambda problem, beta, seed: baselines.uct(problem, c=beta, seed=seed),
     "UCD": lambda problem, beta, seed: baselines.ucd(problem, c=beta, seed=seed),
     "probabilistic DAG, no prior": _no_prior,
+    "probabilistic DAG, prior on increments too": lambda problem, beta, seed: Search.paper(
+        problem, noise=NOISE, beta=beta, seed=seed, increment_prior=(0.0, 1.0)
+    ),
+    "probabilistic DAG, one child at a time": lambda problem, beta, seed: Search.paper(
+        problem, noise=NOISE, beta=beta, seed=seed, expansion=OneChild()
+    ),
+    "probabilistic DAG, summary adds a random child": lambda problem, beta, seed: Search.paper(
+        problem, noise=NOISE, beta=beta, seed=seed, backup=MomentMatching(), expansion=RandomChild(seed)
+    ),
 }
 SHOWN = tuple(METHODS)[:5]
 
@@ -54,6 +65,7 @@ class Settings:
     rounds: int = 100
     steps: int = 300
     betas: tuple[float, ...] = (0.01, 0.1, 1.0, 2.0**0.5, 10.0)
+    ablation_betas: tuple[float, ...] = (0.1, 1.0)
 
 
 QUICK = Settings(rounds=4, steps=40, betas=(0.1, 1.0))
@@ -64,7 +76,7 @@ def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
     tasks = [
         (method, beta, number, settings.steps)
         for method in METHODS
-        for beta in settings.betas
+        for beta in (settings.betas if method in SHOWN else settings.ablation_betas)
         for number in range(settings.rounds)
     ]
     rows = run_rounds(one_round, tasks, jobs, progress)

@@ -9,6 +9,7 @@ import numpy as np
 
 from dagsearch import baselines
 from dagsearch.backups import MomentMatching, Softmax
+from dagsearch.experiments.ablations import with_leaf_bonus
 from dagsearch.experiments.drawing import draw_curves, figure
 from dagsearch.experiments.runner import Outcome, Row, curves, run_rounds
 from dagsearch.problem import MAX
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 C, NOISE, SOFTMAX_NOISE, BETA = 0.5, 0.1, 0.001, 1.0
-EVERY = 5  # steps between recorded games
 
 
 def _paper(game: TicTacToe, seed: int) -> Search:
@@ -48,6 +48,8 @@ METHODS: dict[str, Callable[[TicTacToe, int], Search]] = {
     "probabilistic tree": _tree,
     "UCT": lambda game, seed: baselines.uct(game, c=BETA, seed=seed),
     "UCD": lambda game, seed: baselines.ucd(game, c=BETA, seed=seed),
+    "UCT, bonus for leaves too": lambda game, seed: with_leaf_bonus(baselines.uct(game, c=BETA, seed=seed)),
+    "UCD, bonus for leaves too": lambda game, seed: with_leaf_bonus(baselines.ucd(game, c=BETA, seed=seed)),
     "probabilistic DAG, no prior": _no_prior,
     "probabilistic DAG, prior on increments too": _increment_prior,
 }
@@ -67,7 +69,7 @@ QUICK = Settings(repetitions=2, runs=2, steps=60)
 
 
 def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
-    """Mean reward of the MAX player after every recorded step."""
+    """Mean reward of the MAX player after every step."""
     tasks = [
         (method, number, settings.runs, settings.steps)
         for method in METHODS
@@ -85,17 +87,15 @@ def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
 
 
 def one_repetition(method: str, number: int, runs: int, steps: int) -> list[Row]:
-    """The mean over ``runs`` searches, one game each after every recorded step."""
+    """The mean over ``runs`` searches, one game each after every step."""
     game = TicTacToe()
-    recorded = sorted({1, *range(EVERY, steps + 1, EVERY), steps})
-    total = np.zeros(len(recorded))
+    total = np.zeros(steps)
     for run_number in range(runs):
         seed = runs * number + run_number
         search, rng = METHODS[method](game, seed), np.random.default_rng([seed, 1])
-        total += [play(search, game, rng) for told in search.steps(steps) if told.step in recorded]
+        total += [play(search, game, rng) for _ in search.steps(steps)]
     return [
-        Row(method, "", number, step, value)
-        for step, value in zip(recorded, (total / runs).tolist(), strict=True)
+        Row(method, "", number, step, value) for step, value in enumerate((total / runs).tolist(), start=1)
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows, items_of
+from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Children, Problem, State
 
 
@@ -57,6 +58,10 @@ class _Tree:
         return self.problem.reward(leaf.state)
 
     def key(self, state: TreeState) -> Hashable:
+        if not isinstance(state, TreeState):
+            raise ProblemError(
+                f"states of a tree carry their path: TreeState(path, {state!r}), not {state!r}"
+            )
         return state.path
 
     def __getattr__(self, name: str) -> Any:

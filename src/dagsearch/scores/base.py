@@ -53,9 +53,13 @@ def prior_means(mean: MeanFunction, states: Sequence[State]) -> FloatArray:
     return means
 
 
+# The inverse of a smaller one overflows on the way.
+_SMALLEST = 1e-100
+
+
 def checked_noise(noise: float) -> float:
     """``noise`` if it can be the variance of an observation."""
-    if not is_finite(noise) or noise <= 0.0:
+    if not is_finite(noise) or noise < _SMALLEST:
         raise ValueError(
             f"noise must be a positive, finite variance, got {noise!r}; "
             "for rewards without noise use a small one such as 1e-6"
