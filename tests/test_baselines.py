@@ -197,7 +197,55 @@ def test_random_search_and_greedy_are_floors():
     assert np.mean(rewards[100:]) > np.mean(rewards[:50])
 
 
-@pytest.mark.parametrize("c", [-1.0, math.nan])
+@pytest.mark.parametrize("make", [baselines.ucd, baselines.uct, baselines.uct_rave, baselines.greedy])
+def test_many_leaves_can_be_asked_for_before_any_is_told(make):
+    search = make(ds.problems.Subsets(200, 5, reward=len), seed=0)
+    proposals = [search.ask() for _ in range(150)]
+    for proposal in reversed(proposals):
+        search.tell(proposal, 1.0)
+    assert len(search.history) == 150
+
+
+def test_rave_counts_a_leaf_once():
+    explored, nodes = explored_diamond()
+    averages = RaveAverages(explored.problem.items)
+    path = (nodes[0],)
+    averages.back_up(explored, [Episode(path, nodes[4], reward, None) for reward in (1.0, 1.0, 1.0)])
+    assert averages.overall.counts_and_sums([0, 3])[0].tolist() == [1.0, 0.0]
+    assert averages.count[nodes[0]] == 3.0
+
+
+def test_rave_needs_one_item_per_action():
+    search = baselines.uct_rave(ds.problems.Subsets(6, 2, reward=len, groups=[(0, 1)]), seed=0)
+    with pytest.raises(ds.ProblemError, match="one item each"):
+        search.run(5)
+
+
+def test_a_tree_is_told_tree_states():
+    search = baselines.uct(ds.problems.Subsets(6, 2, reward=len), seed=0)
+    with pytest.raises(ds.ProblemError, match="carry their path"):
+        search.tell(frozenset({0, 1}), 1.0)
+    search.tell(TreeState((0, 1), frozenset({0, 1})), 1.0)
+
+
+@pytest.mark.parametrize("distance", [-1, 1.5, math.nan, "far"])
+def test_a_distance_is_a_whole_number(distance):
+    with pytest.raises(ValueError, match="distance must be None or a whole number"):
+        WithinDistance(distance)
+
+
+def test_ratings_that_are_no_numbers_are_told_plainly():
+    class Broken(UCB1):
+        def rate(self, options):
+            return np.full(options.children.size, math.nan)
+
+    search = baselines.ucd(ds.problems.Subsets(6, 2, reward=len), seed=0)
+    search.policy = Broken(search.backup, 1.0)
+    with pytest.raises(ds.DagSearchError, match="as not a number"):
+        search.ask()
+
+
+@pytest.mark.parametrize("c", [-1.0, math.nan, "x", None])
 def test_bad_constants_are_named(c):
     with pytest.raises(ValueError, match="c must be finite"):
         baselines.uct(ds.problems.TicTacToe(), c=c)

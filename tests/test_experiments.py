@@ -5,7 +5,10 @@ import hashlib
 import http.server
 import json
 import os
+import signal
 import struct
+import subprocess
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -19,6 +22,7 @@ from dagsearch import cli
 from dagsearch.experiments import claims, convnet, mnist, mnist_data, reproduce, synthetic, tictactoe
 from dagsearch.experiments.maximum import true_density
 from dagsearch.experiments.runner import (
+    ExperimentError,
     Outcome,
     Row,
     best_setting,
@@ -80,6 +84,74 @@ def test_recorded_steps_hold_first_last_and_round_numbers():
     assert {1, 50, 100, 200, 300} <= set(steps)
     assert steps == sorted(set(steps))
     assert recorded_steps(1, 1.3) == [1]
+
+
+def test_ctrl_c_stops_all_processes_of_an_experiment(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "dagsearch",
+        "reproduce",
+        "synthetic",
+        "--jobs",
+        "3",
+        "--out",
+        str(tmp_path),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        shown = b""
+        while b" 1/" not in shown:  # the first of thousands of runs is done
+            chunk = os.read(process.stderr.fileno(), 65536)
+            assert chunk, "the experiment ended by itself"
+            shown += chunk
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # nobody of its group is left
+
+
+def die(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_dies_is_told_plainly():
+    with pytest.raises(ExperimentError, match="a worker process died"):
+        run_rounds(die, [(0,), (1,)], 2, progress=False)
+
+
+def test_a_search_process_that_dies_is_told_plainly(capfd):
+    with pytest.raises(ExperimentError, match="a search process died"):
+        mnist.advance_together([("no such method", 0)], lambda leaves: [0.0] * len(leaves), 3, 1, False)
+
+
+@pytest.mark.parametrize("out", ["a file", "/proc/nowhere"])
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(out, tmp_path, capsys):
+    if out == "a file":
+        out = tmp_path / "file"
+        out.write_text("")
+    assert cli.main(["reproduce", "synthetic", "--out", str(out)]) == 1  # at full size: it would take minutes
+    assert "error" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["counts", "--data", "x"],
+        ["synthetic", "--weights", "x"],
+        ["tictactoe", "--device", "cuda"],
+        ["max", "--dataset", "digits"],
+        ["mnist", "--dataset", "digits", "--weights", "x"],
+        ["mnist", "--dataset", "digits", "--save-weights", "x"],
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(arguments, tmp_path, capsys):
+    assert cli.main(["reproduce", *arguments, "--quick", "--out", str(tmp_path)]) == 1
+    assert f"{arguments[0]} takes no --" in capsys.readouterr().err
 
 
 # Each experiment, small -----------------------------------------------------------------------------
@@ -241,9 +313,10 @@ def test_offline_and_without_data_it_says_which_files_to_put_where(tmp_path, mon
 
 def test_damaged_and_missing_files_are_named(small_mnist, tmp_path, capsys):
     (small_mnist / "t10k-images-idx3-ubyte.gz").write_bytes(b"damaged")
-    assert cli.main(["reproduce", "mnist", "--quick", "--data", str(small_mnist)]) == 1
+    arguments = ["reproduce", "mnist", "--quick", "--out", str(tmp_path)]
+    assert cli.main([*arguments, "--data", str(small_mnist)]) == 1
     assert "is damaged" in capsys.readouterr().err
-    assert cli.main(["reproduce", "mnist", "--quick", "--data", str(tmp_path)]) == 1
+    assert cli.main([*arguments, "--data", str(tmp_path)]) == 1
     assert "is missing" in capsys.readouterr().err
 
 
@@ -267,6 +340,7 @@ def test_mnist_experiment_on_a_small_data_set(small_mnist, tmp_path, monkeypatch
         == 0
     )
     about = json.loads((tmp_path / "mnist.json").read_text())
+    assert convnet.load_weights(tmp_path / "kept.npz", "cpu") is not None
     assert len(about["chosen"]) == 10
     for figure in ("mnist", "mnist-pixels", "mnist-classes"):
         assert imread(tmp_path / f"{figure}.png").shape[0] > 300
@@ -292,17 +366,21 @@ def test_training_learns_and_weights_survive_a_file(small_mnist, tmp_path):
 
 def test_bad_weights_and_devices_are_named(small_mnist, tmp_path, capsys):
     np.savez(tmp_path / "wrong.npz", a=np.zeros(3))
-    arguments = ["reproduce", "mnist", "--quick", "--data", str(small_mnist)]
-    assert cli.main([*arguments, "--weights", str(tmp_path / "wrong.npz")]) == 1
-    assert "does not hold the network's weights" in capsys.readouterr().err
+    (tmp_path / "empty.npz").write_bytes(b"")
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "wrong.npz").read_bytes()[:100])
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    arguments = ["reproduce", "mnist", "--quick", "--data", str(small_mnist), "--out", str(tmp_path)]
+    for name in ("wrong.npz", "empty.npz", "cut.npz", "array.npy", "missing.npz"):
+        assert cli.main([*arguments, "--weights", str(tmp_path / name)]) == 1
+        assert "does not hold the network's weights" in capsys.readouterr().err
     if not convnet.import_torch().cuda.is_available():
         assert cli.main([*arguments, "--device", "cuda"]) == 1
         assert "sees no GPU" in capsys.readouterr().err
 
 
-def test_without_torch_it_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    assert cli.main(["reproduce", "mnist", "--quick"]) == 1
+def test_without_torch_it_says_what_to_install(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert cli.main(["reproduce", "mnist", "--quick", "--out", str(tmp_path)]) == 1
     assert "dagsearch[mnist]" in capsys.readouterr().err
 
 

@@ -88,7 +88,7 @@ def load_weights(path: Path, device: str) -> Any:
     torch = import_torch()
     net = make(torch)
     try:
-        with np.load(path) as arrays:
+        with path.open("rb") as file, np.load(file) as arrays:
             state = {name: torch.as_tensor(arrays[name].astype(np.float32)) for name in net.state_dict()}
         net.load_state_dict(state)
     except (OSError, KeyError, ValueError, RuntimeError, TypeError, EOFError, BadZipFile) as error:
