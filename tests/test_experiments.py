@@ -323,22 +323,15 @@ def test_damaged_and_missing_files_are_named(small_mnist, tmp_path, capsys):
 def test_mnist_experiment_on_a_small_data_set(small_mnist, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(mnist, "QUICK", mnist.Settings(rounds=1, steps=22, epochs=1))
     monkeypatch.setattr(mnist, "METHODS", {name: mnist.METHODS[name] for name in list(mnist.METHODS)[:2]})
-    assert (
-        cli.main(
-            [
-                "reproduce",
-                "mnist",
-                "--quick",
-                "--jobs",
-                "2",
-                "--data",
-                str(small_mnist),
-                "--out",
-                str(tmp_path),
-            ]
-        )
-        == 0
-    )
+    places = [
+        "--data",
+        str(small_mnist),
+        "--out",
+        str(tmp_path),
+        "--save-weights",
+        str(tmp_path / "kept.npz"),
+    ]
+    assert cli.main(["reproduce", "mnist", "--quick", "--jobs", "2", *places]) == 0
     about = json.loads((tmp_path / "mnist.json").read_text())
     assert convnet.load_weights(tmp_path / "kept.npz", "cpu") is not None
     assert len(about["chosen"]) == 10
