@@ -129,6 +129,12 @@ class FeatureMap(Covariance):
         return _ScaledFeatures(self, factor)
 
 
+def _checked_variance(name: str, value: float) -> float:
+    if not is_finite(value) or value < 0.0:
+        raise CovarianceError(f"{name} must be finite and not negative, got {value!r}")
+    return float(value)
+
+
 def _checked_factor(factor: float) -> float:
     if not is_finite(factor) or factor <= 0.0:
         raise CovarianceError(f"a covariance can be scaled by a positive number only, got {factor!r}")
@@ -223,13 +229,10 @@ class Overlap(FeatureMap):
         private: float = 1.0,
         added_items: Callable[[State, Sequence[Any]], Sequence[Collection[Hashable]]] | None = None,
     ) -> None:
-        for name, value in (("bias", bias), ("private", private)):
-            if not math.isfinite(value) or value < 0.0:
-                raise CovarianceError(f"{name} must be finite and not negative, got {value!r}")
         self._items = items_of if items is None else items
         self._added_items = added_items
-        self.bias = float(bias)
-        self.private = float(private)
+        self.bias = _checked_variance("bias", bias)
+        self.private = _checked_variance("private", private)
         self._index = _Index({_Common.BIAS: 0})
 
     @classmethod
@@ -307,10 +310,8 @@ class Pairwise(Covariance):
     """
 
     def __init__(self, function: Callable[[State, State], float], private: float = 0.0) -> None:
-        if not math.isfinite(private) or private < 0.0:
-            raise CovarianceError(f"private must be finite and not negative, got {private!r}")
         self._function = function
-        self.private = float(private)
+        self.private = _checked_variance("private", private)
 
     def represent(self, states: Sequence[State]) -> Rows:
         rows = np.empty((len(states), 1), dtype=object)
@@ -344,11 +345,9 @@ class SharedPath(Covariance):
     """
 
     def __init__(self, step: float, root: float = 0.0) -> None:
-        if not (math.isfinite(step) and step > 0.0):
+        if not is_finite(step) or step <= 0.0:
             raise CovarianceError(f"step must be positive and finite, got {step!r}")
-        if not (math.isfinite(root) and root >= 0.0):
-            raise CovarianceError(f"root must be finite and not negative, got {root!r}")
-        self.step, self.root = float(step), float(root)
+        self.step, self.root = float(step), _checked_variance("root", root)
 
     def represent(self, states: Sequence[State]) -> Rows:
         rows = np.empty((len(states), 1), dtype=object)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, FeatureMap, Overlap, check_covariance, checked_kind
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
@@ -48,6 +49,14 @@ def default_expansion(increments: Increments) -> Expansion:
     """One child at a time where there are many."""
     many = max(increments.branching, default=1) > _MANY_CHILDREN
     return OneChild() if many else AllChildren()
+
+
+def default_backup(expansion: Expansion) -> Backup:
+    """Moment matching, with a standard normal prior only where all children enter the DAG at once.
+
+    Elsewhere it would make visited nodes look worse than the siblings that are not in the DAG.
+    """
+    return MomentMatching(prior=(0.0, 1.0) if isinstance(expansion, AllChildren) else None)
 
 
 def standardized(covariance: Covariance, problem: Problem) -> Covariance:

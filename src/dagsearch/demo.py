@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 import dagsearch as ds
+from dagsearch.baselines import random_search
 from dagsearch.problems import DigitsPixels
 from dagsearch.problems.subsets import Subset
 from dagsearch.results import Result
-from dagsearch.rollouts import Uniform
 
 
 def run(budget: int, seed: int, out: Path) -> int:
@@ -24,22 +24,14 @@ def run(budget: int, seed: int, out: Path) -> int:
         print(f"\nStopped after {len(result.history)} evaluations.", file=sys.stderr)
         if not result.history:
             return 130
-    random = random_rewards(problem, len(result.history), seed)
+    evaluations = random_search(problem, seed=seed).steps(len(result.history))
+    random = [evaluation.reward for evaluation in evaluations]
     print(table(problem, result, random))
     print()
     print(pixel_map(problem, result.best_state))
     draw(problem, result, random, out)
     print(f"\nPicture: {out}")
     return 0
-
-
-def random_rewards(problem: DigitsPixels, count: int, seed: int) -> list[float]:
-    """Rewards of ``count`` different random subsets."""
-    rng = np.random.default_rng(seed)
-    subsets: dict[Subset, None] = {}
-    while len(subsets) < count:
-        subsets[Uniform().finish(problem, problem.root(), rng)[0]] = None
-    return [problem.reward(subset) for subset in subsets]
 
 
 def table(problem: DigitsPixels, result: Result, random: Sequence[float]) -> str:

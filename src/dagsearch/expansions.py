@@ -1,4 +1,4 @@
-"""The explored DAG together with what is believed of it, and the two ways in which it grows."""
+"""The explored DAG together with what is believed of it, and the ways in which it grows."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cached_property
@@ -38,9 +38,8 @@ class Explored:
             for key, state in zip(keys, states, strict=True)
             if self.graph.find(key) < 0
         }
-        if (
-            fresh
-        ):  # whatever can fail, the user's problem or covariance, has had its say before the graph grows
+        # Whatever can fail, the user's problem or covariance, has had its say before the graph grows.
+        if fresh:
             self.scores.track([state for state, _, _ in fresh.values()])
             for key, (state, sign, branching) in fresh.items():
                 self.graph.add(key, state, sign, branching)

@@ -13,6 +13,7 @@ from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, checked_kind
 from dagsearch.defaults import (
     check_covariance_on,
+    default_backup,
     default_covariance,
     default_expansion,
     default_increments,
@@ -28,7 +29,7 @@ from dagsearch.errors import (
     SearchExhausted,
     SearchInterrupted,
 )
-from dagsearch.expansions import AllChildren, Expansion, Explored, OneChild, Options
+from dagsearch.expansions import Expansion, Explored, OneChild, Options
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
 from dagsearch.policies import Policy, UpperConfidence
@@ -168,15 +169,12 @@ class Search:
         scaled = covariance if c is None else c * covariance
         increments = Increments.of(problem, scaled, shape_rng(), increment_prior)
         expansion = expansion or default_expansion(increments)
-        if backup is None:
-            at_once = isinstance(expansion, AllChildren)
-            backup = MomentMatching(prior=(0.0, 1.0) if at_once else None)
         return cls(
             problem,
             scores=scores_for(scaled, noise, mean),
             policy=UpperConfidence(beta),
             rollout=Uniform(),
-            backup=backup,
+            backup=backup or default_backup(expansion),
             expansion=expansion,
             increments=increments,
             standardize=standardize,

@@ -5,11 +5,11 @@ Every function returns a :class:`dagsearch.Search`; only its parts differ.
 
 import numpy as np
 
-from dagsearch.backups import Backup, MomentMatching
+from dagsearch.backups import Backup
 from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.covariances import SharedPath
-from dagsearch.defaults import default_expansion, shape_rng
+from dagsearch.defaults import default_backup, default_expansion, shape_rng
 from dagsearch.errors import ProblemError
 from dagsearch.expansions import Expansion, NoChildren, OneChild
 from dagsearch.increments import Increments
@@ -176,7 +176,7 @@ def probabilistic_tree(
         scores=TreeScores(covariance, noise),
         policy=UpperConfidence(beta),
         rollout=Uniform(),
-        backup=backup or MomentMatching(prior=None if isinstance(expansion, OneChild) else (0.0, 1.0)),
+        backup=backup or default_backup(expansion),
         expansion=expansion,
         increments=increments,
         standardize=standardize,

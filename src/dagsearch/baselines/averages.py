@@ -134,7 +134,7 @@ class Averages:
         self.count, self.mean = grown(self.count, nodes), grown(self.mean, nodes)
         self._squares = grown(self._squares, nodes)
 
-    def of(self, options: Options) -> "Statistics":
+    def of(self, options: Options) -> Statistics:
         """What is known of each option; nothing of those that are not in the DAG."""
         self._reserve(max(options.node, int(options.children.max(initial=0))) + 1)
         seen, children = options.children >= 0, options.children
@@ -142,7 +142,7 @@ class Averages:
             visits=float(self.count[options.node]),
             count=np.where(seen, self.count[children], 0.0),
             mean=np.where(seen, self.mean[children], 0.0),
-            variance=np.where(seen, self.variance[children], 0.0),
+            variance=np.where(seen, self._squares[children] / np.maximum(self.count[children], 1.0), 0.0),
         )
 
     def _add(self, nodes: IntArray, reward: float) -> None:

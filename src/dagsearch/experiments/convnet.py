@@ -1,6 +1,5 @@
 """The classifier of appendix B.1, which sees ten pixels of an image."""
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,6 @@ from numpy.typing import NDArray
 
 from dagsearch._typing import IntArray
 from dagsearch.experiments.mnist_data import Mnist
-
-logger = logging.getLogger(__name__)
 
 MEAN, DEVIATION = 0.1307, 0.3081  # of the training images' pixels
 PIXELS = 10
