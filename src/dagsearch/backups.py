@@ -10,6 +10,8 @@ v_i = max_j v_j   combine           any other node, over its children and, if so
                                     the Δ of a node with that many children
 ================  ================  ===========================================================
 
+With joint samples (:class:`JointSamples`) all of this holds sample by sample: no independence, no moments.
+
 At a MIN node the children's means are negated, combined, and the result's mean is negated back; that is
 the only place where the players differ.
 """
@@ -20,11 +22,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dagsearch._checks import is_whole
 from dagsearch._compiled import compiled
 from dagsearch._typing import BoolArray, FloatArray, IntArray
-from dagsearch.expansions import Explored
+from dagsearch.explored import Explored
 from dagsearch.gaussians import checked_prior, fold_maximum
 from dagsearch.rewards import Episode
+from dagsearch.scores import Samples, Scores
 
 
 class Backup(Protocol):
@@ -181,3 +185,121 @@ class Softmax:
 
     def __repr__(self) -> str:
         return "Softmax()"
+
+
+@compiled
+def _sample_pass(
+    order: IntArray,
+    level: IntArray,
+    sign: IntArray,
+    terminal: BoolArray,
+    branching: IntArray,
+    first: IntArray,
+    count: IntArray,
+    edge_child: IntArray,
+    g: FloatArray,
+    normals: FloatArray,
+    delta_mean: FloatArray,
+    delta_var: FloatArray,
+    rest_mean: FloatArray,
+    rest_var: FloatArray,
+    v: FloatArray,
+) -> None:
+    deepest = delta_mean.size - 1
+    for node in order:
+        depth = min(level[node], deepest)
+        if terminal[node]:
+            v[node] = g[node]
+            continue
+        if count[node] == 0:
+            v[node] = g[node] + delta_mean[depth] + math.sqrt(delta_var[depth]) * normals[node]
+            continue
+        options = 0
+        for edge in range(first[node], first[node] + count[node]):
+            child = edge_child[edge]
+            if child >= 0:  # a second action to the same child is no second option
+                if options == 0:
+                    v[node] = v[child]
+                elif sign[node] > 0:
+                    v[node] = np.maximum(v[node], v[child])
+                else:
+                    v[node] = np.minimum(v[node], v[child])
+                options += 1
+        missing = branching[node] - options
+        if missing > 0:
+            spread = math.sqrt(rest_var[depth, missing])
+            rest = g[node] + rest_mean[depth, missing] + spread * normals[node]
+            v[node] = np.maximum(v[node], rest) if sign[node] > 0 else np.minimum(v[node], rest)
+
+
+class JointSamples:
+    """v by joint samples of g: an inner node's samples are the elementwise maximum (minimum) of its children's.
+
+    Correlations between children need no assumption: they are in the samples. The scores must be able to
+    give joint samples, which :class:`dagsearch.scores.WeightScores` and
+    :class:`dagsearch.scores.KernelScores` are.
+
+    Parameters
+    ----------
+    count : int
+        Number of samples.
+    seed : int, numpy Generator or None
+        Draws the samples.
+    """
+
+    def __init__(self, count: int = 128, seed: int | np.random.Generator | None = 0) -> None:
+        if not is_whole(count) or count < 2:
+            raise ValueError(f"count must be a whole number of at least 2, got {count!r}")
+        self.count = int(count)
+        self.rng = np.random.default_rng(seed)
+        self._scores: Scores | None = None
+        self._samples: Samples | None = None
+        self._normals = np.zeros((0, self.count))
+        self.values = np.zeros((0, self.count))
+        """Samples of v of every node as of the last back-up, shape ``(nodes, count)``."""
+
+    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``, the samples' moments."""
+        graph = explored.graph
+        self.update(explored)
+        linked = np.flatnonzero(graph.level[: len(graph)] >= 0)
+        graph.v_mean[linked] = self.values[linked].mean(axis=1)
+        graph.v_var[linked] = self.values[linked].var(axis=1)
+
+    def update(self, explored: Explored) -> FloatArray:
+        """Bring :attr:`values` up to date, and nothing else; returns samples of g of every node."""
+        graph, increments = explored.graph, explored.increments
+        if self._scores is not explored.scores:
+            if not hasattr(explored.scores, "sampled"):
+                raise TypeError(
+                    f"{type(explored.scores).__name__} has no joint samples; use WeightScores or KernelScores"
+                )
+            self._scores, self._samples = explored.scores, explored.scores.sampled(self.count, self.rng)
+        assert self._samples is not None
+        g = self._samples.values()
+        fresh = len(g) - len(self._normals)
+        if fresh > 0:
+            self._normals = np.vstack([self._normals, self.rng.standard_normal((fresh, self.count))])
+        increments.widen(int(graph.branching[: len(graph)].max()))
+        self.values = g.copy()
+        _sample_pass(
+            graph.deepest_first(),
+            graph.level,
+            graph.sign,
+            graph.terminal,
+            graph.branching,
+            graph.first,
+            graph.count,
+            graph.edge_child,
+            g,
+            self._normals,
+            increments.mean,
+            increments.variance,
+            increments.mean_table,
+            increments.var_table,
+            self.values,
+        )
+        return g
+
+    def __repr__(self) -> str:
+        return f"JointSamples({self.count})"

@@ -3,27 +3,38 @@
 import numpy as np
 
 from dagsearch.backups import Backup, MomentMatching
-from dagsearch.covariances import Covariance, FeatureMap, Overlap, check_covariance, checked_kind
+from dagsearch.covariances import (
+    Covariance,
+    FeatureMap,
+    Nearness,
+    Overlap,
+    SetKernel,
+    check_covariance,
+    checked_kind,
+)
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
 from dagsearch.problem import Problem, State, key_function
-from dagsearch.rollouts import Uniform
+from dagsearch.walks import random_leaves, random_walk, shape_rng
 
 # Nodes with more children than this add them one at a time.
 _MANY_CHILDREN = 40
-# Random leaves on which a covariance is checked and scaled.
-_SAMPLED_LEAVES = 64
-
-
-def shape_rng() -> np.random.Generator:
-    """A stream of its own for looking at the problem: what is found is the same for every seed."""
-    return np.random.default_rng(0)
+# Random walks that tell a problem's depth.
+_WALKS = 64
 
 
 def default_covariance(problem: Problem) -> Covariance:
     """The covariance that a problem declares, else the overlap of its states' items."""
     declared = getattr(problem, "covariance", None)
     return Overlap.of(problem) if declared is None else checked_kind(declared)
+
+
+def natural_covariance(problem: Problem) -> Covariance:
+    """What :func:`dagsearch.search` uses: inclusion probabilities where a problem has them."""
+    if getattr(problem, "covariance", None) is not None or not hasattr(problem, "inclusion"):
+        return default_covariance(problem)
+    positions = getattr(problem, "positions", None)
+    return SetKernel(None if positions is None else Nearness(positions))
 
 
 def default_scale(problem: Problem) -> float | None:
@@ -33,8 +44,7 @@ def default_scale(problem: Problem) -> float | None:
     declared = getattr(problem, "depth", None)
     if declared is None:
         rng = shape_rng()
-        paths = [Uniform().finish(problem, problem.root(), rng)[1] for _ in range(_SAMPLED_LEAVES)]
-        declared = max(len(path) for path in paths)
+        declared = max(len(random_walk(problem, problem.root(), rng)[1]) for _ in range(_WALKS))
     return 1.0 / max(1, int(declared))
 
 
@@ -61,7 +71,7 @@ def default_backup(expansion: Expansion) -> Backup:
 
 def standardized(covariance: Covariance, problem: Problem) -> Covariance:
     """The covariance, scaled so that the scores of random leaves vary with unit variance."""
-    matrix = covariance(_random_leaves(problem))
+    matrix = covariance(random_leaves(problem))
     count = len(matrix)
     within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
     spread = float(within - across)
@@ -72,10 +82,5 @@ def check_covariance_on(problem: Problem, covariance: Covariance) -> None:
     """Find a bad covariance before any reward is paid for; feature maps are good by construction."""
     if not isinstance(covariance, FeatureMap):
         key = key_function(problem)
-        states = {key(state): state for state in [problem.root(), *_random_leaves(problem)]}
+        states = {key(state): state for state in [problem.root(), *random_leaves(problem)]}
         check_covariance(covariance, list(states.values()))
-
-
-def _random_leaves(problem: Problem) -> list[State]:
-    rng = shape_rng()
-    return [Uniform().finish(problem, problem.root(), rng)[0] for _ in range(_SAMPLED_LEAVES)]

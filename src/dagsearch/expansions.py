@@ -1,4 +1,4 @@
-"""The explored DAG together with what is believed of it, and the ways in which it grows."""
+"""What a descent sees at a node, and the ways in which the DAG grows."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cached_property
@@ -7,76 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._typing import BoolArray, FloatArray, IntArray
-from dagsearch.gaussians import Gaussian
-from dagsearch.graph import Graph
-from dagsearch.increments import Increments
-from dagsearch.problem import Action, Children, Problem, State, key_function, player_at
-from dagsearch.scores import Scores
-
-
-class Explored:
-    """Nodes with their beliefs: every node of the graph is tracked by the scores under the same number."""
-
-    def __init__(self, problem: Problem, scores: Scores, increments: Increments) -> None:
-        self.problem = problem
-        self.scores = scores
-        self.increments = increments
-        self.graph = Graph()
-        self._key = key_function(problem)
-        self.root = self.nodes([problem.root()])[0]
-        self.graph.set_root(self.root)
-
-    def find(self, state: State) -> int:
-        """The state's node, or −1."""
-        return self.graph.find(self._key(state))
-
-    def nodes(self, states: Sequence[State]) -> list[int]:
-        """The states' nodes, made where they do not exist."""
-        keys = [self._key(state) for state in states]
-        fresh = {
-            key: (state, player_at(self.problem, state), len(self.problem.actions(state)))
-            for key, state in zip(keys, states, strict=True)
-            if self.graph.find(key) < 0
-        }
-        # Whatever can fail, the user's problem or covariance, has had its say before the graph grows.
-        if fresh:
-            self.scores.track([state for state, _, _ in fresh.values()])
-            for key, (state, sign, branching) in fresh.items():
-                self.graph.add(key, state, sign, branching)
-        return [self.graph.find(key) for key in keys]
-
-    def value(self, node: int) -> Gaussian:
-        """Belief over a node's v; an evaluated leaf need not have a path to it for that."""
-        if self.graph.level[node] >= 0:
-            return Gaussian(float(self.graph.v_mean[node]), float(self.graph.v_var[node]))
-        return self.score(node)
-
-    def score(self, node: int) -> Gaussian:
-        """Belief over a node's g."""
-        return Gaussian(float(self.scores.mean[node]), float(self.scores.variance[node]))
-
-    def children(self, node: int) -> Children:
-        """The node's children, in the DAG or not."""
-        state = self.graph.states[node]
-        return Children(self.problem, state, self.problem.actions(state))
-
-    def enter(self, node: int, children: Children, action: int) -> int:
-        """The child that an action (by index) leads to, linked to the node."""
-        state = self.problem.step(children.parent, children.actions[action])
-        child = self.nodes([state])[0]
-        self.link(node, [child], [action])
-        return child
-
-    def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
-        """Add edges. A child that had no path to it starts at the boundary: v = g + Δ, or g at a leaf."""
-        graph = self.graph
-        fresh = [child for child in children if graph.level[child] < 0]
-        graph.link(node, children, actions)
-        for child in fresh:
-            at_leaf = graph.terminal[child]
-            delta = Gaussian(0.0, 0.0) if at_leaf else self.increments.at(int(graph.level[child]))
-            graph.v_mean[child] = self.scores.mean[child] + delta.mean
-            graph.v_var[child] = self.scores.variance[child] + delta.variance
+from dagsearch.explored import Explored
+from dagsearch.problem import Action, Children, State
 
 
 class Options:
@@ -92,6 +24,11 @@ class Options:
         """Index of each option in ``problem.actions(state)``, shape ``(options,)``."""
         self.children = children
         """Node each option leads to, −1 where it is not in the DAG; shape ``(options,)``."""
+
+    @property
+    def at_root(self) -> bool:
+        """Whether the descent begins here."""
+        return self.node == self._explored.root
 
     @property
     def sign(self) -> int:
@@ -119,7 +56,7 @@ class Options:
         unseen = self.children < 0
         if not unseen.any():
             return graph.v_mean[self.children], graph.v_var[self.children]
-        g_mean, g_var = explored.scores.preview(self.node, self._made)
+        g_mean, g_var = explored.scores.preview(self._made, self.node)
         delta = explored.increments.at(int(graph.level[self.node]) + 1)
         mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
         variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
@@ -173,6 +110,9 @@ class Expansion(Protocol):
     def expand(self, explored: Explored, node: int) -> None:
         """Grow the DAG at the node where a descent ended."""
 
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+        """Let the path to a good leaf belong to the DAG; ``actions`` lead there from the root."""
+
 
 class AllChildren:
     """A node enters the DAG's inner part with all its children at once, as in Tic-Tac-Toe."""
@@ -193,6 +133,13 @@ class AllChildren:
             return
         children = explored.nodes(explored.children(node).states)
         explored.link(node, children, range(len(children)))
+
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+        """Add all children of all nodes on the way."""
+        state = explored.problem.root()
+        for action in actions:
+            self.expand(explored, explored.find(state))
+            state = explored.problem.step(state, action)
 
     def __repr__(self) -> str:
         return "AllChildren()"
@@ -218,6 +165,16 @@ class OneChild:
     def expand(self, explored: Explored, node: int) -> None:
         """Nothing: the descent has added the child it picked."""
 
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+        """Add the nodes on the way."""
+        node = explored.root
+        for action in actions:
+            made = explored.children(node)
+            child = explored.find(explored.problem.step(made.parent, action))
+            if child < 0 or child not in explored.graph.children(node):
+                child = explored.enter(node, made, list(made.actions).index(action))
+            node = child
+
     def __repr__(self) -> str:
         return "OneChild()"
 
@@ -230,6 +187,9 @@ class NoChildren:
         return None
 
     def expand(self, explored: Explored, node: int) -> None:
+        """Nothing."""
+
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
         """Nothing."""
 
     def __repr__(self) -> str:

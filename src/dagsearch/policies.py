@@ -7,6 +7,7 @@ import numpy as np
 
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
+from dagsearch.backups import JointSamples
 from dagsearch.expansions import Options
 
 
@@ -51,3 +52,36 @@ class UpperConfidence:
 
     def __repr__(self) -> str:
         return f"UpperConfidence(beta={self.beta})"
+
+
+class Thompson:
+    """Follows one joint sample of v from the root down, another one every time.
+
+    Options that are not in the DAG have no sample yet and are drawn on their own.
+
+    Parameters
+    ----------
+    samples : JointSamples
+        The search's back-up.
+    """
+
+    def __init__(self, samples: JointSamples) -> None:
+        self._samples = samples
+        self._column = 0
+
+    def rate(self, options: Options) -> FloatArray:
+        """v of every option in the sample, as the one who moves sees it."""
+        rng = self._samples.rng
+        if options.at_root:
+            self._column = int(rng.integers(self._samples.count))
+        drawn = options.mean + np.sqrt(options.variance) * rng.standard_normal(options.mean.size)
+        known = (options.children >= 0) & (options.children < len(self._samples.values))
+        drawn[known] = self._samples.values[options.children[known], self._column]
+        return options.sign * drawn
+
+    def value(self, options: Options) -> FloatArray:
+        """Mean v of every option, as the one who moves sees it."""
+        return options.sign * options.mean
+
+    def __repr__(self) -> str:
+        return f"Thompson({self._samples!r})"

@@ -82,7 +82,12 @@ class Result:
     best_reward: float | None
     """Its reward."""
     value: Gaussian
-    """Belief over the root's optimal value, in units of the reward."""
+    """Belief over the best reward there is, in units of the reward."""
+    probability_best: float | None
+    """That no other leaf is better than the best one; ``None`` if there are no joint samples, or MIN decides."""
+    stopped: str | None
+    """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"`` or
+    ``"confidence"``; ``None`` if there was none."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
 

@@ -66,7 +66,7 @@ class Standardizer:
     def admit(self, episode: Episode) -> Sequence[Episode]:
         """The episodes that the model may learn from now, in its units."""
         if self._missing == 0:
-            return [self._standardized(episode)]
+            return [self.standardized(episode)]
         self._waiting.append(episode)
         self._missing -= 1
         return [] if self._missing > 0 else self.release()
@@ -77,10 +77,20 @@ class Standardizer:
         if self._waiting:
             rewards = np.array([waiting.reward for waiting in self._waiting])
             self._shift, self._scale = float(rewards.mean()), _spread(rewards)
-        ready, self._waiting = [self._standardized(waiting) for waiting in self._waiting], []
+        ready, self._waiting = [self.standardized(waiting) for waiting in self._waiting], []
         return ready
 
-    def _standardized(self, episode: Episode) -> Episode:
+    def recalibrate(self, rewards: Sequence[float]) -> None:
+        """Take the mean and deviation of these rewards from now on."""
+        self._shift, self._scale = float(np.mean(rewards)), _spread(np.array(rewards))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether rewards are still held back."""
+        return self._missing > 0
+
+    def standardized(self, episode: Episode) -> Episode:
+        """A raw episode in the model's units."""
         return episode._replace(
             reward=(episode.reward - self._shift) / self._scale,
             noise=None if episode.noise is None else episode.noise / self._scale**2,

@@ -1,35 +1,126 @@
 """How a path is finished from the boundary to a leaf."""
 
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from dagsearch._checks import is_finite
+from dagsearch._typing import FloatArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, Action, Problem, State
+from dagsearch.explored import Explored
+from dagsearch.problem import Action, Children, State, player_at
+from dagsearch.walks import random_walk
 
 
 class Rollout(Protocol):
     """Chooses the rest of a path."""
 
-    def finish(self, problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
-        """A leaf below ``state``, and the actions that lead there."""
+    def finish(
+        self, explored: Explored, state: State, rng: np.random.Generator
+    ) -> tuple[State, list[Action]] | None:
+        """A leaf below ``state`` and the actions that lead there; ``None`` if it finds only closed ones."""
 
 
 class Uniform:
     """Every action is equally likely at every step."""
 
-    def finish(self, problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
-        """A leaf below ``state``, and the actions that lead there."""
-        taken: list[Action] = []
-        while len(actions := problem.actions(state)) > 0:
-            if len(taken) == LONGEST_PATH:
-                raise ProblemError(
-                    f"no leaf after {LONGEST_PATH} random steps: does the problem have a cycle?"
-                )
-            action = actions[int(rng.integers(len(actions)))]
-            state = problem.step(state, action)
-            taken.append(action)
-        return state, taken
+    # Walks tried for a leaf that is not closed.
+    _TRIES = 8
+
+    def finish(
+        self, explored: Explored, state: State, rng: np.random.Generator
+    ) -> tuple[State, list[Action]] | None:
+        """A random leaf."""
+        for _ in range(self._TRIES):
+            leaf, actions = random_walk(explored.problem, state, rng)
+            if not explored.is_closed(leaf):
+                return leaf, actions
+        return None
 
     def __repr__(self) -> str:
         return "Uniform()"
+
+
+class Greedy:
+    """Follows the upper confidence of g, child by child: ``μ + β σ``, at MIN's turn ``μ − β σ``.
+
+    With a covariance for which g of a partial decision really is what random play earns (as
+    :class:`dagsearch.covariances.SetKernel`), this completes a path the way forward selection would,
+    without evaluating anything on the way.
+
+    Parameters
+    ----------
+    beta : float
+        How much uncertainty counts.
+    """
+
+    def __init__(self, beta: float = 1.0) -> None:
+        if not is_finite(beta) or beta < 0.0:
+            raise ValueError(f"beta must be finite and not negative, got {beta!r}")
+        self.beta = float(beta)
+
+    def finish(
+        self, explored: Explored, state: State, rng: np.random.Generator
+    ) -> tuple[State, list[Action]] | None:
+        """The leaf at the end of the most promising path."""
+
+        def rate(children: Children) -> FloatArray:
+            mean, variance = explored.scores.preview(children)
+            sign = player_at(explored.problem, children.parent)
+            return sign * mean + self.beta * np.sqrt(variance)
+
+        return _follow(explored, state, rate)
+
+    def __repr__(self) -> str:
+        return f"Greedy(beta={self.beta})"
+
+
+class Thompson:
+    """Follows a posterior sample of g, child by child; siblings are drawn jointly."""
+
+    def finish(
+        self, explored: Explored, state: State, rng: np.random.Generator
+    ) -> tuple[State, list[Action]] | None:
+        """The leaf at the end of the path that is best in the sample."""
+
+        def rate(children: Children) -> FloatArray:
+            sign = player_at(explored.problem, children.parent)
+            return sign * explored.scores.draw(children, rng)
+
+        return _follow(explored, state, rate)
+
+    def __repr__(self) -> str:
+        return "Thompson()"
+
+
+class _Rate(Protocol):
+    def __call__(self, children: Children) -> FloatArray: ...
+
+
+def _follow(explored: Explored, state: State, rate: _Rate) -> tuple[State, list[Action]] | None:
+    """The path of best ratings, past children below which nothing is left."""
+    problem = explored.problem
+    taken: list[Action] = []
+    while len(actions := problem.actions(state)) > 0:
+        children = Children(problem, state, actions)
+        step = next(best_first(explored, children, rate(children)), None)
+        if step is None:
+            return None
+        action, state, _ = step
+        taken.append(action)
+    return (state, taken) if not explored.is_closed(state) else None
+
+
+def best_first(
+    explored: Explored, children: Children, ratings: FloatArray
+) -> Iterator[tuple[Action, State, float]]:
+    """Open children and the actions that lead there, those with the best ratings first."""
+    order: Sequence[int] = np.argsort(-ratings, kind="stable").tolist()
+    for number in order:
+        action = children.actions[number]
+        state = explored.problem.step(children.parent, action)
+        if not explored.is_closed(state):
+            yield action, state, float(ratings[number])
+
+

@@ -3,14 +3,14 @@
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 from tqdm import tqdm
 
 from dagsearch._checks import is_whole
-from dagsearch.backups import Backup, MomentMatching
-from dagsearch.covariances import Covariance, checked_kind
+from dagsearch.backups import Backup, JointSamples, MomentMatching
+from dagsearch.covariances import Covariance, Hyperparameter, checked_kind
 from dagsearch.defaults import (
     check_covariance_on,
     default_backup,
@@ -18,7 +18,7 @@ from dagsearch.defaults import (
     default_expansion,
     default_increments,
     default_scale,
-    shape_rng,
+    natural_covariance,
     standardized,
 )
 from dagsearch.errors import (
@@ -29,21 +29,29 @@ from dagsearch.errors import (
     SearchExhausted,
     SearchInterrupted,
 )
-from dagsearch.expansions import Expansion, Explored, OneChild, Options
+from dagsearch.evidence import Evidence, by_leaf
+from dagsearch.expansions import Expansion, OneChild, Options
+from dagsearch.explored import Explored
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
 from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
+from dagsearch.refinements import Refinement, Regrow, Swaps
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.rewards import Episode, Standardizer, checked_reward
-from dagsearch.rollouts import Rollout, Uniform
-from dagsearch.scores import MeanFunction, Scores, scores_for
+from dagsearch.rollouts import Greedy, Rollout, Uniform
+from dagsearch.scores import JointScores, MeanFunction, Scores, scores_for
 from dagsearch.scores.base import checked_noise
+from dagsearch.stopping import Stop
+from dagsearch.walks import shape_rng
 
 logger = logging.getLogger(__name__)
 
-# Roll-outs tried from one node for a leaf that was not evaluated before.
-_ROLLOUT_TRIES = 8
+# Joint samples behind a result, and nodes beyond which they would cost too much.
+_RESULT_SAMPLES = 512
+_MOST_SAMPLED_NODES = 5000
+# Rewards without noise still need a little, for rounding; in units of their variance.
+_NO_NOISE = 1e-6
 
 
 class Search:
@@ -68,6 +76,12 @@ class Search:
         How the DAG grows; by default all children at once, or one by one where there are many.
     increments : Increments, optional
         Δ by level; by default the problem's and the covariance's own.
+    refinements : sequence of Refinement
+        Take turns with the descent: every one of them proposes a leaf near the best so far in its turn.
+        Only where everyone maximises.
+    evidence : Evidence, optional
+        Learns the covariance's hyperparameters and the noise, and standardises rewards anew whenever it does.
+        By default they stay as they are given.
     standardize : int
         So many roll-outs from the root come first; the mean and standard deviation of their rewards
         then standardise all rewards. They count as evaluations, and the model learns from them too. Until
@@ -88,6 +102,8 @@ class Search:
         backup: Backup,
         expansion: Expansion | None = None,
         increments: Increments | None = None,
+        refinements: Sequence[Refinement] = (),
+        evidence: Evidence | None = None,
         standardize: int = 0,
         repeats: bool = True,
         seed: int | np.random.Generator | None = None,
@@ -106,8 +122,16 @@ class Search:
         self.policy = policy
         self.rollout = rollout
         self.backup = backup
+        self.refinements = tuple(refinements)
+        self.evidence = evidence
+        if evidence is not None and not hasattr(scores, "refitted"):
+            raise ValueError(f"evidence needs WeightScores or KernelScores, got {type(scores).__name__}")
         self.repeats = repeats
         self.history: list[Evaluation] = []
+        self._told: list[Episode] = []  # what the model has learnt from, in units of the reward
+        self._turn = 0
+        self._stopped: str | None = None
+        self._probability: tuple[int, float | None] = (0, None)
         self._started = time.perf_counter()
         self._standardizer = Standardizer(standardize)
         self._initial_asks = standardize
@@ -181,6 +205,45 @@ class Search:
             seed=seed,
         )
 
+    @classmethod
+    def default(
+        cls,
+        problem: Problem,
+        *,
+        covariance: Covariance | None = None,
+        noisy: bool = False,
+        initial: int = 20,
+        seed: int | np.random.Generator | None = None,
+    ) -> Self:
+        """What :func:`dagsearch.search` runs, to be asked and told by hand.
+
+        Parameters
+        ----------
+        problem : Problem
+            What to search.
+        covariance, noisy
+            See :func:`dagsearch.search`.
+        initial : int
+            Number of random leaves to begin with.
+        seed : int, numpy Generator or None
+            Source of all randomness.
+        """
+        check_members(problem)
+        given = natural_covariance(problem) if covariance is None else checked_kind(covariance)
+        return cls(
+            problem,
+            scores=scores_for(standardized(given.on(problem), problem), 0.1 if noisy else _NO_NOISE),
+            policy=UpperConfidence(1.0),
+            rollout=Greedy(1.0),
+            backup=MomentMatching(),
+            expansion=OneChild(),
+            refinements=(Regrow(), Swaps()),
+            evidence=Evidence(),
+            standardize=initial,
+            repeats=noisy,
+            seed=seed,
+        )
+
     # The loop ---------------------------------------------------------------------------------
 
     def ask(self) -> Proposal:
@@ -191,17 +254,42 @@ class Search:
         SearchExhausted
             If every leaf has been evaluated or asked for, and none may be again.
         """
+        turn, self._turn = self._turn, (self._turn + 1) % (len(self.refinements) + 1)
+        if turn > 0 and self._initial_asks == 0:
+            proposal = self._refine(self.refinements[turn - 1])
+            if proposal is not None:
+                return proposal
         while True:
             path, actions = self._descend()
             self.expansion.expand(self.explored, path[-1])
             finished = self._roll_out(path[-1])
             if finished is not None:
                 self.explored.graph.visits[path] += 1
-                if not self.repeats:  # asked for once is enough, whether its reward comes soon, late or never
-                    (leaf,) = self.explored.nodes([finished[0]])
-                    self.explored.graph.closed[leaf] = True
-                return Proposal(finished[0], (*actions, *finished[1]), tuple(path))
+                return self._propose(finished[0], (*actions, *finished[1]), tuple(path))
             self.backup.back_up(self.explored, [])  # the DAG has grown without a reward
+
+    def _propose(self, leaf: State, actions: tuple[Action, ...], path: tuple[int, ...]) -> Proposal:
+        if not self.repeats:  # asked for once is enough, whether its reward comes soon, late or never
+            (node,) = self.explored.nodes([leaf])
+            self.explored.graph.closed[node] = True
+        return Proposal(leaf, actions, path)
+
+    def _refine(self, refinement: Refinement) -> Proposal | None:
+        """A leaf near the best so far, if there is a best and nobody plays against it."""
+        best = self._incumbent()
+        if best is None or best.actions is None or self._adversarial():
+            return None
+        found = refinement.refine(self.explored, best.leaf, best.actions, self.rng)
+        return None if found is None else self._propose(found[0], tuple(found[1]), ())
+
+    def _incumbent(self) -> Evaluation | None:
+        """The best evaluation so far: by reward, or by mean g where rewards are noisy."""
+        if not self.history:
+            return None
+        if not self.repeats:
+            return self._best
+        nodes = [self.explored.find(evaluation.leaf) for evaluation in self.history]
+        return self.history[int(np.argmax(self.explored.scores.mean[nodes]))]
 
     def tell(self, evaluated: Proposal | State, reward: float, noise: float | None = None) -> Evaluation:
         """Learn a leaf's reward.
@@ -223,30 +311,41 @@ class Search:
         node = self._leaf_node(leaf)
         self.explored.graph.closed[node] = not self.repeats
         evaluation = self._record(leaf, None if proposal is None else proposal.actions, value)
-        path = () if proposal is None else proposal.path
-        self._learn(self._standardizer.admit(Episode(path, node, value, noise)))
+        if self.refinements and evaluation is self._best and evaluation.actions is not None:
+            self.expansion.adopt(self.explored, evaluation.actions)
+        episode = Episode(() if proposal is None else proposal.path, node, value, noise)
+        self._told.append(episode)
+        self._learn(self._standardizer.admit(episode))
         return evaluation
 
-    def steps(self, budget: int) -> Iterator[Evaluation]:
+    def steps(self, budget: int, stop: Stop | None = None) -> Iterator[Evaluation]:
         """Evaluate ``budget`` leaves, one per iteration.
 
-        Stops early if nothing is left to evaluate. If the problem's ``reward`` fails, the error names
-        the leaf and the search stays usable: a further call goes on.
+        Ends early if nothing is left to evaluate, or for a reason to ``stop``. If the problem's ``reward``
+        fails, the error names the leaf and the search stays usable: a further call goes on.
         """
-        return self._steps(_checked_budget(budget))
+        return self._steps(_checked_budget(budget), stop or Stop())
 
-    def _steps(self, budget: int) -> Iterator[Evaluation]:
+    def _steps(self, budget: int, stop: Stop) -> Iterator[Evaluation]:
+        self._stopped, began = "budget", time.perf_counter()
         for _ in range(budget):
             try:
                 proposal = self.ask()
             except SearchExhausted:
                 logger.info("every leaf has been evaluated after %d rewards", len(self.history))
+                self._stopped = "exhausted"
                 return
             yield self.tell(proposal, self._evaluate(proposal.leaf))
+            since_best = len(self.history) - self._best.step
+            elapsed = time.perf_counter() - began
+            reason = stop.reason(self._best.reward, since_best, elapsed, self._probability_now_and_then)
+            if reason is not None:
+                self._stopped = reason
+                return
 
-    def run(self, budget: int) -> Result:
-        """Evaluate ``budget`` leaves and return what is known then."""
-        for _ in self.steps(budget):
+    def run(self, budget: int, stop: Stop | None = None) -> Result:
+        """Evaluate ``budget`` leaves, or fewer if there is a reason to stop; return what is known then."""
+        for _ in self.steps(budget, stop):
             pass
         return self.result()
 
@@ -294,15 +393,11 @@ class Search:
 
     def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:
         """A leaf below the node; ``None`` if only leaves turned up that must not be repeated."""
-        graph = self.explored.graph
-        for _ in range(_ROLLOUT_TRIES):
-            finished = self.rollout.finish(self.problem, graph.states[node], self.rng)
-            if self.repeats:
-                return finished
-            leaf = self.explored.find(finished[0])
-            if leaf < 0 or not graph.closed[leaf]:
-                return finished
-        return None
+        state = self.explored.graph.states[node]
+        if not self._told or self._standardizer.waiting:  # nothing is known yet that a roll-out could use
+            return Uniform().finish(self.explored, state, self.rng)
+        finished = self.rollout.finish(self.explored, state, self.rng)
+        return finished if finished is not None else Uniform().finish(self.explored, state, self.rng)
 
     def _evaluate(self, leaf: State) -> float:
         try:
@@ -324,9 +419,37 @@ class Search:
                 self.explored.scores.condition(episode.leaf, episode.reward, episode.noise)
             except CovarianceError as error:
                 refused.append(error)
+        if episodes and self.evidence is not None and self.evidence.due(len(self._told)):
+            self._learn_hyperparameters(self.evidence)
         self.backup.back_up(self.explored, episodes)
         if refused:
             raise refused[0]
+
+    def _learn_hyperparameters(self, evidence: Evidence) -> None:
+        """Make the scores anew with the hyperparameters that explain all rewards best."""
+        explored, old = self.explored, cast(JointScores, self.explored.scores)
+        self._standardizer.recalibrate([episode.reward for episode in self._told])
+        told = [self._standardizer.standardized(episode) for episode in self._told]
+        leaves = [episode.leaf for episode in told]
+        rewards = [episode.reward for episode in told]
+        rows = old.covariance.represent([explored.graph.states[leaf] for leaf in np.unique(leaves)])
+        covariance, noise = evidence.maximise(
+            old.covariance, self._noise(old), by_leaf(rows, leaves, np.array(rewards)), shape_rng()
+        )
+        scores = old.refitted(covariance, noise)
+        scores.track(explored.graph.states)
+        scores.condition_all(leaves, rewards, [episode.noise for episode in told])
+        explored.scores = scores
+        explored.increments = default_increments(self.problem, covariance)
+        logger.debug("after %d rewards: %r, noise %.3g", len(told), covariance, noise)
+
+    def _noise(self, scores: JointScores) -> Hyperparameter:
+        """What to learn of the noise: nothing, if rewards have none and leaves something of their own."""
+        if self.repeats:
+            return Hyperparameter("noise", scores.noise, 0.1, 1.5)
+        if scores.covariance.private > 0.0:
+            return Hyperparameter("noise", scores.noise, scores.noise, 0.0)
+        return Hyperparameter("noise", scores.noise, 1e-3, 1.5)
 
     def _leaf_node(self, leaf: State) -> int:
         node = self.explored.find(leaf)
@@ -347,6 +470,8 @@ class Search:
         best = max(reward, self.history[-1].best_reward) if self.history else reward
         seconds = time.perf_counter() - self._started
         evaluation = Evaluation(len(self.history) + 1, leaf, actions, reward, best, seconds)
+        if not self.history or reward > self._best.reward:
+            self._best = evaluation
         self.history.append(evaluation)
         return evaluation
 
@@ -405,18 +530,50 @@ class Search:
 
     def result(self) -> Result:
         """What is known now."""
-        value = self.belief(self.problem.root()).v
         history = tuple(self.history)
+        value, probability = self._optimum()
         if not history:
-            return Result(None, None, None, value, history)
+            return Result(None, None, None, value, None, None, history)
         if self._adversarial():
             line = self.recommend()
             leaf = self.explored.find(line.states[-1])
             told = [e.reward for e in history if leaf >= 0 and self.explored.find(e.leaf) == leaf]
             reward = float(np.mean(told)) if told else None
-            return Result(line.states[-1], line.actions, reward, value, history)
-        best = max(history, key=lambda evaluation: evaluation.reward)
-        return Result(best.leaf, best.actions, best.reward, value, history)
+            return Result(line.states[-1], line.actions, reward, value, None, self._stopped, history)
+        best = self._incumbent()
+        assert best is not None
+        told = [e.reward for e in history if e.leaf == best.leaf] if self.repeats else [best.reward]
+        reward = float(np.mean(told))
+        return Result(best.leaf, best.actions, reward, value, probability, self._stopped, history)
+
+    def _optimum(self) -> tuple[Gaussian, float | None]:
+        """Belief over the best reward there is, and the probability that the best leaf so far has it."""
+        explored = self.explored
+        sampled = self.backup if isinstance(self.backup, JointSamples) else None
+        if sampled is None and (
+            not hasattr(explored.scores, "sampled") or len(explored.graph) > _MOST_SAMPLED_NODES
+        ):
+            return self.belief(self.problem.root()).v, None
+        sampled = sampled or JointSamples(_RESULT_SAMPLES, shape_rng())
+        g = sampled.update(explored)
+        best = sampled.values[explored.root]
+        probability = None
+        incumbent = self._incumbent()
+        if incumbent is not None and not self._adversarial():
+            # An evaluated leaf counts even if no path in the DAG leads to it.
+            leaves = np.unique([episode.leaf for episode in self._told])
+            best = np.maximum(best, g[leaves].max(axis=0))
+            own = g[explored.find(incumbent.leaf)]
+            probability = float(np.mean(own >= best - 1e-9 * (1.0 + np.abs(best))))
+        value = Gaussian(float(best.mean()), float(best.var()))
+        return self._standardizer.in_units_of_reward(value), probability
+
+    def _probability_now_and_then(self) -> float | None:
+        """That the best leaf so far is the best of all, as of at most a tenth of the evaluations ago."""
+        known_at, _ = self._probability
+        if len(self.history) >= max(known_at + 1, round(1.1 * known_at)):
+            self._probability = len(self.history), self._optimum()[1]
+        return self._probability[1]
 
     def _adversarial(self) -> bool:
         """Whether MIN decides anywhere in the explored part."""
@@ -430,27 +587,42 @@ def search(
     budget: int,
     *,
     covariance: Covariance | None = None,
-    noise: float = 0.1,
-    beta: float = 1.0,
+    noisy: bool = False,
+    patience: int | None = None,
+    target: float | None = None,
+    seconds: float | None = None,
+    confidence: float | None = None,
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
 ) -> Result:
     """Find the best leaf of a problem with ``budget`` evaluations.
 
-    Rewards are standardised from some initial roll-outs, and no leaf is evaluated twice.
+    The first fifth of them, at most 20, are random. Then descents by upper confidence of v, completed by
+    upper confidence of g, take turns with leaves near the best so far. Rewards are standardised,
+    hyperparameters learnt from the evidence. ``docs/beyond.md`` says what each of these is worth.
 
     Parameters
     ----------
     problem : Problem
         What to search.
     budget : int
-        Number of rewards to ask for.
+        Number of rewards to ask for, at most.
     covariance : Covariance, optional
-        Which states are alike; by default the problem's own, else the overlap of the states' items.
-    noise : float
-        Variance of a reward, relative to the variance of rewards under random play.
-    beta : float
-        How much to explore.
+        Which states are alike; by default the problem's own, else that of subsets where the problem says
+        which items are in the end (see :class:`dagsearch.covariances.SetKernel`), else the overlap of the
+        states' items.
+    noisy : bool
+        Whether the same leaf may earn another reward next time. Then leaves are evaluated again where that
+        pays, the noise is learnt, and the best leaf is the one with the best mean g. Otherwise no leaf is
+        evaluated twice.
+    patience : int, optional
+        Stop after so many evaluations in a row without a better reward.
+    target : float, optional
+        Stop once a reward is at least this.
+    seconds : float, optional
+        Stop once the search has lasted so long.
+    confidence : float, optional
+        Stop once the best leaf so far is the best of all with this probability.
     seed : int, numpy Generator or None
         Source of all randomness.
     progress : bool
@@ -464,21 +636,12 @@ def search(
         On Ctrl-C, likewise. It is a ``KeyboardInterrupt``.
     """
     budget = _checked_budget(budget)
-    check_members(problem)
-    covariance = default_covariance(problem) if covariance is None else checked_kind(covariance)
-    run = Search(
-        problem,
-        scores=scores_for(standardized(covariance, problem), noise),
-        policy=UpperConfidence(beta),
-        rollout=Uniform(),
-        backup=MomentMatching(),
-        expansion=OneChild(),
-        standardize=min(budget, max(2, min(10, budget // 5))),
-        repeats=False,
-        seed=seed,
+    stop = Stop(patience, target, seconds, confidence)
+    run = Search.default(
+        problem, covariance=covariance, noisy=noisy, initial=min(20, max(2, budget // 5)), seed=seed
     )
     try:
-        with tqdm(run.steps(budget), total=budget, disable=not progress, unit="eval") as bar:
+        with tqdm(run.steps(budget, stop), total=budget, disable=not progress, unit="eval") as bar:
             for evaluation in bar:
                 bar.set_postfix(best=f"{evaluation.best_reward:.4g}", refresh=False)
         return run.result()

@@ -9,7 +9,7 @@ from dagsearch.backups import Backup
 from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.covariances import SharedPath
-from dagsearch.defaults import default_backup, default_expansion, shape_rng
+from dagsearch.defaults import default_backup, default_expansion
 from dagsearch.errors import ProblemError
 from dagsearch.expansions import Expansion, NoChildren, OneChild
 from dagsearch.increments import Increments
@@ -19,6 +19,7 @@ from dagsearch.problems.tree import as_tree
 from dagsearch.rollouts import Uniform
 from dagsearch.scores import NoScores, TreeScores
 from dagsearch.search import Search
+from dagsearch.walks import shape_rng
 
 __all__ = [
     "UCB1",

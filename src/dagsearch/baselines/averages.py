@@ -11,7 +11,8 @@ from dagsearch._arrays import grown
 from dagsearch._checks import is_finite, is_whole
 from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
-from dagsearch.expansions import Explored, Options
+from dagsearch.expansions import Options
+from dagsearch.explored import Explored
 from dagsearch.graph import Graph
 from dagsearch.rewards import Episode
 

@@ -28,7 +28,8 @@ from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
 from dagsearch.baselines.averages import Averages, Traversed
 from dagsearch.errors import ProblemError
-from dagsearch.expansions import Explored, Options
+from dagsearch.expansions import Options
+from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
 from dagsearch.rewards import Episode
 

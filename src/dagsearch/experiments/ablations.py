@@ -4,12 +4,13 @@ import numpy as np
 
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.baselines import UCB1, Averages
-from dagsearch.expansions import Explored, Options
+from dagsearch.expansions import OneChild, Options
+from dagsearch.explored import Explored
 from dagsearch.problem import Children
 from dagsearch.search import Search
 
 
-class RandomChild:
+class RandomChild(OneChild):
     """Children enter one at a time; the descent sees those in the DAG and one option for all others.
 
     That option is the back-up's summary variable; taking it adds a child chosen uniformly at random. With
@@ -30,9 +31,6 @@ class RandomChild:
         if missing.size > 0:
             actions, children = np.append(actions, self._rng.choice(missing)), np.append(children, -1)
         return _WithSummary(explored, node, actions, children, explored.children(node), missing.size)
-
-    def expand(self, explored: Explored, node: int) -> None:
-        """Nothing: the descent has added the child."""
 
     def __repr__(self) -> str:
         return "RandomChild()"

@@ -28,7 +28,7 @@ class DigitsPixels(Subsets):
         from sklearn.datasets import load_digits
         from sklearn.model_selection import train_test_split
 
-        super().__init__(64, k, self.accuracy)
+        super().__init__(64, k, self.accuracy, positions=np.indices(self.shape).reshape(2, -1).T)
         images, labels = load_digits(return_X_y=True)
         halves = train_test_split(images, labels, test_size=0.5, random_state=split, stratify=labels)
         self._train, self._test, self._train_labels, self._test_labels = halves

@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from dagsearch._checks import is_whole
+from dagsearch._typing import FloatArray
 from dagsearch.errors import ProblemError
 
 Subset = frozenset[int]
@@ -30,6 +34,9 @@ class Subsets:
     groups : iterable of iterables of int
         Features that enter together. Groups must not overlap; a group with a fixed member is fixed, one
         with a forbidden member forbidden.
+    positions : array, shape ``(n, dimensions)``, optional
+        Where each feature is, if it has a place: a pixel's row and column, a sensor's coordinates. Near ones
+        are then taken to be alike by :func:`dagsearch.search`.
 
     Examples
     --------
@@ -48,6 +55,7 @@ class Subsets:
         fixed: Iterable[int] = (),
         forbidden: Iterable[int] = (),
         groups: Iterable[Iterable[int]] = (),
+        positions: ArrayLike | None = None,
     ) -> None:
         if not is_whole(n) or n < 1:
             raise ValueError(f"n must be a whole number of at least 1, got {n!r}")
@@ -69,6 +77,10 @@ class Subsets:
                 f"k must be at least 1 and between {len(held)} (the fixed choices) and "
                 f"{len(held) + len(self._free)} (all that are not forbidden), got {k!r}"
             )
+        self.positions = None if positions is None else np.asarray(positions, dtype=np.float64)
+        if self.positions is not None and (self.positions.ndim != 2 or len(self.positions) != self.n):
+            raise ValueError(f"positions must have shape ({n}, dimensions), got {self.positions.shape}")
+        self._choosable = sorted(frozenset().union(*self._free.values()))
         # Where every choice is one feature, sets say directly how many choices they hold.
         self._single = all(len(members) == 1 for members in self._free.values())
 
@@ -130,6 +142,33 @@ class Subsets:
     def items(self, state: Subset) -> Subset:
         """The chosen features."""
         return state
+
+    def inclusion(self, states: Sequence[Subset]) -> FloatArray:
+        """Probability of each feature to be in the subset that random choices end with, one row per state."""
+        rows = np.zeros((len(states), self.n))
+        for row, state in zip(rows, states, strict=True):
+            left = self._left(state)
+            options = len(self._free) - (self.depth - left)
+            row[self._choosable] = left / options if left > 0 else 0.0
+            row[list(state)] = 1.0
+        return rows
+
+    def inclusion_of_children(
+        self, state: Subset, actions: Sequence[Choice]
+    ) -> tuple[FloatArray, float, list[Subset]]:
+        """What :meth:`inclusion` is for all children: a common row, and what is added at some features."""
+        left = self._left(state) - 1
+        share = left / (len(self._free) - (self.depth - left)) if left > 0 else 0.0
+        common = np.zeros(self.n)
+        common[self._choosable] = share
+        common[list(state)] = 1.0
+        return common, 1.0 - share, self.added_items(state, actions)
+
+    def _left(self, state: Subset) -> int:
+        """Number of choices that are still to be made."""
+        if self._single:
+            return self.depth - (len(state) - len(self._root))
+        return self.depth - sum(members <= state for members in self._free.values())
 
     def added_items(self, state: Subset, actions: Sequence[Choice]) -> list[Subset]:
         """The features each choice adds."""

@@ -5,13 +5,23 @@ covariances that are feature maps, at O(d²) per reward; :class:`KernelScores` t
 """
 
 from dagsearch.covariances import Covariance, FeatureMap
-from dagsearch.scores.base import MeanFunction, Scores
+from dagsearch.scores.base import JointScores, MeanFunction, Samples, Scores
 from dagsearch.scores.kernel import KernelScores
 from dagsearch.scores.none import NoScores
 from dagsearch.scores.tree import TreeScores
 from dagsearch.scores.weights import WeightScores
 
-__all__ = ["KernelScores", "MeanFunction", "NoScores", "Scores", "TreeScores", "WeightScores", "scores_for"]
+__all__ = [
+    "JointScores",
+    "KernelScores",
+    "MeanFunction",
+    "NoScores",
+    "Samples",
+    "Scores",
+    "TreeScores",
+    "WeightScores",
+    "scores_for",
+]
 
 
 def scores_for(covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> Scores:

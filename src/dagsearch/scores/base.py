@@ -35,11 +35,49 @@ class Scores(Protocol):
     def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
 
-    def preview(self, node: int, children: Children) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a tracked node."""
+    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
+
+
+class JointScores(Scores, Protocol):
+    """Scores that can also be sampled, all nodes together, and made anew with other hyperparameters."""
+
+    @property
+    def covariance(self) -> Covariance:
+        """Prior covariance of g."""
+
+    noise: float
+    """Variance of a reward around its leaf's g."""
+
+    def refitted(self, covariance: Covariance, noise: float) -> "JointScores":
+        """A fresh model with another covariance and noise."""
+
+    def condition_all(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    ) -> None:
+        """:meth:`condition` on many rewards; the model must be fresh."""
+
+    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
+        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
+
+    def sampled(self, count: int, rng: np.random.Generator) -> "Samples":
+        """Joint posterior samples of all tracked nodes that are kept current from now on."""
+
+
+class Samples(Protocol):
+    """Joint posterior samples of g, by pathwise conditioning (Matheron's rule)."""
+
+    def values(self) -> FloatArray:
+        """One row per tracked node, shape ``(nodes, count)``."""
+
+
+def joint_draw(mean: FloatArray, covariance: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """One draw from a Gaussian whose covariance may be singular."""
+    values, vectors = np.linalg.eigh(covariance)
+    return mean + vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(mean.size))
 
 
 def prior_means(mean: MeanFunction, states: Sequence[State]) -> FloatArray:

@@ -15,6 +15,10 @@ already stands in column t of V, and d² = Σ_tt − l·l + λ = Σ'_tt + λ; so
     V_new = (Σ_t· − lᵀV)/d,    z_new = (r − μ'_t)/d,    μ' += z_new V_new,    Σ'_ii −= V_new².
 
 One matrix–vector product, no solve. A new node gets its column of V by one triangular solve.
+
+Joint samples keep a draw f of the prior at the tracked nodes, from the growing factor F of their covariance,
+and E = L⁻¹(r + ε − μ_O − f_O) for draws ε of the noise; then g = μ + f + VᵀE. A reward appends the row
+(r + ε − μ_t − f_t − l·E)/d to E.
 """
 
 from collections.abc import Sequence
@@ -24,10 +28,10 @@ from scipy.linalg import solve_triangular
 
 from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray
-from dagsearch.covariances import Covariance, Rows
+from dagsearch.covariances import Covariance, Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, State
-from dagsearch.scores.base import MeanFunction, checked_noise, prior_means
+from dagsearch.scores.base import MeanFunction, checked_noise, joint_draw, prior_means
 
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
@@ -52,13 +56,19 @@ class KernelScores:
         self._prior_mean = mean
         self._nodes = 0
         self._rewards = 0
-        self._rows: Rows | None = None
+        self._rows, self._seen = RowStore(), RowStore()  # of all tracked nodes; of the rewards, prepared
         self._observed = np.zeros(0, dtype=np.int64)
         self._factor = np.zeros((0, 0))
         self._whitened = np.zeros((0, 0))
         self._residuals = np.zeros(0)
         self._scale = 0.0  # largest prior variance seen
+        self._prior = np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
+        self._samples: KernelSamples | None = None
+
+    def refitted(self, covariance: Covariance, noise: float) -> "KernelScores":
+        """A fresh model with another covariance and noise."""
+        return KernelScores(covariance, noise, self._prior_mean)
 
     @property
     def mean(self) -> FloatArray:
@@ -74,24 +84,47 @@ class KernelScores:
         """Number new states and keep their beliefs current from now on."""
         rows = self.covariance.represent(states)
         prior, whitened = self._whiten(rows)
+        means = prior_means(self._prior_mean, states)
         n, old, new = self._rewards, self._nodes, self._nodes + len(states)
-        stored = np.zeros((0, 0), dtype=rows.dtype) if self._rows is None else self._rows
-        self._rows = grown(stored, new, rows.shape[1])
-        self._rows[old:new, : rows.shape[1]] = rows
+        self._rows.append(rows)
         self._whitened = grown(self._whitened, n, new)
         self._whitened[:n, old:new] = whitened
+        self._prior = grown(self._prior, new)
+        self._prior[old:new] = means
         self._mean, self._variance = grown(self._mean, new), grown(self._variance, new)
-        self._mean[old:new], self._variance[old:new] = self._moments(states, prior, whitened)
+        self._mean[old:new], self._variance[old:new] = self._moments(means, prior, whitened)
         self._scale = max(self._scale, float(prior.max(initial=0.0)))
         self._nodes = new
 
     def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
-        return self._moments(states, *self._whiten(self.covariance.represent(states)))
+        means = prior_means(self._prior_mean, states)
+        return self._moments(means, *self._whiten(self.covariance.represent(states)))
 
-    def preview(self, node: int, children: Children) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a tracked node."""
-        return self.project(children.states)
+    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
+        if self._rewards == 0:
+            return self.project(children.states)
+        cross, prior = self.covariance.of_children(children, self._seen.rows)
+        if callable(self._prior_mean):
+            means = prior_means(self._prior_mean, children.states)
+        else:
+            means = np.full(len(prior), float(self._prior_mean))
+        return self._moments(means, prior + self.covariance.private, self._solve(cross.T))
+
+    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
+        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
+        rows = self.covariance.represent(children.states)
+        prior, whitened = self._whiten(rows)
+        mean, _ = self._moments(prior_means(self._prior_mean, children.states), prior, whitened)
+        joint = self.covariance.cross(rows, rows) - whitened.T @ whitened
+        joint[np.diag_indices(len(joint))] += self.covariance.private
+        return joint_draw(mean, joint, rng)
+
+    def sampled(self, count: int, rng: np.random.Generator) -> "KernelSamples":
+        """Joint posterior samples of all tracked nodes that are kept current from now on."""
+        self._samples = KernelSamples(self, count, rng)
+        return self._samples
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
@@ -101,8 +134,11 @@ class KernelScores:
         remaining = self.variance - row * row
         if remaining.min(initial=0.0) < -_SLACK * self._scale:
             self._refuse(node)
+        if self._samples is not None:
+            self._samples.condition(node, reward, variance, row, pivot)
         self._observed = grown(self._observed, n + 1)
         self._observed[n] = node
+        self._seen.append(self.covariance.prepared(self._rows.rows[node : node + 1]))
         self._factor = grown(self._factor, n + 1, n + 1)
         self._factor[n, :n] = self._whitened[:n, node]
         self._factor[n, n] = pivot
@@ -114,10 +150,37 @@ class KernelScores:
         self._variance[: self._nodes] = np.maximum(remaining, 0.0)
         self._rewards = n + 1
 
+    def condition_all(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    ) -> None:
+        """:meth:`condition` on many rewards at once; the scores must have none before."""
+        assert self._rewards == 0, "a fresh model is needed"
+        n = len(nodes)
+        self._observed = np.array(nodes, dtype=np.int64)
+        variances = [self.noise if noise is None else checked_noise(noise) for noise in noises]
+        rows = self._rows.rows
+        prior = self.covariance.cross(rows[self._observed], rows)
+        prior += self.covariance.private * (self._observed[:, None] == np.arange(self._nodes))
+        joint = prior[:, self._observed] + np.diag(variances)
+        if not np.all(np.isfinite(joint)):
+            self._refuse(int(self._observed[0]))
+        try:
+            self._factor = np.linalg.cholesky(joint)
+        except np.linalg.LinAlgError:
+            self._refuse(int(self._observed[0]))
+        self._rewards = n
+        self._whitened = self._solve(prior)
+        residuals = np.array(rewards, dtype=np.float64) - self._prior[self._observed]
+        self._residuals = self._solve(residuals)
+        self._seen.append(self.covariance.prepared(rows[self._observed]))
+        variance = self.variance - np.einsum("ij,ij->j", self._whitened, self._whitened)
+        self._mean[: self._nodes] += self._residuals @ self._whitened
+        self._variance[: self._nodes] = np.maximum(variance, 0.0)
+
     def _next_row(self, node: int, variance: float) -> tuple[FloatArray, float]:
         """The new row of V, and the new pivot of L."""
         n = self._rewards
-        rows = self._stored()
+        rows = self._rows.rows
         prior = self.covariance.cross(rows[node : node + 1], rows)[0]
         if not np.all(np.isfinite(prior)):
             self._refuse(node)
@@ -127,10 +190,6 @@ class KernelScores:
             self._refuse(node)
         pivot = float(np.sqrt(max(across[node], 0.0) + variance))
         return across / pivot, pivot
-
-    def _stored(self) -> Rows:
-        assert self._rows is not None, "track comes first"
-        return self._rows[: self._nodes]
 
     def _whiten(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Prior variances of untracked rows, and their columns of V."""
@@ -142,18 +201,18 @@ class KernelScores:
         n = self._rewards
         if n == 0:
             return prior, np.zeros((0, len(rows)))
-        width = rows.shape[1]
-        observed = self._stored()[self._observed[:n]]
-        if observed.shape[1] < width:
-            observed = grown(observed, n, width)
-        cross = self.covariance.cross(observed[:, :width], rows)
-        factor = self._factor[:n, :n]
-        return prior, solve_triangular(factor, cross, lower=True, check_finite=False)
+        observed = self._rows.rows[self._observed[:n]]
+        return prior, self._solve(self.covariance.cross(observed, rows))
+
+    def _solve(self, cross: FloatArray) -> FloatArray:
+        """L⁻¹ times covariances with the rewards."""
+        factor = self._factor[: self._rewards, : self._rewards]
+        return np.asarray(solve_triangular(factor, cross, lower=True, check_finite=False))
 
     def _moments(
-        self, states: Sequence[State], prior: FloatArray, whitened: FloatArray
+        self, means: FloatArray, prior: FloatArray, whitened: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        mean = prior_means(self._prior_mean, states) + self._residuals[: self._rewards] @ whitened
+        mean = means + self._residuals[: self._rewards] @ whitened
         variance = prior - np.einsum("ij,ij->j", whitened, whitened)
         return mean, np.maximum(variance, 0.0)
 
@@ -163,3 +222,78 @@ class KernelScores:
             f"{self._rewards} rewards it leaves node {node} or its relatives a negative variance. "
             "This reward was not used; use a valid kernel or add private variance"
         )
+
+
+class KernelSamples:
+    """Joint samples of all tracked nodes: O(nodes · K) per reward, O(nodes²) per new node."""
+
+    def __init__(self, scores: KernelScores, count: int, rng: np.random.Generator) -> None:
+        self._scores, self._count, self._rng = scores, count, rng
+        self._nodes = 0
+        self._factor = np.zeros((0, 0))
+        self._normals = np.zeros((0, count))
+        self._prior = np.zeros((0, count))
+        self._values = np.zeros((0, count))
+        self._rewards = 0
+        self._whitened = np.zeros((0, count))
+        self._grow()
+        n = scores._rewards
+        if n > 0:  # rewards that came before the samples
+            observed, factor = scores._observed[:n], scores._factor[:n, :n]
+            pivots = scores._factor.diagonal()[:n]
+            left = pivots**2 - self._posterior_variances_in_order()
+            noise = np.sqrt(np.maximum(left, 0.0))[:, None] * rng.standard_normal((n, count))
+            rewards = factor @ scores._residuals[:n]  # less the prior mean
+            gap = rewards[:, None] + noise - self._prior[observed]
+            self._whitened = np.asarray(solve_triangular(factor, gap, lower=True))
+            self._rewards = n
+            self._values = self._values + scores._whitened[:n, : self._nodes].T @ self._whitened
+
+    def _posterior_variances_in_order(self) -> FloatArray:
+        """Variance of each rewarded leaf's g just before its reward came."""
+        scores, n = self._scores, self._scores._rewards
+        rows = scores._rows.rows[scores._observed[:n]]
+        prior = scores.covariance.variances(rows) + scores.covariance.private
+        factor = np.tril(scores._factor[:n, :n], -1)
+        return np.asarray(prior - np.einsum("ij,ij->i", factor, factor))
+
+    def _grow(self) -> None:
+        """Draw the prior at new nodes, given what it is at the others."""
+        scores, old, new = self._scores, self._nodes, self._scores._nodes
+        if new == old:
+            return
+        rows = scores._rows.rows
+        covariance = scores.covariance
+        own = covariance.cross(rows[old:new], rows[old:new])
+        own[np.diag_indices(new - old)] += covariance.private
+        across = np.zeros((old, new - old))
+        if old > 0:
+            factor = self._factor[:old, :old]
+            across = solve_triangular(factor, covariance.cross(rows[:old], rows[old:new]), lower=True)
+        rest = own - across.T @ across
+        # Nodes that others determine leave rest singular: a jitter far below what rewards can tell.
+        rest[np.diag_indices(new - old)] += 1e-9 * max(scores._scale, 1e-300)
+        block = np.linalg.cholesky(rest)
+        self._factor = grown(self._factor, new, new)
+        self._factor[old:new, :old], self._factor[old:new, old:new] = across.T, block
+        self._normals = np.vstack([self._normals, self._rng.standard_normal((new - old, self._count))])
+        drawn = self._factor[old:new, :new] @ self._normals
+        self._prior = np.vstack([self._prior, drawn])
+        n = self._rewards
+        values = scores._prior[old:new, None] + drawn + scores._whitened[:n, old:new].T @ self._whitened
+        self._values = np.vstack([self._values, values])
+        self._nodes = new
+
+    def condition(self, node: int, reward: float, noise: float, row: FloatArray, pivot: float) -> None:
+        """Move the samples; called before the scores themselves move."""
+        self._grow()
+        told = reward + np.sqrt(noise) * self._rng.standard_normal(self._count)
+        missing = (told - self._values[node]) / pivot
+        self._values += np.outer(row, missing)
+        self._whitened = np.vstack([self._whitened, missing])
+        self._rewards += 1
+
+    def values(self) -> FloatArray:
+        """One row per tracked node, shape ``(nodes, count)``."""
+        self._grow()
+        return self._values

@@ -34,7 +34,7 @@ class NoScores:
         """Zeros."""
         return np.zeros(len(states)), np.zeros(len(states))
 
-    def preview(self, node: int, children: Children) -> tuple[FloatArray, FloatArray]:
+    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Zeros."""
         return np.zeros(len(children.actions)), np.zeros(len(children.actions))
 

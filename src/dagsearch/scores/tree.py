@@ -110,8 +110,10 @@ class TreeScores:
             variance[i] = self._variance[place] + (len(state.path) - steps) * self.covariance.step
         return mean, variance
 
-    def preview(self, node: int, children: Children) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a tracked node."""
+    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
+        if node is None:
+            return self.project(children.states)
         place = int(self._tracked[node])
         mean = np.full(len(children.actions), self._mean[place])
         variance = np.full(len(children.actions), self._variance[place] + self.covariance.step)

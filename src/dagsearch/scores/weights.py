@@ -34,9 +34,9 @@ import numpy as np
 from dagsearch._arrays import grown
 from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
-from dagsearch.covariances import FeatureMap, SparseRows
+from dagsearch.covariances import Covariance, FeatureMap, SparseRows
 from dagsearch.problem import Children, State
-from dagsearch.scores.base import MeanFunction, checked_noise, prior_means
+from dagsearch.scores.base import MeanFunction, checked_noise, joint_draw, prior_means
 
 
 class WeightScores:
@@ -67,6 +67,12 @@ class WeightScores:
         self._prior = np.zeros(0)
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
+        self._samples: WeightSamples | None = None
+
+    def refitted(self, covariance: Covariance, noise: float) -> "WeightScores":
+        """A fresh model with another covariance and noise."""
+        assert isinstance(covariance, FeatureMap)
+        return WeightScores(covariance, noise, self._prior_mean)
 
     @property
     def mean(self) -> FloatArray:
@@ -101,23 +107,24 @@ class WeightScores:
         mean, var = _project(rows.starts, rows.columns, rows.values, *self._weights)
         return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
 
-    def preview(self, node: int, children: Children) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a tracked node."""
+    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
         added = self.covariance.added_features(children)
         if added is None:
             return self.project(children.states)
         rows = self._features(added)
-        parent = slice(self._starts[node], self._starts[node + 1])
-        mean, var = _project_added(
-            rows.starts,
-            rows.columns,
-            rows.values,
-            self._columns[parent],
-            self._values[parent],
-            *self._weights,
-        )
-        mean += self._linear_mean[node]
-        var += self._linear_var[node]
+        if node is None:
+            parent = self._features(self.covariance.features([children.parent]))
+            columns, values = parent.columns, parent.values
+            linear = _project(*parent, *self._weights)
+            linear_mean, linear_var = float(linear[0][0]), float(linear[1][0])
+        else:
+            entries = slice(self._starts[node], self._starts[node + 1])
+            columns, values = self._columns[entries], self._values[entries]
+            linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
+        mean, var = _project_added(*rows, columns, values, *self._weights)
+        mean += linear_mean
+        var += linear_var
         # The additive shortcut never makes the children, so only a varying prior mean asks for them.
         if callable(self._prior_mean):
             mean += prior_means(self._prior_mean, children.states)
@@ -125,10 +132,26 @@ class WeightScores:
             mean += self._prior_mean
         return mean, np.maximum(var, 0.0) + self.covariance.private
 
+    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
+        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
+        rows = self._features(self.covariance.features(children.states))
+        dense = np.zeros((len(children.actions), self._dimension))
+        np.add.at(dense, (np.repeat(np.arange(len(dense)), np.diff(rows.starts)), rows.columns), rows.values)
+        weight_mean, weight_cov = self._weights
+        joint = dense @ weight_cov @ dense.T + self.covariance.private * np.eye(len(dense))
+        return joint_draw(prior_means(self._prior_mean, children.states) + dense @ weight_mean, joint, rng)
+
+    def sampled(self, count: int, rng: np.random.Generator) -> "WeightSamples":
+        """Joint posterior samples of all tracked nodes that are kept current from now on."""
+        self._samples = WeightSamples(self, count, rng)
+        return self._samples
+
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
         variance = self.noise if noise is None else checked_noise(noise)
         precision, information = self._observe(node, reward - self._prior[node], variance)
+        if self._samples is not None:
+            self._samples.condition(node, precision, information)
         _condition(
             node,
             precision,
@@ -150,6 +173,13 @@ class WeightScores:
             self._mean,
             self._variance,
         )
+
+    def condition_all(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    ) -> None:
+        """:meth:`condition` on many rewards."""
+        for node, reward, noise in zip(nodes, rewards, noises, strict=True):
+            self.condition(node, reward, noise)
 
     def _observe(self, node: int, residual: float, variance: float) -> tuple[float, float]:
         """Merge a reward into its leaf's r̄, λ̄; return what that adds on φ·w: δ and h."""
@@ -190,6 +220,71 @@ class WeightScores:
         self._observed = grown(self._observed, nodes)
         self._observed_noise = grown(self._observed_noise, nodes)
         self._mean, self._variance = grown(self._mean, nodes), grown(self._variance, nodes)
+
+
+class WeightSamples:
+    """Joint samples of the weights, and with them of all tracked nodes.
+
+    A reward that adds the precision δ and the information h on φ·w moves every sample w by
+    q (h + sqrt(δ) ε − δ φ·w)/(1 + δs), with fresh ε ~ N(0, 1): O(dK) for K samples. The private offset of a
+    leaf follows from w: at an observed one it is κ(r̄ − φ·w) + sqrt(κλ̄) z, else sqrt(p) z, with a z
+    for every node and sample that stays.
+    """
+
+    def __init__(self, scores: WeightScores, count: int, rng: np.random.Generator) -> None:
+        self._scores, self._count, self._rng = scores, count, rng
+        mean, cov = scores._weights
+        values, vectors = np.linalg.eigh(cov)
+        spread = vectors * np.sqrt(np.maximum(values, 0.0))
+        self._weights = mean[:, None] + spread @ rng.standard_normal((mean.size, count))
+        self._offsets = np.zeros((0, count))
+
+    def _grow(self) -> None:
+        """Draw what new features and new nodes need."""
+        new = self._scores._dimension - len(self._weights)
+        if new > 0:
+            self._weights = np.vstack([self._weights, self._rng.standard_normal((new, self._count))])
+        new = self._scores._nodes - len(self._offsets)
+        if new > 0:
+            self._offsets = np.vstack([self._offsets, self._rng.standard_normal((new, self._count))])
+
+    def condition(self, node: int, precision: float, information: float) -> None:
+        """Move the samples; called before the scores themselves move."""
+        self._grow()
+        scores = self._scores
+        entries = slice(scores._starts[node], scores._starts[node + 1])
+        columns, values = scores._columns[entries], scores._values[entries]
+        q = values @ scores._weights[1][columns]
+        s = float(values @ q[columns])
+        noise = np.sqrt(precision) * self._rng.standard_normal(self._count)
+        missing = information + noise - precision * (values @ self._weights[columns])
+        self._weights += np.outer(q, missing / (1.0 + precision * s))
+
+    def values(self) -> FloatArray:
+        """One row per tracked node, shape ``(nodes, count)``."""
+        self._grow()
+        scores, nodes = self._scores, self._scores._nodes
+        linear = _linear_samples(scores._starts[: nodes + 1], scores._columns, scores._values, self._weights)
+        noise = scores._observed_noise[:nodes, None]
+        private = scores.covariance.private
+        seen = np.isfinite(noise)
+        kappa = np.where(seen, private / (private + np.where(seen, noise, 1.0)), 0.0)
+        spread = np.where(seen, np.sqrt(kappa * np.where(seen, noise, 0.0)), np.sqrt(private))
+        observed = scores._observed[:nodes, None]
+        prior = scores._prior[:nodes, None]
+        return np.asarray(prior + (1.0 - kappa) * linear + kappa * observed + spread * self._offsets[:nodes])
+
+
+@compiled
+def _linear_samples(
+    starts: IntArray, columns: IntArray, values: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """φ·w of each row and sample."""
+    found = np.zeros((starts.size - 1, weights.shape[1]))
+    for i in range(starts.size - 1):
+        for e in range(starts[i], starts[i + 1]):
+            found[i] += values[e] * weights[columns[e]]
+    return found
 
 
 @compiled

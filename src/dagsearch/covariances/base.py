@@ -1,0 +1,481 @@
+"""Covariances of the generative scores: which states are alike.
+
+A covariance turns states into rows of numbers once (:meth:`Covariance.represent`) and then works on rows,
+so that a score model can keep the rows of thousands of states and never touch the states again. Those
+that are inner products of features (:class:`FeatureMap`) can also be used in weight space, at a cost per
+reward that does not grow with the number of rewards.
+
+What a covariance cannot know beforehand, its scales and lengths, are its :attr:`Covariance.hyperparameters`;
+:class:`dagsearch.evidence.Evidence` finds them from rewards.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+
+from dagsearch._arrays import grown
+from dagsearch._checks import is_finite
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.errors import CovarianceError
+from dagsearch.problem import Children, Problem, State
+
+
+class Stacked:
+    """Rows of several covariances side by side: what a sum or a product works on."""
+
+    def __init__(self, parts: Sequence["Rows"]) -> None:
+        self.parts = tuple(parts)
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def __getitem__(self, index: Any) -> "Stacked":
+        return Stacked([part[index] for part in self.parts])
+
+
+Rows = NDArray[Any] | Stacked
+
+
+class RowStore:
+    """Rows that are added one after the other."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._stored: list[NDArray[Any]] = []
+
+    def append(self, rows: Rows) -> None:
+        """Add rows at the end; wider ones than before leave zeros in the others."""
+        parts = _flat(rows)
+        if not self._stored:
+            self._stored = [np.zeros((0, 0), dtype=part.dtype) for part in parts]
+            self._unflat = _unflattener(rows)
+        new = self._count + len(rows)
+        for number, part in enumerate(parts):
+            stored = grown(self._stored[number], new, part.shape[1])
+            stored[self._count : new, : part.shape[1]] = part
+            self._stored[number] = stored
+        self._count = new
+
+    @property
+    def rows(self) -> Rows:
+        """All rows so far."""
+        return self._unflat(iter([part[: self._count] for part in self._stored]))
+
+
+def _flat(rows: Rows) -> list[NDArray[Any]]:
+    if isinstance(rows, Stacked):
+        return [array for part in rows.parts for array in _flat(part)]
+    return [rows]
+
+
+def _unflattener(rows: Rows) -> Any:
+    """What puts flat arrays together again as ``rows`` are."""
+    if isinstance(rows, Stacked):
+        parts = [_unflattener(part) for part in rows.parts]
+        return lambda arrays: Stacked([part(arrays) for part in parts])
+    return next
+
+
+class SparseRows(NamedTuple):
+    """Feature vectors as compressed sparse rows."""
+
+    starts: IntArray
+    """Row ``i`` holds entries ``starts[i]`` to ``starts[i + 1]``; shape ``(n + 1,)``."""
+    columns: IntArray
+    """Feature index of each entry."""
+    values: FloatArray
+    """Value of each entry."""
+
+
+class Hyperparameter(NamedTuple):
+    """A positive number that rewards must tell, with what is believed of it before they do."""
+
+    name: str
+    """What it is."""
+    value: float
+    """What it is taken for now."""
+    median: float
+    """Of its log-normal prior."""
+    deviation: float
+    """Of its logarithm, a priori."""
+
+
+class Covariance(ABC):
+    """A covariance function over states.
+
+    ``2.0 * a`` scales it, ``a + b`` and ``a * b`` are the sum and the product. Subclass it with :meth:`represent`
+    and :meth:`cross` (and :meth:`variances`, if the diagonal is cheaper than that). A plain function of two
+    states becomes a covariance through :class:`Pairwise`.
+    """
+
+    private: float = 0.0
+    """Variance of an offset that every state has for itself ("+1 on the diagonal")."""
+
+    __array_ufunc__ = None  # so that a NumPy number times a covariance comes to __rmul__
+
+    @abstractmethod
+    def represent(self, states: Sequence[State]) -> Rows:
+        """The states as rows, shape ``(n, width)``.
+
+        The width may grow from call to call; older rows are then filled up with zeros. Rows must not depend
+        on the hyperparameters.
+        """
+
+    @abstractmethod
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        """Covariances between two sets of rows, shape ``(len(a), len(b))``, without ``private``."""
+
+    def variances(self, a: Rows) -> FloatArray:
+        """The diagonal of ``cross(a, a)``, shape ``(len(a),)``."""
+        return np.array([self.cross(a[i : i + 1], a[i : i + 1])[0, 0] for i in range(len(a))])
+
+    def on(self, problem: Problem) -> "Covariance":
+        """The covariance for the states of a problem, told what the problem says of them."""
+        return self
+
+    def prepared(self, rows: Rows) -> Rows:
+        """Rows made ready to be compared with many children, for :meth:`of_children`."""
+        return rows
+
+    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        """Covariances of all children with ``prepared`` rows, shape ``(children, others)``, and variances.
+
+        ``private`` is not in them.
+        """
+        rows = self.represent(children.states)
+        return self.cross(rows, others), self.variances(rows)
+
+    # What rewards must tell ---------------------------------------------------------------------
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """What rewards must tell; nothing, if everything is given."""
+        return ()
+
+    def with_values(self, values: Sequence[float]) -> "Covariance":
+        """This covariance with other values of its hyperparameters."""
+        if len(values) > 0:
+            raise ValueError(f"{self!r} has no hyperparameters, got {list(values)}")
+        return self
+
+    def gradients(self, rows: Rows) -> FloatArray:
+        """Derivatives of the matrix of distinct states, ``private`` included, by each log-hyperparameter.
+
+        Shape ``(hyperparameters, n, n)``. By central differences, unless overridden.
+        """
+        values = np.array([parameter.value for parameter in self.hyperparameters])
+        steps = 1e-4 * np.eye(len(values))
+        found = [
+            (self._matrix(rows, values * np.exp(step)) - self._matrix(rows, values * np.exp(-step))) / 2e-4
+            for step in steps
+        ]
+        return np.array(found).reshape(len(values), len(rows), len(rows))
+
+    def _matrix(self, rows: Rows, values: FloatArray) -> FloatArray:
+        other = self.with_values(values.tolist())
+        return other.cross(rows, rows) + other.private * np.eye(len(rows))
+
+    # Use and algebra ------------------------------------------------------------------------------
+
+    def __call__(self, xs: Sequence[State], ys: Sequence[State] | None = None) -> FloatArray:
+        """Covariance matrix between states, ``private`` included; ``ys`` defaults to ``xs``."""
+        rows = self.represent([*xs, *(xs if ys is None else ys)])
+        matrix = self.cross(rows[: len(xs)], rows[len(xs) :])
+        same = [[_equal(x, y) for y in (xs if ys is None else ys)] for x in xs]
+        return matrix + self.private * np.array(same, dtype=np.float64).reshape(matrix.shape)
+
+    def __rmul__(self, factor: float) -> "Covariance":
+        return _Scaled(self, factor)
+
+    def __mul__(self, other: "float | Covariance") -> "Covariance":
+        return _Product(self, other) if isinstance(other, Covariance) else self.__rmul__(other)
+
+    def __add__(self, other: "Covariance") -> "Covariance":
+        return _Sum(self, other) if isinstance(other, Covariance) else NotImplemented
+
+    def step_variances(self, path: Sequence[State]) -> FloatArray:
+        """Variance of g's change at each step of a path, private offsets aside."""
+        if len(path) < 2:
+            return np.empty(0)
+        matrix = self.cross(rows := self.represent(path), rows)
+        diagonal = matrix.diagonal()
+        steps = diagonal[:-1] + diagonal[1:] - 2.0 * matrix.diagonal(1)
+        return np.maximum(steps, 0.0)
+
+
+def _equal(x: State, y: State) -> bool:
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return np.array_equal(x, y)
+    return bool(x == y)
+
+
+class FeatureMap(Covariance):
+    """A covariance that is an inner product of feature vectors: g is linear in unknown weights.
+
+    Subclasses give :meth:`features`.
+    """
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Number of features so far; may grow while states are seen."""
+
+    @abstractmethod
+    def features(self, states: Sequence[State]) -> SparseRows:
+        """Feature vectors of the states; weights have unit prior variance."""
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        """For each child, what it adds to its parent's features; ``None`` if not cheaper to know."""
+        return None
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        starts, columns, values = self.features(states)
+        rows = np.zeros((len(states), self.dimension))
+        # += rather than =: a row may name a feature twice.
+        np.add.at(rows, (np.repeat(np.arange(len(states)), np.diff(starts)), columns), values)
+        return rows
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        assert isinstance(a, np.ndarray)
+        assert isinstance(b, np.ndarray)
+        width = min(a.shape[1], b.shape[1])  # features that are new since are zero in older rows
+        return np.asarray(a[:, :width] @ b[:, :width].T, dtype=np.float64)
+
+    def variances(self, a: Rows) -> FloatArray:
+        return np.asarray(np.einsum("ij,ij->i", a, a), dtype=np.float64)
+
+    def __rmul__(self, factor: float) -> "FeatureMap":
+        return _ScaledFeatures(self, factor)
+
+
+def checked_variance(name: str, value: float) -> float:
+    """``value`` if it can be a variance."""
+    if not is_finite(value) or value < 0.0:
+        raise CovarianceError(f"{name} must be finite and not negative, got {value!r}")
+    return float(value)
+
+
+def _checked_factor(factor: float) -> float:
+    if not is_finite(factor) or factor <= 0.0:
+        raise CovarianceError(f"a covariance can be scaled by a positive number only, got {factor!r}")
+    return float(factor)
+
+
+# How far off the scale of a covariance may well be: a factor of e either way is one deviation.
+_SCALE_DEVIATION = 1.0
+
+
+class _Scaled(Covariance):
+    def __init__(self, base: Covariance, factor: float, median: float | None = None) -> None:
+        self._base, self._factor = base, _checked_factor(factor)
+        self._median = self._factor if median is None else median
+        self.private = self._factor * base.private
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        return self._base.represent(states)
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        return self._factor * self._base.cross(a, b)
+
+    def variances(self, a: Rows) -> FloatArray:
+        return self._factor * self._base.variances(a)
+
+    def on(self, problem: Problem) -> "Covariance":
+        return _Scaled(self._base.on(problem), self._factor, self._median)
+
+    def prepared(self, rows: Rows) -> Rows:
+        return self._base.prepared(rows)
+
+    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        cross, variances = self._base.of_children(children, others)
+        return self._factor * cross, self._factor * variances
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        own = Hyperparameter("scale", self._factor, self._median, _SCALE_DEVIATION)
+        return own, *self._base.hyperparameters
+
+    def with_values(self, values: Sequence[float]) -> "Covariance":
+        return _Scaled(self._base.with_values(values[1:]), values[0], self._median)
+
+    def gradients(self, rows: Rows) -> FloatArray:
+        matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
+        return np.concatenate([matrix[None], self._factor * self._base.gradients(rows)])
+
+    def __repr__(self) -> str:
+        return f"{self._factor!r} * {self._base!r}"
+
+
+class _ScaledFeatures(FeatureMap):
+    def __init__(self, base: FeatureMap, factor: float, median: float | None = None) -> None:
+        self._base, self._factor = base, _checked_factor(factor)
+        self._median = self._factor if median is None else median
+        self._root = math.sqrt(self._factor)
+        self.private = self._factor * base.private
+
+    @property
+    def dimension(self) -> int:
+        return self._base.dimension
+
+    def features(self, states: Sequence[State]) -> SparseRows:
+        starts, columns, values = self._base.features(states)
+        return SparseRows(starts, columns, self._root * values)
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        added = self._base.added_features(children)
+        return added and SparseRows(added.starts, added.columns, self._root * added.values)
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        return self._base.represent(states)
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        return self._factor * self._base.cross(a, b)
+
+    def variances(self, a: Rows) -> FloatArray:
+        return self._factor * self._base.variances(a)
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        own = Hyperparameter("scale", self._factor, self._median, _SCALE_DEVIATION)
+        return own, *self._base.hyperparameters
+
+    def with_values(self, values: Sequence[float]) -> "FeatureMap":
+        base = self._base.with_values(values[1:])
+        assert isinstance(base, FeatureMap)
+        return _ScaledFeatures(base, values[0], self._median)
+
+    def gradients(self, rows: Rows) -> FloatArray:
+        matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
+        return np.concatenate([matrix[None], self._factor * self._base.gradients(rows)])
+
+    def __repr__(self) -> str:
+        return f"{self._factor!r} * {self._base!r}"
+
+
+class _Pair(Covariance):
+    """What a sum and a product share."""
+
+    def __init__(self, first: Covariance, second: Covariance) -> None:
+        self._first, self._second = first, second
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        return Stacked([self._first.represent(states), self._second.represent(states)])
+
+    def on(self, problem: Problem) -> "Covariance":
+        return type(self)(self._first.on(problem), self._second.on(problem))
+
+    def prepared(self, rows: Rows) -> Rows:
+        first, second = _parts(rows)
+        return Stacked([self._first.prepared(first), self._second.prepared(second)])
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        return *self._first.hyperparameters, *self._second.hyperparameters
+
+    def with_values(self, values: Sequence[float]) -> "Covariance":
+        split = len(self._first.hyperparameters)
+        return type(self)(self._first.with_values(values[:split]), self._second.with_values(values[split:]))
+
+
+def _parts(rows: Rows) -> tuple[Rows, Rows]:
+    assert isinstance(rows, Stacked)
+    first, second = rows.parts
+    return first, second
+
+
+class _Sum(_Pair):
+    def __init__(self, first: Covariance, second: Covariance) -> None:
+        super().__init__(first, second)
+        self.private = first.private + second.private
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        (a1, a2), (b1, b2) = _parts(a), _parts(b)
+        return self._first.cross(a1, b1) + self._second.cross(a2, b2)
+
+    def variances(self, a: Rows) -> FloatArray:
+        first, second = _parts(a)
+        return self._first.variances(first) + self._second.variances(second)
+
+    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        first, second = _parts(others)
+        one, other = self._first.of_children(children, first), self._second.of_children(children, second)
+        return one[0] + other[0], one[1] + other[1]
+
+    def gradients(self, rows: Rows) -> FloatArray:
+        first, second = _parts(rows)
+        return np.concatenate([self._first.gradients(first), self._second.gradients(second)])
+
+    def __repr__(self) -> str:
+        return f"({self._first!r} + {self._second!r})"
+
+
+class _Product(_Pair):
+    def __init__(self, first: Covariance, second: Covariance) -> None:
+        super().__init__(first, second)
+        if first.private > 0.0 or second.private > 0.0:
+            raise CovarianceError(
+                f"a product of covariances needs factors without private variance, got {first!r} and "
+                f"{second!r}: make them with private=0 and add one with private variance to the product"
+            )
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        (a1, a2), (b1, b2) = _parts(a), _parts(b)
+        return self._first.cross(a1, b1) * self._second.cross(a2, b2)
+
+    def variances(self, a: Rows) -> FloatArray:
+        first, second = _parts(a)
+        return self._first.variances(first) * self._second.variances(second)
+
+    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        first, second = _parts(others)
+        one, other = self._first.of_children(children, first), self._second.of_children(children, second)
+        return one[0] * other[0], one[1] * other[1]
+
+    def gradients(self, rows: Rows) -> FloatArray:
+        first, second = _parts(rows)
+        one, other = self._first.cross(first, first), self._second.cross(second, second)
+        return np.concatenate(
+            [self._first.gradients(first) * other, one * self._second.gradients(second)]
+        )
+
+    def __repr__(self) -> str:
+        return f"({self._first!r} * {self._second!r})"
+
+
+def checked_kind(covariance: Any) -> Covariance:
+    """``covariance``, or :class:`CovarianceError` if it is no :class:`Covariance`."""
+    if not isinstance(covariance, Covariance):
+        advice = "wrap a function in Pairwise, give items to Overlap, or subclass Covariance"
+        raise CovarianceError(f"covariance must be a dagsearch covariance, got {covariance!r}: {advice}")
+    return covariance
+
+
+def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
+    """Raise :class:`CovarianceError` unless the matrix over ``states`` is a covariance matrix."""
+    matrix = covariance(states)
+    if not np.all(np.isfinite(matrix)):
+        i, j = (int(index) for index in np.argwhere(~np.isfinite(matrix))[0])
+        raise CovarianceError(
+            f"the covariance {covariance!r} of {states[i]!r} and {states[j]!r} is {matrix[i, j]}, "
+            "not a finite number"
+        )
+    scale = max(float(np.abs(matrix).max()), np.finfo(np.float64).tiny)
+    lopsided = np.abs(matrix - matrix.T)
+    if lopsided.max() > 1e-8 * scale:
+        i, j = divmod(int(lopsided.argmax()), len(states))
+        raise CovarianceError(
+            f"the covariance {covariance!r} is not symmetric: {matrix[i, j]} for ({states[i]!r}, "
+            f"{states[j]!r}) but {matrix[j, i]} the other way round"
+        )
+    smallest = float(eigvalsh(matrix)[0])
+    if smallest < -1e-8 * scale * len(states):
+        raise CovarianceError(
+            f"the covariance {covariance!r} is not positive semi-definite: over {len(states)} sampled "
+            f"states its matrix has the eigenvalue {smallest:.3g}. Use a valid kernel (sums and products "
+            "of kernels are), or add private variance of at least that size"
+        )

@@ -1,0 +1,90 @@
+"""Covariances given as functions of two states."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dagsearch._checks import is_finite
+from dagsearch._typing import FloatArray
+from dagsearch.covariances.base import Covariance, Rows, checked_variance
+from dagsearch.errors import CovarianceError
+from dagsearch.problem import State
+
+
+class Pairwise(Covariance):
+    """A covariance given as a plain function of two states.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y)``, symmetric and positive semi-definite.
+    private : float
+        Variance of an offset that every state has for itself.
+
+    Examples
+    --------
+    >>> Pairwise(lambda x, y: float(min(x, y)))([1, 2])
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    def __init__(self, function: Callable[[State, State], float], private: float = 0.0) -> None:
+        self._function = function
+        self.private = checked_variance("private", private)
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        rows = np.empty((len(states), 1), dtype=object)
+        for i, state in enumerate(states):  # a slice assignment would unpack tuples
+            rows[i, 0] = state
+        return rows
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        values = [[self._function(x, y) for y in b[:, 0]] for x in a[:, 0]]
+        return np.array(values, dtype=np.float64).reshape(len(a), len(b))
+
+    def __repr__(self) -> str:
+        return f"Pairwise({self._function!r}, private={self.private!r})"
+
+
+class SharedPath(Covariance):
+    """Brownian walk on a tree: the length of the path that two states share, for :func:`dagsearch.as_tree`.
+
+    Parameters
+    ----------
+    step : float
+        Variance of the change from a state to its child.
+    root : float
+        Variance of the root.
+
+    Examples
+    --------
+    >>> from dagsearch.problems import TreeState
+    >>> SharedPath(step=1.0)([TreeState(("a", "b"), None)], [TreeState(("a", "c"), None)])
+    array([[1.]])
+    """
+
+    def __init__(self, step: float, root: float = 0.0) -> None:
+        if not is_finite(step) or step <= 0.0:
+            raise CovarianceError(f"step must be positive and finite, got {step!r}")
+        self.step, self.root = float(step), checked_variance("root", root)
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        rows = np.empty((len(states), 1), dtype=object)
+        for i, state in enumerate(states):
+            rows[i, 0] = state.path
+        return rows
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        shared = [[self._shared(x, y) for y in b[:, 0]] for x in a[:, 0]]
+        return self.root + self.step * np.array(shared, dtype=np.float64).reshape(len(a), len(b))
+
+    @staticmethod
+    def _shared(x: Sequence[Any], y: Sequence[Any]) -> int:
+        for steps, (one, other) in enumerate(zip(x, y, strict=False)):
+            if one != other:
+                return steps
+        return min(len(x), len(y))
+
+    def __repr__(self) -> str:
+        return f"SharedPath(step={self.step!r}, root={self.root!r})"

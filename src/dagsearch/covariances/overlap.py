@@ -1,0 +1,144 @@
+"""States as sets of items, compared by what they share."""
+
+import math
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from dagsearch._typing import FloatArray
+from dagsearch.covariances.base import FeatureMap, Hyperparameter, Rows, SparseRows, checked_variance
+from dagsearch.errors import CovarianceError
+from dagsearch.problem import Children, Problem, State
+
+
+class _Index(dict[Hashable, int]):
+    """Numbers items in the order in which they are first seen."""
+
+    def __missing__(self, item: Hashable) -> int:
+        self[item] = len(self)
+        return self[item]
+
+
+class _Common(Enum):
+    """The item that all states share; an enumeration, to stay the same one when copied or pickled."""
+
+    BIAS = 0
+
+
+class Overlap(FeatureMap):
+    """How many items two states share: |x ∩ y| + bias, the covariance of the paper's experiments.
+
+    Equivalently, g is the sum of an unknown weight for every item of the state, plus one common unknown
+    constant of variance ``bias``, plus an offset of variance ``private`` for every state alone.
+
+    Parameters
+    ----------
+    items : callable, optional
+        ``items(state)`` gives what the state consists of. By default a set consists of its elements, a
+        tuple or string of its (position, element) pairs, a dataclass of its (field, value) pairs; a set
+        or tuple inside a tuple or dataclass likewise of its elements.
+    bias : float
+        Added to every covariance.
+    private : float
+        Added on the diagonal; 1, as in the paper's feature selection, by default. It keeps the matrix
+        definite and lets g of a leaf be what was observed there.
+    added_items : callable, optional
+        ``added_items(state, actions)``, see :class:`dagsearch.Problem`.
+
+    Examples
+    --------
+    >>> Overlap()([frozenset({1, 2}), frozenset({2, 3})])
+    array([[3., 1.],
+           [1., 3.]])
+    """
+
+    def __init__(
+        self,
+        items: Callable[[State], Iterable[Hashable]] | None = None,
+        bias: float = 0.0,
+        private: float = 1.0,
+        added_items: Callable[[State, Sequence[Any]], Sequence[Collection[Hashable]]] | None = None,
+    ) -> None:
+        self._items = items_of if items is None else items
+        self._added_items = added_items
+        self.bias = checked_variance("bias", bias)
+        self.private = self._private_median = checked_variance("private", private)
+        self._index = _Index({_Common.BIAS: 0})
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        if self._private_median == 0.0:
+            return ()
+        return (Hyperparameter("private", self.private, self._private_median, 1.0),)
+
+    def with_values(self, values: Sequence[float]) -> "Overlap":
+        other = object.__new__(Overlap)
+        other.__dict__.update(self.__dict__)  # the numbering of items stays shared
+        if self._private_median > 0.0:
+            other.private = float(values[0])
+        return other
+
+    def gradients(self, rows: Rows) -> FloatArray:
+        count = len(rows)
+        own = [self.private * np.eye(count)] if self._private_median > 0.0 else []
+        return np.array(own).reshape(len(own), count, count)
+
+    @classmethod
+    def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
+        """The overlap of what a problem says its states consist of."""
+        items, added = getattr(problem, "items", None), getattr(problem, "added_items", None)
+        return cls(items, bias, private, added if items is not None else None)
+
+    @property
+    def dimension(self) -> int:
+        return len(self._index)
+
+    def features(self, states: Sequence[State]) -> SparseRows:
+        common = [_Common.BIAS] if self.bias > 0.0 else []
+        return self._rows([[*common, *self._items(state)] for state in states])
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        if self._added_items is None:
+            return None
+        return self._rows(self._added_items(children.parent, children.actions))
+
+    def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
+        starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, items_by_row), np.int64, len(items_by_row)), out=starts[1:])
+        items = chain.from_iterable(items_by_row)
+        columns = np.fromiter(map(self._index.__getitem__, items), np.int64, int(starts[-1]))
+        return SparseRows(starts, columns, np.where(columns == 0, math.sqrt(self.bias), 1.0))
+
+    def __repr__(self) -> str:
+        return f"Overlap(bias={self.bias!r}, private={self.private!r})"
+
+
+def items_of(state: State) -> Iterable[Hashable]:
+    """What a state consists of, told from its type."""
+    if isinstance(state, (frozenset, set)):
+        return state
+    if isinstance(state, (str, bytes)):
+        return enumerate(state)
+    if isinstance(state, tuple):
+        return [item for i, part in enumerate(state) for item in _items_of_part(i, part)]
+    if is_dataclass(state):
+        parts = [(field.name, getattr(state, field.name)) for field in fields(state)]
+        return [item for name, part in parts for item in _items_of_part(name, part)]
+    raise CovarianceError(
+        f"cannot tell what the state {state!r} of type {type(state).__name__} consists of: pass "
+        "covariance=dagsearch.covariances.Overlap(items=...), give the problem an items(state) method, "
+        "or use another covariance"
+    )
+
+
+def _items_of_part(name: Hashable, part: Any) -> Iterable[Hashable]:
+    """A set inside a state counts element by element, a tuple place by place, all else as a whole."""
+    if isinstance(part, (frozenset, set)):
+        return [(name, element) for element in part]
+    if isinstance(part, tuple):
+        return [(name, i, element) for i, element in enumerate(part)]
+    return [(name, part)]

@@ -1,0 +1,567 @@
+r"""States as vectors, compared by inner product and by distance.
+
+==========  =============  =================  =====================================================
+symbol      code           shape              meaning
+==========  =============  =================  =====================================================
+x           row            ``(n,)``           a state's vector; of a subset, its inclusion probabilities
+x̄           center         ``(n,)``           mean vector of random leaves
+K           metric         ``(n, n)``         how alike two entries are, scaled so that random leaves have
+                                              (x − x̄)ᵀK(x − x̄) = 1 on average
+G           inner          ``(a, b)``         (x − x̄)ᵀK(y − x̄)
+u           —              ``(a, b)``         (x − y)ᵀK(x − y) / 2ℓ²
+==========  =============  =================  =====================================================
+
+The covariance is bias + linear · G + nonlinear · s(u): a trend that every entry adds to, and what that
+leaves over, alike for states that are close. The shape s is one of :data:`SHAPES`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dagsearch._checks import is_finite
+from dagsearch._typing import FloatArray
+from dagsearch.covariances.base import (
+    Covariance,
+    FeatureMap,
+    Hyperparameter,
+    Rows,
+    SparseRows,
+    checked_variance,
+)
+from dagsearch.errors import CovarianceError
+from dagsearch.problem import Children, Problem, State
+from dagsearch.walks import random_leaves
+
+Shape = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def _squared_exponential(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    value = np.exp(-0.5 * u)
+    return value, -0.5 * value
+
+
+def _matern_five_halves(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r = np.sqrt(5.0 * u)
+    decay = np.exp(-r)
+    return (1.0 + r + r * r / 3.0) * decay, -5.0 / 6.0 * (1.0 + r) * decay
+
+
+def _matern_three_halves(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r = np.sqrt(3.0 * u)
+    decay = np.exp(-r)
+    return (1.0 + r) * decay, -1.5 * decay
+
+
+SHAPES: dict[str, Shape] = {
+    "squared-exponential": _squared_exponential,
+    "matern-5/2": _matern_five_halves,
+    "matern-3/2": _matern_three_halves,
+}
+"""s(u) and its derivative, by name."""
+
+
+class Nearness:
+    """Items are alike if they are near each other: pixels of an image, sensors in a field.
+
+    Parameters
+    ----------
+    positions : array, shape ``(items, dimensions)``
+        Where each item is.
+    length : float
+        Distance at which two items are still much alike; learnt from the rewards.
+    own : float
+        Share of an item's effect that even the nearest other does not have.
+
+    Examples
+    --------
+    >>> Nearness([[0.0], [1.0], [9.0]], length=1.0, own=0.3).matrix().round(2)
+    array([[1.  , 0.42, 0.  ],
+           [0.42, 1.  , 0.  ],
+           [0.  , 0.  , 1.  ]])
+    """
+
+    def __init__(
+        self, positions: ArrayLike, length: float | None = None, own: float = 0.3
+    ) -> None:
+        where = np.asarray(positions, dtype=np.float64)
+        if where.ndim != 2 or where.shape[0] == 0 or not np.all(np.isfinite(where)):
+            raise CovarianceError(
+                f"positions must be finite numbers of shape (items, dimensions), got shape {where.shape}"
+            )
+        if not is_finite(own) or not 0.0 <= own <= 1.0:
+            raise CovarianceError(f"own must be between 0 and 1, got {own!r}")
+        self._squared = ((where[:, None] - where[None]) ** 2).sum(axis=2)
+        self.length = self._median = self._spacing() if length is None else float(length)
+        if not is_finite(self.length) or self.length <= 0.0:
+            raise CovarianceError(f"length must be positive and finite, got {length!r}")
+        self.own = float(own)
+
+    def _spacing(self) -> float:
+        """One and a half times the typical distance between neighbours."""
+        apart = np.where(self._squared > 0.0, self._squared, np.inf).min(axis=1)
+        apart = apart[np.isfinite(apart)]
+        return 1.5 * float(np.sqrt(np.median(apart))) if apart.size else 1.0
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """The length."""
+        return (Hyperparameter("distance between items", self.length, self._median, 0.5),)
+
+    def with_values(self, values: Sequence[float]) -> "Nearness":
+        """With another length."""
+        other = object.__new__(Nearness)
+        other.__dict__.update(self.__dict__)
+        (other.length,) = values
+        return other
+
+    def matrix(self) -> FloatArray:
+        """How alike items are, shape ``(items, items)``."""
+        near = np.exp(-0.5 * self._squared / self.length**2)
+        return (1.0 - self.own) * near + self.own * np.eye(len(near))
+
+    def gradients(self) -> list[FloatArray]:
+        """Derivative of the matrix by the logarithm of the length."""
+        scaled = self._squared / self.length**2
+        return [(1.0 - self.own) * scaled * np.exp(-0.5 * scaled)]
+
+
+class _Given:
+    """A matrix between items that has nothing to learn."""
+
+    hyperparameters: tuple[Hyperparameter, ...] = ()
+
+    def __init__(self, matrix: ArrayLike) -> None:
+        given = np.asarray(matrix, dtype=np.float64)
+        if given.ndim != 2 or given.shape[0] != given.shape[1] or not np.all(np.isfinite(given)):
+            raise CovarianceError(f"between_items must be a finite square matrix, got shape {given.shape}")
+        scale = max(float(np.abs(given).max()), np.finfo(np.float64).tiny)
+        if np.abs(given - given.T).max() > 1e-8 * scale:
+            raise CovarianceError("between_items must be symmetric")
+        smallest = float(np.linalg.eigvalsh(given)[0])
+        if smallest < -1e-8 * scale * len(given):
+            raise CovarianceError(
+                f"between_items must be positive semi-definite, but has the eigenvalue {smallest:.3g}. "
+                "Squares of correlations are, their absolute values need not be: see covariances.correlation"
+            )
+        self._matrix = given
+
+    def with_values(self, values: Sequence[float]) -> "_Given":
+        return self
+
+    def matrix(self) -> FloatArray:
+        return self._matrix
+
+    def gradients(self) -> list[FloatArray]:
+        return []
+
+
+def correlation(data: ArrayLike) -> FloatArray:
+    """How alike the columns of a table are: their squared correlations, for :class:`SetKernel`.
+
+    Columns that do not vary are like no other.
+
+    Examples
+    --------
+    >>> correlation([[1.0, 2.0, 0.0], [2.0, 4.0, 1.0], [3.0, 6.0, 0.0]]).round(2)
+    array([[1., 1., 0.],
+           [1., 1., 0.],
+           [0., 0., 1.]])
+    """
+    table = np.asarray(data, dtype=np.float64)
+    if table.ndim != 2 or len(table) < 2 or not np.all(np.isfinite(table)):
+        raise CovarianceError(
+            f"data must be a table of finite numbers with two rows or more, got shape {table.shape}"
+        )
+    centred = table - table.mean(axis=0)
+    sizes = np.sqrt((centred**2).sum(axis=0))
+    varies = sizes > 1e-12 * np.abs(table).max(axis=0, initial=1.0)
+    unit = np.where(varies, centred / np.where(varies, sizes, 1.0), 0.0)
+    alike = np.asarray((unit.T @ unit) ** 2)
+    np.fill_diagonal(alike, 1.0)
+    return alike
+
+
+class _VectorKernel(Covariance):
+    """bias + linear · G + nonlinear · s(u), over vectors that subclasses make of states."""
+
+    def __init__(
+        self,
+        between: Nearness | _Given | None,
+        *,
+        linear: float,
+        nonlinear: float,
+        length: float,
+        shape: str,
+        bias: float,
+        private: float,
+    ) -> None:
+        self.linear = checked_variance("linear", linear)
+        self.nonlinear = checked_variance("nonlinear", nonlinear)
+        if self.linear == self.nonlinear == 0.0:
+            raise CovarianceError("linear and nonlinear must not both be zero")
+        if not is_finite(length) or length <= 0.0:
+            raise CovarianceError(f"length must be positive and finite, got {length!r}")
+        if shape not in SHAPES:
+            raise CovarianceError(f"shape must be one of {', '.join(SHAPES)}, got {shape!r}")
+        self.length, self.shape = float(length), shape
+        self.bias, self.private = checked_variance("bias", bias), checked_variance("private", private)
+        self._between = between
+        self._medians = {name: getattr(self, name) for name in self._learnt()}
+        # Of random leaves; without a problem, vectors are taken as they are.
+        self._center: FloatArray | float = 0.0
+        self._second_moments: FloatArray | None = None
+        self._measure()
+
+    def _measure(self) -> None:
+        """Make K from what is between the items, and its derivatives."""
+        matrix = None if self._between is None else self._between.matrix()
+        moments = self._second_moments
+        if moments is None:
+            self._metric, self._scale = matrix, 1.0
+        elif matrix is None:
+            self._metric, self._scale = None, 1.0 / max(float(np.trace(moments)), 1e-300)
+        else:
+            self._metric, self._scale = matrix, 1.0 / max(float(np.sum(matrix * moments)), 1e-300)
+
+    def _metric_gradients(self) -> list[FloatArray]:
+        """Derivatives of K, its scale included, by the logarithms of what is learnt of the items."""
+        if self._between is None or self._metric is None:
+            return []
+        found = []
+        for change in self._between.gradients():
+            spread = 0.0
+            if self._second_moments is not None:
+                spread = self._scale * float(np.sum(change * self._second_moments))
+            found.append(self._scale * (change - spread * self._metric))
+        return found
+
+    def _learnt(self) -> list[str]:
+        names = ["linear", "nonlinear", "length", "private"]
+        return [name for name in names if getattr(self, name) > 0.0 and (name != "length" or self.nonlinear > 0.0)]
+
+    def on(self, problem: Problem) -> "Covariance":
+        bound = self._copy()
+        bound._bind(problem)
+        leaves = random_leaves(problem)
+        rows = np.asarray(bound.represent(leaves), dtype=np.float64)
+        bound._center = rows.mean(axis=0)
+        centred = rows - bound._center
+        bound._second_moments = centred.T @ centred / len(rows)
+        bound._measure()
+        return bound
+
+    def _bind(self, problem: Problem) -> None:
+        """Note what the problem says of its states."""
+
+    def _copy(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
+    # Rows ------------------------------------------------------------------------------------------
+
+    def _smoothed(self, centred: FloatArray) -> FloatArray:
+        """K(x − x̄)."""
+        if self._metric is None:
+            return self._scale * centred
+        return np.asarray(self._scale * (centred @ self._metric))
+
+    def _from_inner(self, inner: FloatArray, a_norms: FloatArray, b_norms: FloatArray) -> FloatArray:
+        """The covariance, from inner products and squared norms."""
+        found = self.bias + self.linear * inner
+        if self.nonlinear > 0.0:
+            distance = np.maximum(a_norms[:, None] + b_norms[None] - 2.0 * inner, 0.0)
+            found += self.nonlinear * SHAPES[self.shape](distance / (2.0 * self.length**2))[0]
+        return np.asarray(found)
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        if len(a) > len(b):  # smooth the smaller of the two
+            return self.cross(b, a).T
+        a_centred, b_centred = np.asarray(a) - self._center, np.asarray(b) - self._center
+        smooth = self._smoothed(a_centred)
+        a_norms = np.einsum("ij,ij->i", smooth, a_centred)
+        return self._from_inner(smooth @ b_centred.T, a_norms, self._norms(b_centred))
+
+    def _norms(self, centred: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("ij,ij->i", self._smoothed(centred), centred))
+
+    def variances(self, a: Rows) -> FloatArray:
+        norms = self._norms(np.asarray(a) - self._center) if self.linear > 0.0 else np.zeros(len(a))
+        return self.bias + self.linear * norms + self.nonlinear
+
+    def prepared(self, rows: Rows) -> Rows:
+        """K(x − x̄) of each row, and (x − x̄)ᵀK(x − x̄) in the last column."""
+        centred = np.asarray(rows) - self._center
+        smooth = self._smoothed(centred)
+        return np.column_stack([smooth, np.einsum("ij,ij->i", smooth, centred)])
+
+    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        smooth, norms = np.asarray(others)[:, :-1], np.asarray(others)[:, -1]
+        centred = np.asarray(self.represent(children.states)) - self._center
+        own = self._norms(centred)
+        cross = self._from_inner(centred @ smooth.T, own, norms)
+        return cross, self.bias + self.linear * own + self.nonlinear
+
+    # Hyperparameters -------------------------------------------------------------------------------
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        own = [
+            Hyperparameter(name, getattr(self, name), median, 0.7 if name == "length" else 1.0)
+            for name, median in self._medians.items()
+        ]
+        return *own, *(self._between.hyperparameters if self._between is not None else ())
+
+    def with_values(self, values: Sequence[float]) -> Self:
+        other = self._copy()
+        own = len(self._medians)
+        for name, value in zip(self._medians, values, strict=False):
+            setattr(other, name, float(value))
+        if self._between is not None and len(values) > own:
+            other._between = self._between.with_values(values[own:])
+            other._measure()
+        return other
+
+    def gradients(self, rows: Rows) -> FloatArray:
+        centred = np.asarray(rows) - self._center
+        inner = self._smoothed(centred) @ centred.T
+        norms = inner.diagonal()
+        u = np.maximum(norms[:, None] + norms[None] - 2.0 * inner, 0.0) / (2.0 * self.length**2)
+        shape, slope = SHAPES[self.shape](u)
+        own = {
+            "linear": lambda: self.linear * inner,
+            "nonlinear": lambda: self.nonlinear * shape,
+            "length": lambda: -2.0 * self.nonlinear * u * slope,
+            "private": lambda: self.private * np.eye(len(centred)),
+        }
+        found = [own[name]() for name in self._medians]
+        for change in self._metric_gradients():
+            moved = centred @ change @ centred.T
+            diagonal = moved.diagonal()
+            apart = (diagonal[:, None] + diagonal[None] - 2.0 * moved) / (2.0 * self.length**2)
+            found.append(self.linear * moved + self.nonlinear * slope * apart)
+        return np.array(found).reshape(-1, len(centred), len(centred))
+
+    def __rmul__(self, factor: float) -> "Covariance":
+        if not is_finite(factor) or factor <= 0.0:
+            raise CovarianceError(f"a covariance can be scaled by a positive number only, got {factor!r}")
+        scaled = self._copy()
+        for name in ("linear", "nonlinear", "private", "bias"):
+            setattr(scaled, name, float(factor) * getattr(self, name))
+        scaled._medians = {name: getattr(scaled, name) for name in self._medians}
+        return scaled
+
+
+class SetKernel(_VectorKernel):
+    """Subsets as vectors of inclusion probabilities, with a kernel between items.
+
+    A partial subset is a distribution over its completions: an item that is chosen counts 1, any other the
+    probability that random play includes it. So g of a partial subset is what random play from it earns.
+    Two subsets are alike if their items are.
+
+    Parameters
+    ----------
+    between_items : Nearness or matrix, optional
+        How alike items are: :class:`Nearness` for items that have a place, a positive semi-definite
+        matrix such as :func:`correlation` of a table's columns. By default every item is like itself only.
+    linear, nonlinear : float
+        Variance of the trend that every item adds to, and of the rest, in random leaves; learnt, unless 0.
+    length : float
+        How far the rest reaches: random leaves are sqrt(2) apart. Learnt.
+    shape : str
+        One of ``"squared-exponential"``, ``"matern-5/2"``, ``"matern-3/2"``.
+    bias : float
+        Variance of what all subsets share.
+    private : float
+        Variance of what every subset has for itself; learnt, unless 0.
+
+    Examples
+    --------
+    >>> from dagsearch.problems import Subsets
+    >>> problem = Subsets(6, 2, reward=sum)
+    >>> kernel = SetKernel(Nearness([[0], [1], [2], [3], [4], [5]])).on(problem)
+    >>> near, far = kernel([frozenset({0, 4})], [frozenset({1, 4}), frozenset({2, 5})])[0]
+    >>> bool(near > far)
+    True
+    """
+
+    def __init__(
+        self,
+        between_items: Nearness | ArrayLike | None = None,
+        *,
+        linear: float = 0.5,
+        nonlinear: float = 0.5,
+        length: float = 1.0,
+        shape: str = "squared-exponential",
+        bias: float = 1.0,
+        private: float = 0.02,
+    ) -> None:
+        between: Nearness | _Given | None
+        if between_items is None or isinstance(between_items, Nearness):
+            between = between_items
+        else:
+            between = _Given(between_items)
+        self._problem: Any = None
+        super().__init__(
+            between,
+            linear=linear,
+            nonlinear=nonlinear,
+            length=length,
+            shape=shape,
+            bias=bias,
+            private=private,
+        )
+
+    def _bind(self, problem: Problem) -> None:
+        if not hasattr(problem, "inclusion"):
+            raise CovarianceError(
+                f"SetKernel needs inclusion(states), the probability of each item to be in the end, which "
+                f"{type(problem).__name__} does not have. Use problems.Subsets, or another covariance"
+            )
+        self._problem = problem
+        if self._between is not None:
+            items = len(self._between.matrix())
+            width = np.asarray(problem.inclusion([problem.root()])).shape[1]
+            if items != width:
+                raise CovarianceError(
+                    f"between_items is about {items} items, but {type(problem).__name__} has {width}"
+                )
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        if self._problem is None:
+            raise CovarianceError("SetKernel must know the problem first: use SetKernel(...).on(problem)")
+        return np.asarray(self._problem.inclusion(states), dtype=np.float64)
+
+    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        if not hasattr(self._problem, "inclusion_of_children"):
+            return super().of_children(children, others)
+        # A child's row is the same vector for all, plus one number at the items it adds.
+        common, weight, added = self._problem.inclusion_of_children(children.parent, children.actions)
+        smooth, norms = np.asarray(others)[:, :-1], np.asarray(others)[:, -1]
+        centred = common - self._center
+        smooth_common = self._smoothed(centred[None])[0]
+        sizes = np.fromiter(map(len, added), np.int64, len(added))
+        starts = np.concatenate([[0], np.cumsum(sizes[:-1])])
+        items = np.fromiter((item for group in added for item in group), np.int64, int(sizes.sum()))
+        inner = smooth[:, items]
+        along = smooth_common[items]
+        diagonal = self._scale * (
+            np.ones(items.size) if self._metric is None else self._metric.diagonal()[items]
+        )
+        if sizes.max() > 1:
+            inner, along = np.add.reduceat(inner, starts, axis=1), np.add.reduceat(along, starts)
+            diagonal = np.array([self._norms(_indicator(group, len(common)))[0] for group in added])
+        inner = (smooth @ centred)[None] + weight * inner.T
+        own = smooth_common @ centred + 2.0 * weight * along + weight * weight * diagonal
+        cross = self._from_inner(inner, own, norms)
+        return cross, self.bias + self.linear * own + self.nonlinear
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
+        return f"SetKernel({self.shape}, {values})"
+
+
+def _indicator(items: Sequence[int], count: int) -> FloatArray:
+    row = np.zeros((1, count))
+    row[0, list(items)] = 1.0
+    return row
+
+
+class Features(_VectorKernel):
+    """States as vectors of features that the user knows, on scales of their own.
+
+    Parameters
+    ----------
+    features : callable
+        ``features(state)`` gives as many numbers for every state.
+    linear, nonlinear, length, shape, bias, private
+        As for :class:`SetKernel`.
+
+    Examples
+    --------
+    >>> kernel = Features(lambda state: [len(state), sum(state)], linear=0.0, nonlinear=1.0, bias=0.0, private=0.0)
+    >>> kernel([(1, 2)], [(2, 1), (9, 9)]).round(2)
+    array([[1., 0.]])
+    """
+
+    def __init__(
+        self,
+        features: Callable[[State], Sequence[float]],
+        *,
+        linear: float = 0.5,
+        nonlinear: float = 0.5,
+        length: float = 1.0,
+        shape: str = "squared-exponential",
+        bias: float = 1.0,
+        private: float = 0.02,
+    ) -> None:
+        self._features = features
+        super().__init__(
+            None,
+            linear=linear,
+            nonlinear=nonlinear,
+            length=length,
+            shape=shape,
+            bias=bias,
+            private=private,
+        )
+
+    def _bind(self, problem: Problem) -> None:
+        rows = np.asarray(self.represent(random_leaves(problem)), dtype=np.float64)
+        deviations = rows.std(axis=0)
+        self._between = _Given(np.diag(1.0 / np.where(deviations > 0.0, deviations, 1.0) ** 2))
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        return _feature_rows(self._features, states)
+
+    def __repr__(self) -> str:
+        return f"Features({self._features!r}, {self.shape})"
+
+
+class LinearFeatures(FeatureMap):
+    """g as a linear function of features that the user knows; weights have unit prior variance.
+
+    Parameters
+    ----------
+    features : callable
+        ``features(state)`` gives as many numbers for every state.
+    private : float
+        Variance of what every state has for itself.
+
+    Examples
+    --------
+    >>> LinearFeatures(lambda state: [1.0, state])([2], [3])
+    array([[7.]])
+    """
+
+    def __init__(self, features: Callable[[State], Sequence[float]], private: float = 0.0) -> None:
+        self._features = features
+        self.private = checked_variance("private", private)
+        self._width = 0
+
+    @property
+    def dimension(self) -> int:
+        return self._width
+
+    def features(self, states: Sequence[State]) -> SparseRows:
+        rows = _feature_rows(self._features, states)
+        self._width = max(self._width, rows.shape[1])
+        count, width = rows.shape
+        columns = np.tile(np.arange(width), count)
+        return SparseRows(np.arange(count + 1) * width, columns, rows.ravel())
+
+    def __repr__(self) -> str:
+        return f"LinearFeatures({self._features!r}, private={self.private!r})"
+
+
+def _feature_rows(features: Callable[[State], Sequence[float]], states: Sequence[State]) -> FloatArray:
+    found = [np.asarray(features(state), dtype=np.float64).ravel() for state in states]
+    for state, row in zip(states, found, strict=True):
+        if row.size != found[0].size or not np.all(np.isfinite(row)):
+            raise CovarianceError(
+                f"features({state!r}) must be {found[0].size} finite numbers, as for the other states, got {row}"
+            )
+    return np.array(found).reshape(len(states), -1)

@@ -1,0 +1,148 @@
+r"""Hyperparameters from the evidence: those under which the rewards so far were most to be expected.
+
+The rewards of one leaf act as their mean r̄ with noise λ/m, m of them, so that
+
+    log p(r) = log N(r̄; 0, C) + log p(scatter of rewards within leaves | λ),    C = Σ + diag(λ/m),
+
+to which every hyperparameter θ adds its log-normal prior: ten rewards alone must not settle anything. With
+α = C⁻¹r̄ the derivative by log θ is ½ tr((ααᵀ − C⁻¹) ∂C/∂log θ), and a quasi-Newton method does the rest.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from dagsearch._checks import is_finite
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.covariances import Covariance, Hyperparameter, Rows
+
+# Rewards beyond this many are not looked at: hyperparameters are known by then, and a look costs n³.
+_MOST = 1200
+# So many prior deviations from its median a hyperparameter may move.
+_REACH = 5.0
+
+
+class Observations(NamedTuple):
+    """Rewards by leaf, in the model's units."""
+
+    rows: Rows
+    """One row per distinct leaf."""
+    mean: FloatArray
+    """Mean of the leaf's rewards, shape ``(leaves,)``."""
+    count: IntArray
+    """How many there were, shape ``(leaves,)``."""
+    scatter: float
+    """Sum of their squared distances from their leaf's mean."""
+
+
+class Evidence:
+    """Learns a covariance's hyperparameters, and the noise, at geometrically spaced times.
+
+    Parameters
+    ----------
+    growth : float
+        The next time is when there are so many times as many rewards; the cost of all times together
+        is then a small multiple of the last one's.
+    restarts : int
+        Draws from the prior to start from at the first time, beside its median. Later times start from
+        where the last one ended.
+    """
+
+    def __init__(self, growth: float = 1.3, restarts: int = 2) -> None:
+        if not is_finite(growth) or growth <= 1.0:
+            raise ValueError(f"growth must be larger than 1, got {growth!r}")
+        self.growth, self.restarts = float(growth), int(restarts)
+        self._next = 0
+        self._begun = False
+
+    def due(self, rewards: int) -> bool:
+        """Whether it is time again."""
+        if rewards < max(self._next, 3) or rewards > _MOST:
+            return False
+        self._next = math.ceil(self.growth * rewards)
+        return True
+
+    def maximise(
+        self,
+        covariance: Covariance,
+        noise: Hyperparameter,
+        observations: Observations,
+        rng: np.random.Generator,
+    ) -> tuple[Covariance, float]:
+        """The covariance and the noise of largest evidence; a noise without deviation stays as it is."""
+        learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
+        if not learnt or len(observations.mean) < 2:
+            return covariance, noise.value
+        medians = np.log([parameter.median for parameter in learnt])
+        deviations = np.array([parameter.deviation for parameter in learnt])
+        starts = [np.log([parameter.value for parameter in learnt])]
+        if not self._begun:
+            self._begun = True
+            starts += [medians + deviations * rng.standard_normal(len(learnt)) for _ in range(self.restarts)]
+
+        def loss(logs: FloatArray) -> tuple[float, FloatArray]:
+            return _loss(logs, covariance, noise, observations, medians, deviations)
+
+        bounds = list(zip(medians - _REACH * deviations, medians + _REACH * deviations, strict=True))
+        best_logs, best = starts[0], loss(starts[0])[0]
+        for start in starts:
+            found = minimize(
+                loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40}
+            )
+            if found.fun < best:
+                best_logs, best = found.x, float(found.fun)
+        values = np.exp(best_logs).tolist()
+        if noise.deviation > 0.0:
+            return covariance.with_values(values[:-1]), values[-1]
+        return covariance.with_values(values), noise.value
+
+
+def _loss(
+    logs: FloatArray,
+    covariance: Covariance,
+    noise: Hyperparameter,
+    observations: Observations,
+    medians: FloatArray,
+    deviations: FloatArray,
+) -> tuple[float, FloatArray]:
+    """Negative log posterior of the hyperparameters, and its gradient."""
+    rows, mean, count, scatter = observations
+    values = np.exp(logs).tolist()
+    free = noise.deviation > 0.0
+    variance = values.pop() if free else noise.value
+    tried = covariance.with_values(values)
+    matrix = tried.cross(rows, rows)
+    diagonal = np.diag_indices(len(mean))
+    matrix[diagonal] += tried.private + variance / count
+    off = (logs - medians) / deviations
+    prior, prior_slope = 0.5 * float(off @ off), off / deviations
+    try:
+        factor = cholesky(matrix, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return 1e12 + prior, prior_slope  # rounding: too little noise for so smooth a covariance
+    whitened = solve_triangular(factor, mean, lower=True, check_finite=False)
+    alpha = solve_triangular(factor, whitened, lower=True, trans="T", check_finite=False)
+    inverse = cho_solve((factor, True), np.eye(len(mean)), check_finite=False)
+    outer = np.outer(alpha, alpha) - inverse
+    slopes = -0.5 * np.einsum("ij,pij->p", outer, tried.gradients(rows))
+    loss = 0.5 * float(whitened @ whitened) + float(np.log(factor.diagonal()).sum())
+    if free:
+        repeats = float((count - 1).sum())
+        loss += 0.5 * (scatter / variance + repeats * math.log(variance))
+        slope = -0.5 * float((outer[diagonal] * variance / count).sum())
+        slope += 0.5 * (repeats - scatter / variance)
+        slopes = np.append(slopes, slope)
+    return loss + prior, slopes + prior_slope
+
+
+def by_leaf(
+    covariance_rows: Rows, nodes: Sequence[int], rewards: FloatArray
+) -> Observations:
+    """Rewards gathered by leaf; ``covariance_rows`` are those of the distinct nodes, in ascending order."""
+    _, place, count = np.unique(np.asarray(nodes), return_inverse=True, return_counts=True)
+    mean = np.bincount(place, weights=rewards) / count
+    return Observations(covariance_rows, mean, count, float(((rewards - mean[place]) ** 2).sum()))

@@ -1,0 +1,83 @@
+"""The explored DAG together with what is believed of it."""
+
+from collections.abc import Sequence
+
+from dagsearch.gaussians import Gaussian
+from dagsearch.graph import Graph
+from dagsearch.increments import Increments
+from dagsearch.problem import Children, Problem, State, key_function, player_at
+from dagsearch.scores import Scores
+
+
+class Explored:
+    """Nodes with their beliefs: every node of the graph is tracked by the scores under the same number."""
+
+    def __init__(self, problem: Problem, scores: Scores, increments: Increments) -> None:
+        self.problem = problem
+        self.scores = scores
+        self.increments = increments
+        self.graph = Graph()
+        self._key = key_function(problem)
+        self.root = self.nodes([problem.root()])[0]
+        self.graph.set_root(self.root)
+
+    def find(self, state: State) -> int:
+        """The state's node, or −1."""
+        return self.graph.find(self._key(state))
+
+    def same(self, one: State, other: State) -> bool:
+        """Whether two states are one node."""
+        return self._key(one) == self._key(other)
+
+    def is_closed(self, state: State) -> bool:
+        """Whether nothing at or below the state is left to evaluate, as far as is known."""
+        node = self.find(state)
+        return node >= 0 and bool(self.graph.closed[node])
+
+    def nodes(self, states: Sequence[State]) -> list[int]:
+        """The states' nodes, made where they do not exist."""
+        keys = [self._key(state) for state in states]
+        fresh = {
+            key: (state, player_at(self.problem, state), len(self.problem.actions(state)))
+            for key, state in zip(keys, states, strict=True)
+            if self.graph.find(key) < 0
+        }
+        # Whatever can fail, the user's problem or covariance, has had its say before the graph grows.
+        if fresh:
+            self.scores.track([state for state, _, _ in fresh.values()])
+            for key, (state, sign, branching) in fresh.items():
+                self.graph.add(key, state, sign, branching)
+        return [self.graph.find(key) for key in keys]
+
+    def value(self, node: int) -> Gaussian:
+        """Belief over a node's v; an evaluated leaf need not have a path to it for that."""
+        if self.graph.level[node] >= 0:
+            return Gaussian(float(self.graph.v_mean[node]), float(self.graph.v_var[node]))
+        return self.score(node)
+
+    def score(self, node: int) -> Gaussian:
+        """Belief over a node's g."""
+        return Gaussian(float(self.scores.mean[node]), float(self.scores.variance[node]))
+
+    def children(self, node: int) -> Children:
+        """The node's children, in the DAG or not."""
+        state = self.graph.states[node]
+        return Children(self.problem, state, self.problem.actions(state))
+
+    def enter(self, node: int, children: Children, action: int) -> int:
+        """The child that an action (by index) leads to, linked to the node."""
+        state = self.problem.step(children.parent, children.actions[action])
+        child = self.nodes([state])[0]
+        self.link(node, [child], [action])
+        return child
+
+    def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
+        """Add edges. A child that had no path to it starts at the boundary: v = g + Δ, or g at a leaf."""
+        graph = self.graph
+        fresh = [child for child in children if graph.level[child] < 0]
+        graph.link(node, children, actions)
+        for child in fresh:
+            at_leaf = graph.terminal[child]
+            delta = Gaussian(0.0, 0.0) if at_leaf else self.increments.at(int(graph.level[child]))
+            graph.v_mean[child] = self.scores.mean[child] + delta.mean
+            graph.v_var[child] = self.scores.variance[child] + delta.variance

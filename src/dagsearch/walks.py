@@ -1,0 +1,32 @@
+"""Random walks: what a problem looks like when nobody thinks."""
+
+import numpy as np
+
+from dagsearch.errors import ProblemError
+from dagsearch.problem import LONGEST_PATH, Action, Problem, State
+
+# Random leaves on which a covariance is checked and scaled.
+_SAMPLED_LEAVES = 64
+
+
+def random_walk(problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
+    """A leaf below ``state`` by uniformly random actions, and these."""
+    taken: list[Action] = []
+    while len(actions := problem.actions(state)) > 0:
+        if len(taken) == LONGEST_PATH:
+            raise ProblemError(f"no leaf after {LONGEST_PATH} random steps: does the problem have a cycle?")
+        action = actions[int(rng.integers(len(actions)))]
+        state = problem.step(state, action)
+        taken.append(action)
+    return state, taken
+
+
+def shape_rng() -> np.random.Generator:
+    """A stream of its own for looking at the problem: what is found is the same for every seed."""
+    return np.random.default_rng(0)
+
+
+def random_leaves(problem: Problem) -> list[State]:
+    """Some leaves of random walks from the root, the same ones every time."""
+    rng = shape_rng()
+    return [random_walk(problem, problem.root(), rng)[0] for _ in range(_SAMPLED_LEAVES)]
