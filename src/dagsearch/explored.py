@@ -17,17 +17,18 @@ class Explored:
         self.scores = scores
         self.increments = increments
         self.graph = Graph()
-        self._key = key_function(problem)
+        self.key = key_function(problem)
+        """What identifies a state."""
         self.root = self.nodes([problem.root()])[0]
         self.graph.set_root(self.root)
 
     def find(self, state: State) -> int:
         """The state's node, or −1."""
-        return self.graph.find(self._key(state))
+        return self.graph.find(self.key(state))
 
     def same(self, one: State, other: State) -> bool:
         """Whether two states are one node."""
-        return self._key(one) == self._key(other)
+        return self.key(one) == self.key(other)
 
     def is_closed(self, state: State) -> bool:
         """Whether nothing at or below the state is left to evaluate, as far as is known."""
@@ -36,7 +37,7 @@ class Explored:
 
     def nodes(self, states: Sequence[State]) -> list[int]:
         """The states' nodes, made where they do not exist."""
-        keys = [self._key(state) for state in states]
+        keys = [self.key(state) for state in states]
         fresh = {
             key: (state, player_at(self.problem, state), len(self.problem.actions(state)))
             for key, state in zip(keys, states, strict=True)

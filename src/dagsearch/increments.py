@@ -172,30 +172,34 @@ class Increments:
         ``depth`` and ``branching`` are the problem's own where it declares them. The rest (they too, if
         not declared; who moves; the covariance's variance per step) is measured on random paths.
         """
-        shape = _Shape(problem, covariance, rng)
-        return cls(shape.branching(), shape.steps(), shape.players(), prior, method)
+        return ProblemShape(problem, rng).increments(covariance, prior, method)
 
 
-class _Shape:
+class ProblemShape:
     """What random paths tell about a problem, by level."""
 
-    def __init__(self, problem: Problem, covariance: Covariance, rng: np.random.Generator) -> None:
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self._problem = problem
         self._widths: list[list[int]] = []
         self._players: list[list[int]] = []
-        self._steps: list[list[float]] = []
-        for _ in range(_WALKS):
-            path = self._walk(rng)
-            for level, variance in enumerate(covariance.step_variances(path)):
-                self._steps[level].append(float(variance))
+        self._paths = [self._walk(rng) for _ in range(_WALKS)]
+
+    def increments(
+        self,
+        covariance: Covariance,
+        prior: Sequence[float] | None = None,
+        method: Literal["pairwise", "exact"] = "pairwise",
+    ) -> Increments:
+        """The increments under a covariance."""
+        return Increments(self._branching(), self._steps(covariance), self._whose(), prior, method)
 
     def _walk(self, rng: np.random.Generator) -> list[State]:
         path = [self._problem.root()]
         while len(actions := self._problem.actions(path[-1])) > 0:
             level = len(path) - 1
             if level == len(self._widths):
-                for column in (self._widths, self._players, self._steps):
-                    column.append([])
+                self._widths.append([])
+                self._players.append([])
             self._widths[level].append(len(actions))
             self._players[level].append(player_at(self._problem, path[-1]))
             path.append(self._problem.step(path[-1], actions[int(rng.integers(len(actions)))]))
@@ -209,17 +213,22 @@ class _Shape:
     def _depth(self) -> int:
         return int(getattr(self._problem, "depth", len(self._widths)))
 
-    def branching(self) -> list[int]:
+    def _branching(self) -> list[int]:
         declared = getattr(self._problem, "branching", None)
         if declared is not None:
             return [max(1, int(declared(level))) for level in range(self._depth())]
         return [max(1, round(float(np.mean(w)))) for w in self._padded(self._widths)]
 
-    def players(self) -> list[int]:
+    def _whose(self) -> list[int]:
         return [MAX if sum(who) >= 0 else MIN for who in self._padded(self._players)]
 
-    def steps(self) -> list[float]:
-        return [float(np.mean(steps)) for steps in self._padded(self._steps)]
+    def _steps(self, covariance: Covariance) -> list[float]:
+        """Mean variance of a step by level."""
+        steps: list[list[float]] = [[] for _ in self._widths]
+        for path in self._paths:
+            for level, variance in enumerate(covariance.step_variances(path)):
+                steps[level].append(float(variance))
+        return [float(np.mean(found)) for found in self._padded(steps)]
 
     def _padded(self, columns: list[list[Any]]) -> list[list[Any]]:
         """One entry per level, also where no walk came that deep."""

@@ -42,6 +42,14 @@ class Problem(Protocol):
         The items each action adds to ``items(state)``, where actions do nothing but add: then the
         search looks at all children at once without making them. It cannot tell then which of those
         outside the DAG are leaves or known from elsewhere, so let all leaves be equally deep.
+    ``inclusion(states) -> array``
+        Probability of each item to be in the leaf that random play ends at, one row per state; for
+        :class:`dagsearch.covariances.SetKernel`, which :func:`dagsearch.search` then uses.
+    ``positions: array``
+        Where each item is, for the same; near items are alike.
+    ``parents(state) -> Sequence[tuple[State, Action]]``
+        The states one decision before, and that decision. Without it the search finds out which of a
+        leaf's actions could have been the last by replaying them.
     ``validate(state) -> None``
         Raises if something that was told as a leaf is not a state at all.
     ``covariance: dagsearch.covariances.Covariance``

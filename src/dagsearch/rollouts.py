@@ -1,15 +1,15 @@
 """How a path is finished from the boundary to a leaf."""
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
-from dagsearch.errors import ProblemError
 from dagsearch.explored import Explored
+from dagsearch.neighbours import best_swap
 from dagsearch.problem import Action, Children, State, player_at
+from dagsearch.scores import JointScores
 from dagsearch.walks import random_walk
 
 
@@ -63,14 +63,17 @@ class Greedy:
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator
     ) -> tuple[State, list[Action]] | None:
-        """The leaf at the end of the most promising path."""
+        """The leaf at the end of the most promising path, or if that is closed the best one decision away."""
 
         def rate(children: Children) -> FloatArray:
-            mean, variance = explored.scores.preview(children)
             sign = player_at(explored.problem, children.parent)
-            return sign * mean + self.beta * np.sqrt(variance)
+            return cast(JointScores, explored.scores).upper([children], [sign], self.beta)[0]
 
-        return _follow(explored, state, rate)
+        leaf, actions = _follow(explored, state, rate)
+        if not explored.is_closed(leaf):
+            return leaf, actions
+        swapped = best_swap(explored, state, leaf, actions, self.beta)
+        return None if swapped is None else (swapped.leaf, swapped.actions)
 
     def __repr__(self) -> str:
         return f"Greedy(beta={self.beta})"
@@ -86,9 +89,10 @@ class Thompson:
 
         def rate(children: Children) -> FloatArray:
             sign = player_at(explored.problem, children.parent)
-            return sign * explored.scores.draw(children, rng)
+            return sign * cast(JointScores, explored.scores).draw(children, rng)
 
-        return _follow(explored, state, rate)
+        leaf, actions = _follow(explored, state, rate)
+        return (leaf, actions) if not explored.is_closed(leaf) else None
 
     def __repr__(self) -> str:
         return "Thompson()"
@@ -98,29 +102,12 @@ class _Rate(Protocol):
     def __call__(self, children: Children) -> FloatArray: ...
 
 
-def _follow(explored: Explored, state: State, rate: _Rate) -> tuple[State, list[Action]] | None:
-    """The path of best ratings, past children below which nothing is left."""
+def _follow(explored: Explored, state: State, rate: _Rate) -> tuple[State, list[Action]]:
+    """The path of best ratings."""
     problem = explored.problem
     taken: list[Action] = []
     while len(actions := problem.actions(state)) > 0:
-        children = Children(problem, state, actions)
-        step = next(best_first(explored, children, rate(children)), None)
-        if step is None:
-            return None
-        action, state, _ = step
+        action = actions[int(np.argmax(rate(Children(problem, state, actions))))]
+        state = problem.step(state, action)
         taken.append(action)
-    return (state, taken) if not explored.is_closed(state) else None
-
-
-def best_first(
-    explored: Explored, children: Children, ratings: FloatArray
-) -> Iterator[tuple[Action, State, float]]:
-    """Open children and the actions that lead there, those with the best ratings first."""
-    order: Sequence[int] = np.argsort(-ratings, kind="stable").tolist()
-    for number in order:
-        action = children.actions[number]
-        state = explored.problem.step(children.parent, action)
-        if not explored.is_closed(state):
-            yield action, state, float(ratings[number])
-
-
+    return state, taken

@@ -9,7 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dagsearch._checks import is_whole
-from dagsearch.backups import Backup, JointSamples, MomentMatching
+from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, Hyperparameter, checked_kind
 from dagsearch.defaults import (
     check_covariance_on,
@@ -33,7 +33,8 @@ from dagsearch.evidence import Evidence, by_leaf
 from dagsearch.expansions import Expansion, OneChild, Options
 from dagsearch.explored import Explored
 from dagsearch.gaussians import Gaussian
-from dagsearch.increments import Increments
+from dagsearch.increments import Increments, ProblemShape
+from dagsearch.optimum import sample_optimum
 from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement, Regrow, Swaps
@@ -47,11 +48,11 @@ from dagsearch.walks import shape_rng
 
 logger = logging.getLogger(__name__)
 
-# Joint samples behind a result, and nodes beyond which they would cost too much.
-_RESULT_SAMPLES = 512
-_MOST_SAMPLED_NODES = 5000
+# Joint samples behind a result, and evaluations beyond which they would cost too much.
+_SAMPLES = 512
+_MOST_SAMPLED = 3000
 # Rewards without noise still need a little, for rounding; in units of their variance.
-_NO_NOISE = 1e-6
+_NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 
 
 class Search:
@@ -124,6 +125,7 @@ class Search:
         self.backup = backup
         self.refinements = tuple(refinements)
         self.evidence = evidence
+        self._shape = ProblemShape(problem, shape_rng()) if evidence is not None else None
         if evidence is not None and not hasattr(scores, "refitted"):
             raise ValueError(f"evidence needs WeightScores or KernelScores, got {type(scores).__name__}")
         self.repeats = repeats
@@ -230,15 +232,18 @@ class Search:
         """
         check_members(problem)
         given = natural_covariance(problem) if covariance is None else checked_kind(covariance)
+        # Leaves of a game are no sample of what matters in it, and mislead the evidence.
+        adversarial = hasattr(problem, "player")
+        noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
         return cls(
             problem,
-            scores=scores_for(standardized(given.on(problem), problem), 0.1 if noisy else _NO_NOISE),
-            policy=UpperConfidence(1.0),
+            scores=scores_for(standardized(given.on(problem), problem), noise),
+            policy=UpperConfidence(0.5),
             rollout=Greedy(1.0),
             backup=MomentMatching(),
             expansion=OneChild(),
-            refinements=(Regrow(), Swaps()),
-            evidence=Evidence(),
+            refinements=() if adversarial else (Regrow(), Swaps()),
+            evidence=None if adversarial else Evidence(),
             standardize=initial,
             repeats=noisy,
             seed=seed,
@@ -428,6 +433,7 @@ class Search:
     def _learn_hyperparameters(self, evidence: Evidence) -> None:
         """Make the scores anew with the hyperparameters that explain all rewards best."""
         explored, old = self.explored, cast(JointScores, self.explored.scores)
+        assert self._shape is not None
         self._standardizer.recalibrate([episode.reward for episode in self._told])
         told = [self._standardizer.standardized(episode) for episode in self._told]
         leaves = [episode.leaf for episode in told]
@@ -440,7 +446,7 @@ class Search:
         scores.track(explored.graph.states)
         scores.condition_all(leaves, rewards, [episode.noise for episode in told])
         explored.scores = scores
-        explored.increments = default_increments(self.problem, covariance)
+        explored.increments = self._shape.increments(covariance)
         logger.debug("after %d rewards: %r, noise %.3g", len(told), covariance, noise)
 
     def _noise(self, scores: JointScores) -> Hyperparameter:
@@ -548,25 +554,29 @@ class Search:
 
     def _optimum(self) -> tuple[Gaussian, float | None]:
         """Belief over the best reward there is, and the probability that the best leaf so far has it."""
-        explored = self.explored
-        sampled = self.backup if isinstance(self.backup, JointSamples) else None
-        if sampled is None and (
-            not hasattr(explored.scores, "sampled") or len(explored.graph) > _MOST_SAMPLED_NODES
+        best = self._incumbent()
+        if (
+            best is None
+            or self._standardizer.waiting
+            or not hasattr(self.explored.scores, "joint")
+            or len(self.history) > _MOST_SAMPLED
+            or self._adversarial()
         ):
             return self.belief(self.problem.root()).v, None
-        sampled = sampled or JointSamples(_RESULT_SAMPLES, shape_rng())
-        g = sampled.update(explored)
-        best = sampled.values[explored.root]
-        probability = None
-        incumbent = self._incumbent()
-        if incumbent is not None and not self._adversarial():
-            # An evaluated leaf counts even if no path in the DAG leads to it.
-            leaves = np.unique([episode.leaf for episode in self._told])
-            best = np.maximum(best, g[leaves].max(axis=0))
-            own = g[explored.find(incumbent.leaf)]
-            probability = float(np.mean(own >= best - 1e-9 * (1.0 + np.abs(best))))
-        value = Gaussian(float(best.mean()), float(best.var()))
-        return self._standardizer.in_units_of_reward(value), probability
+        leaves = np.unique([episode.leaf for episode in self._told]).tolist()
+        good = sorted((e for e in self.history if e.actions is not None), key=lambda e: -e.reward)
+        optimum = sample_optimum(
+            self.explored,
+            leaves,
+            ((evaluation.leaf, evaluation.actions or ()) for evaluation in good),
+            _SAMPLES,
+            shape_rng(),
+        )
+        own = optimum.evaluated[leaves.index(self.explored.find(best.leaf))]
+        value = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
+        # The best leaf may be tied with others, and samples of what is known differ by rounding.
+        tied = own >= optimum.best - 1e-3 * np.sqrt(self.explored.scores.variance.max())
+        return self._standardizer.in_units_of_reward(value), float(tied.mean())
 
     def _probability_now_and_then(self) -> float | None:
         """That the best leaf so far is the best of all, as of at most a tenth of the evaluations ago."""

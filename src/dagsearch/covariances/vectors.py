@@ -15,13 +15,15 @@ The covariance is bias + linear · G + nonlinear · s(u): a trend that every ent
 leaves over, alike for states that are close. The shape s is one of :data:`SHAPES`.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._checks import is_finite
+from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray
 from dagsearch.covariances.base import (
     Covariance,
@@ -35,32 +37,48 @@ from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
 from dagsearch.walks import random_leaves
 
-Shape = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+SHAPES: Final = ("squared-exponential", "matern-5/2", "matern-3/2")
+"""What s may be: e^(−u/2); (1 + r + r²/3) e^(−r) with r² = 5u; (1 + r) e^(−r) with r² = 3u."""
 
 
-def _squared_exponential(u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    value = np.exp(-0.5 * u)
-    return value, -0.5 * value
-
-
-def _matern_five_halves(u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    r = np.sqrt(5.0 * u)
-    decay = np.exp(-r)
-    return (1.0 + r + r * r / 3.0) * decay, -5.0 / 6.0 * (1.0 + r) * decay
-
-
-def _matern_three_halves(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _slopes(shape: str, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """s(u) and its derivative."""
+    if shape == "squared-exponential":
+        value = np.exp(-0.5 * u)
+        return value, -0.5 * value
+    if shape == "matern-5/2":
+        r = np.sqrt(5.0 * u)
+        decay = np.exp(-r)
+        return (1.0 + r + r * r / 3.0) * decay, -5.0 / 6.0 * (1.0 + r) * decay
     r = np.sqrt(3.0 * u)
     decay = np.exp(-r)
     return (1.0 + r) * decay, -1.5 * decay
 
 
-SHAPES: dict[str, Shape] = {
-    "squared-exponential": _squared_exponential,
-    "matern-5/2": _matern_five_halves,
-    "matern-3/2": _matern_three_halves,
-}
-"""s(u) and its derivative, by name."""
+@compiled
+def _from_inner(
+    inner: FloatArray,
+    a_norms: FloatArray,
+    b_norms: FloatArray,
+    bias: float,
+    linear: float,
+    nonlinear: float,
+    length: float,
+    shape: int,
+) -> None:
+    """Turn inner products into covariances, in place."""
+    for i in range(inner.shape[0]):
+        for j in range(inner.shape[1]):
+            u = max(a_norms[i] + b_norms[j] - 2.0 * inner[i, j], 0.0) / (2.0 * length * length)
+            if shape == 0:
+                value = math.exp(-0.5 * u)
+            elif shape == 1:
+                r = math.sqrt(5.0 * u)
+                value = (1.0 + r + r * r / 3.0) * math.exp(-r)
+            else:
+                r = math.sqrt(3.0 * u)
+                value = (1.0 + r) * math.exp(-r)
+            inner[i, j] = bias + linear * inner[i, j] + nonlinear * value
 
 
 class Nearness:
@@ -247,7 +265,7 @@ class _VectorKernel(Covariance):
         bound._bind(problem)
         leaves = random_leaves(problem)
         rows = np.asarray(bound.represent(leaves), dtype=np.float64)
-        bound._center = rows.mean(axis=0)
+        bound._center = bound._mean_row(problem, rows)
         centred = rows - bound._center
         bound._second_moments = centred.T @ centred / len(rows)
         bound._measure()
@@ -255,6 +273,10 @@ class _VectorKernel(Covariance):
 
     def _bind(self, problem: Problem) -> None:
         """Note what the problem says of its states."""
+
+    def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
+        """Mean vector of random leaves, of which some rows are at hand."""
+        return np.asarray(rows.mean(axis=0))
 
     def _copy(self) -> Self:
         other = object.__new__(type(self))
@@ -271,11 +293,18 @@ class _VectorKernel(Covariance):
 
     def _from_inner(self, inner: FloatArray, a_norms: FloatArray, b_norms: FloatArray) -> FloatArray:
         """The covariance, from inner products and squared norms."""
-        found = self.bias + self.linear * inner
-        if self.nonlinear > 0.0:
-            distance = np.maximum(a_norms[:, None] + b_norms[None] - 2.0 * inner, 0.0)
-            found += self.nonlinear * SHAPES[self.shape](distance / (2.0 * self.length**2))[0]
-        return np.asarray(found)
+        found = np.ascontiguousarray(inner)
+        _from_inner(
+            found,
+            a_norms,
+            b_norms,
+            self.bias,
+            self.linear,
+            self.nonlinear,
+            self.length,
+            SHAPES.index(self.shape),
+        )
+        return found
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
         if len(a) > len(b):  # smooth the smaller of the two
@@ -330,7 +359,7 @@ class _VectorKernel(Covariance):
         inner = self._smoothed(centred) @ centred.T
         norms = inner.diagonal()
         u = np.maximum(norms[:, None] + norms[None] - 2.0 * inner, 0.0) / (2.0 * self.length**2)
-        shape, slope = SHAPES[self.shape](u)
+        shape, slope = _slopes(self.shape, u)
         own = {
             "linear": lambda: self.linear * inner,
             "nonlinear": lambda: self.nonlinear * shape,
@@ -430,6 +459,9 @@ class SetKernel(_VectorKernel):
                     f"between_items is about {items} items, but {type(problem).__name__} has {width}"
                 )
 
+    def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
+        return np.asarray(problem.inclusion([problem.root()]), dtype=np.float64)[0]  # type: ignore[attr-defined]
+
     def represent(self, states: Sequence[State]) -> Rows:
         if self._problem is None:
             raise CovarianceError("SetKernel must know the problem first: use SetKernel(...).on(problem)")
@@ -454,7 +486,8 @@ class SetKernel(_VectorKernel):
         if sizes.max() > 1:
             inner, along = np.add.reduceat(inner, starts, axis=1), np.add.reduceat(along, starts)
             diagonal = np.array([self._norms(_indicator(group, len(common)))[0] for group in added])
-        inner = (smooth @ centred)[None] + weight * inner.T
+        inner = weight * inner.T
+        inner += smooth @ centred
         own = smooth_common @ centred + 2.0 * weight * along + weight * weight * diagonal
         cross = self._from_inner(inner, own, norms)
         return cross, self.bias + self.linear * own + self.nonlinear

@@ -126,6 +126,12 @@ class Subsets:
         """The user's function."""
         return self._reward(leaf)
 
+    def parents(self, state: Subset) -> list[tuple[Subset, Choice]]:
+        """The subsets with one choice less, and that choice."""
+        return [
+            (state - members, choice) for choice, members in self._free.items() if members <= state
+        ]
+
     def validate(self, state: Subset) -> None:
         """Raise unless ``state`` is a frozenset that choices can lead to."""
         allowed = self._root.union(*self._free.values())

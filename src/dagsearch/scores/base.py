@@ -60,6 +60,12 @@ class JointScores(Scores, Protocol):
     ) -> None:
         """:meth:`condition` on many rewards; the model must be fresh."""
 
+    def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
+        """Upper confidence ``sign · μ + β σ`` of the children of several states; −∞ for the hopeless."""
+
+    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+
     def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
         """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
 
@@ -74,10 +80,25 @@ class Samples(Protocol):
         """One row per tracked node, shape ``(nodes, count)``."""
 
 
-def joint_draw(mean: FloatArray, covariance: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """One draw from a Gaussian whose covariance may be singular."""
-    values, vectors = np.linalg.eigh(covariance)
-    return mean + vectors @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(mean.size))
+def upper_of(
+    beliefs: Sequence[tuple[FloatArray, FloatArray]], signs: Sequence[int], beta: float
+) -> list[FloatArray]:
+    """``sign · μ + β σ`` of means and variances."""
+    return [
+        sign * mean + beta * np.sqrt(variance) for sign, (mean, variance) in zip(signs, beliefs, strict=True)
+    ]
+
+
+def joint_draws(mean: FloatArray, covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
+    """Draws from a Gaussian whose covariance may be singular, shape ``(variables, count)``."""
+    jittered = covariance.copy()
+    jittered[np.diag_indices(mean.size)] += 1e-10 * max(float(covariance.diagonal().max(initial=0.0)), 1e-300)
+    try:
+        spread = np.linalg.cholesky(jittered)
+    except np.linalg.LinAlgError:  # slower, but rounding cannot fail it
+        values, vectors = np.linalg.eigh(covariance)
+        spread = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(mean[:, None] + spread @ rng.standard_normal((mean.size, count)))
 
 
 def prior_means(mean: MeanFunction, states: Sequence[State]) -> FloatArray:

@@ -31,10 +31,12 @@ from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance, Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, State
-from dagsearch.scores.base import MeanFunction, checked_noise, joint_draw, prior_means
+from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
 
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
+# Of so many children at most the variance is computed where only the most promising one is wanted.
+_CLOSER = 256
 
 
 class KernelScores:
@@ -106,20 +108,66 @@ class KernelScores:
         if self._rewards == 0:
             return self.project(children.states)
         cross, prior = self.covariance.of_children(children, self._seen.rows)
+        whitened = self._solve(cross.T)
+        return self._moments(self._prior_of(children), prior + self.covariance.private, whitened)
+
+    def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
+        """Upper confidence ``sign · μ + β σ`` of the children of several states.
+
+        Where there are many, only those of the best means are looked at closer; the others get −∞.
+        """
+        if self._rewards == 0:
+            return upper_of([self.preview(children) for children in families], signs, beta)
+        known = [self.covariance.of_children(children, self._seen.rows) for children in families]
+        cross = np.concatenate([cross for cross, _ in known])
+        # A private offset is no reason to prefer one child: no other reward tells about it.
+        prior = np.concatenate([variances for _, variances in known])
+        mean = cross @ self._alpha()
+        mean += np.concatenate([self._prior_of(children) for children in families])
+        sizes = [len(variances) for _, variances in known]
+        mean *= np.repeat(np.asarray(signs, dtype=np.float64), sizes)
+        found = np.full(mean.size, -np.inf)
+        closer = np.arange(mean.size)
+        if mean.size > _CLOSER:
+            closer = np.sort(np.argpartition(-mean, _CLOSER)[:_CLOSER])
+        whitened = self._solve(cross[closer].T)
+        variance = np.maximum(prior[closer] - np.einsum("ij,ij->j", whitened, whitened), 0.0)
+        found[closer] = mean[closer] + beta * np.sqrt(variance)
+        return np.split(found, np.cumsum(sizes)[:-1])
+
+    def _alpha(self) -> FloatArray:
+        """L⁻ᵀz, so that the mean of g is μ + Σ_iO L⁻ᵀz."""
+        n = self._rewards
+        factor, residuals = self._factor[:n, :n], self._residuals[:n]
+        return np.asarray(solve_triangular(factor, residuals, lower=True, trans="T", check_finite=False))
+
+    def _prior_of(self, children: Children) -> FloatArray:
+        """Prior mean of all children; they are made only if it varies."""
         if callable(self._prior_mean):
-            means = prior_means(self._prior_mean, children.states)
-        else:
-            means = np.full(len(prior), float(self._prior_mean))
-        return self._moments(means, prior + self.covariance.private, self._solve(cross.T))
+            return prior_means(self._prior_mean, children.states)
+        return np.full(len(children.actions), float(self._prior_mean))
+
+    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+        n = self._rewards
+        rows = self._rows.rows[np.asarray(nodes, dtype=np.int64)]
+        own = self.covariance.cross(rows, rows)
+        whitened, mean = self._whitened[:n, nodes], self._mean[nodes]
+        if len(states) > 0:
+            fresh = self.covariance.represent(states)
+            prior, fresh_whitened = self._whiten(fresh)
+            moments = self._moments(prior_means(self._prior_mean, states), prior, fresh_whitened)
+            across = self.covariance.cross(rows, fresh)
+            own = np.block([[own, across], [across.T, self.covariance.cross(fresh, fresh)]])
+            whitened = np.hstack([whitened, fresh_whitened])
+            mean = np.concatenate([mean, moments[0]])
+        joint = own - whitened.T @ whitened
+        joint[np.diag_indices(len(joint))] += self.covariance.private
+        return mean, joint
 
     def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
         """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
-        rows = self.covariance.represent(children.states)
-        prior, whitened = self._whiten(rows)
-        mean, _ = self._moments(prior_means(self._prior_mean, children.states), prior, whitened)
-        joint = self.covariance.cross(rows, rows) - whitened.T @ whitened
-        joint[np.diag_indices(len(joint))] += self.covariance.private
-        return joint_draw(mean, joint, rng)
+        return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
 
     def sampled(self, count: int, rng: np.random.Generator) -> "KernelSamples":
         """Joint posterior samples of all tracked nodes that are kept current from now on."""

@@ -36,7 +36,7 @@ from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap, SparseRows
 from dagsearch.problem import Children, State
-from dagsearch.scores.base import MeanFunction, checked_noise, joint_draw, prior_means
+from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
 
 
 class WeightScores:
@@ -132,14 +132,43 @@ class WeightScores:
             mean += self._prior_mean
         return mean, np.maximum(var, 0.0) + self.covariance.private
 
+    def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
+        """Upper confidence ``sign · μ + β σ`` of the children of several states."""
+        return upper_of([self.preview(children) for children in families], signs, beta)
+
+    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+        fresh = self._features(self.covariance.features(states))
+        dense = np.zeros((len(nodes) + len(states), self._dimension))
+        for row, node in zip(dense, nodes, strict=False):
+            entries = slice(self._starts[node], self._starts[node + 1])
+            np.add.at(row, self._columns[entries], self._values[entries])
+        owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
+        np.add.at(dense, (owners, fresh.columns), fresh.values)
+        weight_mean, weight_cov = self._weights
+        mean, joint = dense @ weight_mean, dense @ weight_cov @ dense.T
+        own = np.full(len(dense), self.covariance.private)
+        if len(nodes) > 0:
+            kappa, spread = self._offsets(np.asarray(nodes))
+            mean[: len(nodes)] += kappa * (self._observed[nodes] - mean[: len(nodes)])
+            keep = np.concatenate([1.0 - kappa, np.ones(len(states))])
+            joint *= keep[:, None] * keep
+            own[: len(nodes)] = spread**2
+        joint[np.diag_indices(len(dense))] += own
+        prior = np.concatenate([self._prior[nodes], prior_means(self._prior_mean, states)])
+        return prior + mean, joint
+
+    def _offsets(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """κ of each node, and the deviation of its private offset given the weights."""
+        noise, private = self._observed_noise[nodes], self.covariance.private
+        seen = np.isfinite(noise)
+        noise = np.where(seen, noise, 1.0)
+        kappa = np.where(seen, private / (private + noise), 0.0)
+        return kappa, np.sqrt(np.where(seen, kappa * noise, private))
+
     def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
         """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
-        rows = self._features(self.covariance.features(children.states))
-        dense = np.zeros((len(children.actions), self._dimension))
-        np.add.at(dense, (np.repeat(np.arange(len(dense)), np.diff(rows.starts)), rows.columns), rows.values)
-        weight_mean, weight_cov = self._weights
-        joint = dense @ weight_cov @ dense.T + self.covariance.private * np.eye(len(dense))
-        return joint_draw(prior_means(self._prior_mean, children.states) + dense @ weight_mean, joint, rng)
+        return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
 
     def sampled(self, count: int, rng: np.random.Generator) -> "WeightSamples":
         """Joint posterior samples of all tracked nodes that are kept current from now on."""
@@ -265,14 +294,10 @@ class WeightSamples:
         self._grow()
         scores, nodes = self._scores, self._scores._nodes
         linear = _linear_samples(scores._starts[: nodes + 1], scores._columns, scores._values, self._weights)
-        noise = scores._observed_noise[:nodes, None]
-        private = scores.covariance.private
-        seen = np.isfinite(noise)
-        kappa = np.where(seen, private / (private + np.where(seen, noise, 1.0)), 0.0)
-        spread = np.where(seen, np.sqrt(kappa * np.where(seen, noise, 0.0)), np.sqrt(private))
-        observed = scores._observed[:nodes, None]
-        prior = scores._prior[:nodes, None]
-        return np.asarray(prior + (1.0 - kappa) * linear + kappa * observed + spread * self._offsets[:nodes])
+        kappa, spread = scores._offsets(np.arange(nodes))
+        seen = scores._prior[:nodes] + kappa * scores._observed[:nodes]
+        offsets = spread[:, None] * self._offsets[:nodes]
+        return np.asarray(seen[:, None] + (1.0 - kappa)[:, None] * linear + offsets)
 
 
 @compiled

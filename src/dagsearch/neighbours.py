@@ -1,0 +1,85 @@
+"""Leaves one decision apart: up to a parent of one, and down to another child.
+
+In the DAG of subsets that is swapping an element.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from dagsearch.explored import Explored
+from dagsearch.problem import Action, Children, State, player_at
+from dagsearch.scores import JointScores
+
+
+class Swap(NamedTuple):
+    """A leaf one decision away from another."""
+
+    leaf: State
+    """The leaf."""
+    actions: list[Action]
+    """The decisions that lead there."""
+    rating: float
+    """Upper confidence of its g."""
+
+
+def best_swap(
+    explored: Explored, start: State, leaf: State, actions: Sequence[Action], beta: float
+) -> Swap | None:
+    """Of the open leaves one decision away from ``leaf`` the one with the largest ``μ + β σ``.
+
+    ``actions`` lead from ``start`` to the leaf; what was decided before ``start`` stays.
+    """
+    problem = explored.problem
+    found = parents(explored, start, leaf, actions)
+    if not found:
+        return None
+    families = [Children(problem, parent, problem.actions(parent)) for parent, _ in found]
+    signs = [player_at(problem, parent) for parent, _ in found]
+    upper = cast(JointScores, explored.scores).upper(families, signs, beta)
+    best: Swap | None = None
+    for (_, kept), children, ratings in zip(found, families, upper, strict=True):
+        for number in np.argsort(-ratings, kind="stable").tolist():
+            if best is not None and ratings[number] <= best.rating:
+                break
+            action = children.actions[number]
+            state = problem.step(children.parent, action)
+            if not explored.is_closed(state):
+                best = Swap(state, [*kept, action], float(ratings[number]))
+                break
+    return best
+
+
+def parents(
+    explored: Explored, start: State, leaf: State, actions: Sequence[Action]
+) -> list[tuple[State, list[Action]]]:
+    """The leaf's parents at or below ``start``, and the actions that lead there.
+
+    Where the order of decisions does not matter any of them may be the last.
+    """
+    known = getattr(explored.problem, "parents", None)
+    if known is not None:
+        return [(parent, [a for a in actions if a != last]) for parent, last in known(leaf) if last in actions]
+    found = []
+    for last in range(len(actions)):
+        kept = [action for number, action in enumerate(actions) if number != last]
+        state = replayed(explored, start, kept, [actions[last]], leaf)
+        if state is not None:
+            found.append((state, kept))
+    return found
+
+
+def replayed(
+    explored: Explored, start: State, first: Sequence[Action], rest: Sequence[Action], leaf: State
+) -> State | None:
+    """Where the first actions lead, if they are possible and the rest then leads to the leaf."""
+    problem = explored.problem
+    state = halfway = start
+    for number, action in enumerate([*first, *rest]):
+        if action not in problem.actions(state):
+            return None
+        state = problem.step(state, action)
+        if number == len(first) - 1:
+            halfway = state
+    return halfway if explored.same(state, leaf) else None

@@ -1,0 +1,94 @@
+"""What the best leaf earns, and whether it has been found: joint samples of g over leaves.
+
+If the problem has few states the leaves are all there are, and the answer is exact under the model. Else they
+are the evaluated ones and those that matter next: all that is one decision away from the best ones, and
+greedy completions. Leaves unlike any of these are left out, so that the best reward is then understated.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from dagsearch._typing import FloatArray
+from dagsearch.explored import Explored
+from dagsearch.neighbours import parents
+from dagsearch.problem import Action, Children, Problem, State
+from dagsearch.rollouts import Greedy
+from dagsearch.scores import JointScores
+from dagsearch.scores.base import joint_draws
+from dagsearch.walks import shape_rng
+
+# All leaves are looked at if the problem has at most so many states, else at most so many leaves.
+_FEW_STATES = 2000
+_MOST_LEAVES = 1000
+# Where greedy completions from the root start to differ.
+_BETAS = (0.0, 1.0, 2.0, 3.0)
+
+
+class Optimum(NamedTuple):
+    """Joint samples of what leaves earn, in the model's units."""
+
+    best: FloatArray
+    """The largest of all leaves, shape ``(count,)``."""
+    evaluated: FloatArray
+    """Of the evaluated leaves, shape ``(evaluated, count)``."""
+
+
+def sample_optimum(
+    explored: Explored,
+    evaluated: Sequence[int],
+    good: Iterable[tuple[State, Sequence[Action]]],
+    count: int,
+    rng: np.random.Generator,
+) -> Optimum:
+    """Sample the best reward; ``good`` leaves come with the actions that lead there, the best first."""
+    scores = cast(JointScores, explored.scores)
+    seen = {explored.key(explored.graph.states[node]) for node in evaluated}
+    others = []
+    for leaf in all_leaves(explored.problem, explored) or _promising(explored, good):
+        key = explored.key(leaf)
+        if key not in seen:
+            seen.add(key)
+            others.append(leaf)
+    samples = joint_draws(*scores.joint(evaluated, others), count, rng)
+    return Optimum(samples.max(axis=0), samples[: len(evaluated)])
+
+
+def all_leaves(problem: Problem, explored: Explored) -> list[State]:
+    """Every leaf of a problem with few states; nothing if there are too many."""
+    known = {explored.key(problem.root())}
+    pending, leaves = [problem.root()], []
+    while pending:
+        state = pending.pop()
+        actions = problem.actions(state)
+        if len(actions) == 0:
+            leaves.append(state)
+        for action in actions:
+            child = problem.step(state, action)
+            key = explored.key(child)
+            if key not in known:
+                known.add(key)
+                pending.append(child)
+        if len(known) > _FEW_STATES:
+            return []
+    return leaves
+
+
+def _promising(
+    explored: Explored, good: Iterable[tuple[State, Sequence[Action]]]
+) -> Iterable[State]:
+    """Leaves that may well be the best, at most so many."""
+    made = 0
+    for beta in _BETAS:
+        finished = Greedy(beta).finish(explored, explored.problem.root(), shape_rng())
+        if finished is not None:
+            made += 1
+            yield finished[0]
+    for leaf, actions in good:
+        for parent, _ in parents(explored, explored.problem.root(), leaf, actions):
+            for state in Children(explored.problem, parent, explored.problem.actions(parent)).states:
+                made += 1
+                yield state
+        if made >= _MOST_LEAVES:
+            return
