@@ -88,10 +88,11 @@ def test_an_unseen_child_is_seen_through_its_own_score_and_increment():
 
 def test_uniform_rollouts_are_uniform():
     problem = ds.problems.Subsets(4, 2, reward=sum)
+    explored = ds.Search.paper(problem).explored
     rng = np.random.default_rng(0)
     counts: dict[frozenset[int], int] = {}
     for _ in range(6_000):
-        leaf, actions = Uniform().finish(problem, problem.root(), rng)
+        leaf, actions = Uniform().finish(explored, problem.root(), rng)
         assert leaf == frozenset(actions)
         counts[leaf] = counts.get(leaf, 0) + 1
     assert len(counts) == 6

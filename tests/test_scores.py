@@ -152,7 +152,7 @@ def test_preview_equals_projection(model, mean):
         scores.condition(node, float(sum(leaves[node - 1])))
     parent = frozenset({5, 6})
     children = Children(problem, parent, problem.actions(parent))
-    previewed, projected = scores.preview(0, children), scores.project(children.states)
+    previewed, projected = scores.preview(children, 0), scores.project(children.states)
     assert np.allclose(previewed[0], projected[0], atol=1e-10)
     assert np.allclose(previewed[1], projected[1], atol=1e-10)
 
@@ -165,7 +165,7 @@ def test_preview_does_not_make_the_children_where_it_need_not():
     problem = Lazy(10, 4, reward=sum)
     scores = WeightScores(Overlap.of(problem), 0.1)
     scores.track([problem.root()])
-    mean, _ = scores.preview(0, Children(problem, problem.root(), problem.actions(problem.root())))
+    mean, _ = scores.preview(Children(problem, problem.root(), problem.actions(problem.root())), 0)
     assert mean.shape == (10,)
 
 

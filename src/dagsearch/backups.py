@@ -233,10 +233,10 @@ def _sample_pass(
 
 
 class JointSamples:
-    """v by joint samples of g: an inner node's samples are the elementwise maximum (minimum) of its children's.
+    """v by joint samples of g: an inner node's are the elementwise maximum (minimum) of its children's.
 
     Correlations between children need no assumption: they are in the samples. The scores must be able to
-    give joint samples, which :class:`dagsearch.scores.WeightScores` and
+    give joint samples, as :class:`dagsearch.scores.WeightScores` and
     :class:`dagsearch.scores.KernelScores` are.
 
     Parameters

@@ -30,6 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_demo(commands)
     _add_reproduce(commands)
+    _add_benchmark(commands)
     return parser
 
 
@@ -72,13 +73,7 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         ),
     )
     reproduce.add_argument("name", choices=("max", "synthetic", "tictactoe", "mnist", "counts"))
-    reproduce.add_argument("--quick", action="store_true", help="a small version, in seconds")
-    reproduce.add_argument(
-        "--out", type=Path, default=Path("results"), metavar="DIR", help="(default: %(default)s)"
-    )
-    reproduce.add_argument(
-        "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
-    )
+    _add_experiment_options(reproduce, Path("results"))
     mnist = reproduce.add_argument_group("options of mnist")
     mnist.add_argument("--dataset", choices=("mnist", "digits"), default="mnist")
     mnist.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
@@ -86,6 +81,63 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     mnist.add_argument("--save-weights", type=Path, metavar="FILE", help="keep the trained network (.npz)")
     mnist.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
     reproduce.set_defaults(run=_run_reproduce)
+
+
+def _add_experiment_options(command: argparse.ArgumentParser, out: Path) -> None:
+    command.add_argument("--quick", action="store_true", help="a small version, in seconds")
+    command.add_argument("--out", type=Path, default=out, metavar="DIR", help="(default: %(default)s)")
+    command.add_argument(
+        "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
+    )
+
+
+def _add_benchmark(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    benchmark = commands.add_parser(
+        "benchmark",
+        help="compare dagsearch with the paper's method, with other packages and with parts of itself",
+        description=(
+            "Run what docs/beyond.md reports. Writes the measurements as CSV, the settings as JSON, and the "
+            "figures as PNG and PDF."
+        ),
+        epilog=(
+            "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
+            "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
+            "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: does the belief over "
+            "the best reward hold the truth as often as it says?"
+        ),
+    )
+    benchmark.add_argument("name", choices=("synthetic", "digits", "mnist", "tictactoe", "calibration"))
+    _add_experiment_options(benchmark, Path("results/beyond"))
+    benchmark.add_argument("--no-peers", action="store_true", help="digits: other packages are left out")
+    mnist = benchmark.add_argument_group("options of mnist")
+    mnist.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
+    mnist.add_argument("--weights", type=Path, metavar="FILE", help="use a trained network (.npz)")
+    mnist.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
+    benchmark.set_defaults(run=_run_benchmark)
+
+
+def _run_benchmark(options: argparse.Namespace) -> int:
+    from dagsearch.experiments import benchmark
+    from dagsearch.experiments.runner import ExperimentError
+
+    try:
+        _check_folder(options.out)
+        outcome = benchmark.run(
+            options.name,
+            quick=options.quick,
+            jobs=options.jobs,
+            peers=not options.no_peers,
+            data=options.data,
+            weights=options.weights,
+            device=options.device,
+        )
+        written = outcome.write(options.out)
+    except (ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
+        print(f"dagsearch benchmark: error: {error}", file=sys.stderr)
+        return 1
+    print(benchmark.summary(outcome))
+    print("wrote", *written, sep="\n  ")
+    return 0
 
 
 def _run_reproduce(options: argparse.Namespace) -> int:

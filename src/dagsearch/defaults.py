@@ -1,6 +1,6 @@
 """What a search uses unless told otherwise, read off the problem."""
 
-import numpy as np
+from typing import Any
 
 from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import (
@@ -12,13 +12,20 @@ from dagsearch.covariances import (
     check_covariance,
     checked_kind,
 )
+from dagsearch.evidence import Evidence
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
-from dagsearch.problem import Problem, State, key_function
+from dagsearch.policies import UpperConfidence
+from dagsearch.problem import Problem, check_members, key_function
+from dagsearch.refinements import Regrow, Swaps
+from dagsearch.rollouts import Greedy
+from dagsearch.scores import scores_for
 from dagsearch.walks import random_leaves, random_walk, shape_rng
 
 # Nodes with more children than this add them one at a time.
 _MANY_CHILDREN = 40
+# Rewards without noise still need a little, for rounding; in units of their variance.
+_NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 # Random walks that tell a problem's depth.
 _WALKS = 64
 
@@ -35,6 +42,28 @@ def natural_covariance(problem: Problem) -> Covariance:
         return default_covariance(problem)
     positions = getattr(problem, "positions", None)
     return SetKernel(None if positions is None else Nearness(positions))
+
+
+def default_parts(
+    problem: Problem, covariance: Covariance | None = None, noisy: bool = False, initial: int = 20
+) -> dict[str, Any]:
+    """The parts of :meth:`dagsearch.Search.default`, by the names of the constructor's arguments."""
+    check_members(problem)
+    given = natural_covariance(problem) if covariance is None else checked_kind(covariance)
+    # Leaves of a game are no sample of what matters in it, and mislead the evidence.
+    adversarial = hasattr(problem, "player")
+    noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
+    return {
+        "scores": scores_for(standardized(given.on(problem), problem), noise),
+        "policy": UpperConfidence(0.5),
+        "rollout": Greedy(1.0),
+        "backup": MomentMatching(),
+        "expansion": OneChild(),
+        "refinements": () if adversarial else (Regrow(), Swaps()),
+        "evidence": None if adversarial else Evidence(),
+        "standardize": initial,
+        "repeats": noisy,
+    }
 
 
 def default_scale(problem: Problem) -> float | None:

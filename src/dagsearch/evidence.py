@@ -33,7 +33,7 @@ class Observations(NamedTuple):
     """One row per distinct leaf."""
     mean: FloatArray
     """Mean of the leaf's rewards, shape ``(leaves,)``."""
-    count: IntArray
+    rewards: IntArray
     """How many there were, shape ``(leaves,)``."""
     scatter: float
     """Sum of their squared distances from their leaf's mean."""
@@ -90,9 +90,7 @@ class Evidence:
         bounds = list(zip(medians - _REACH * deviations, medians + _REACH * deviations, strict=True))
         best_logs, best = starts[0], loss(starts[0])[0]
         for start in starts:
-            found = minimize(
-                loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40}
-            )
+            found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
             if found.fun < best:
                 best_logs, best = found.x, float(found.fun)
         values = np.exp(best_logs).tolist()
@@ -139,9 +137,7 @@ def _loss(
     return loss + prior, slopes + prior_slope
 
 
-def by_leaf(
-    covariance_rows: Rows, nodes: Sequence[int], rewards: FloatArray
-) -> Observations:
+def by_leaf(covariance_rows: Rows, nodes: Sequence[int], rewards: FloatArray) -> Observations:
     """Rewards gathered by leaf; ``covariance_rows`` are those of the distinct nodes, in ascending order."""
     _, place, count = np.unique(np.asarray(nodes), return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=rewards) / count

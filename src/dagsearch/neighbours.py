@@ -45,7 +45,7 @@ def best_swap(
                 break
             action = children.actions[number]
             state = problem.step(children.parent, action)
-            if not explored.is_closed(state):
+            if len(problem.actions(state)) == 0 and not explored.is_closed(state):
                 best = Swap(state, [*kept, action], float(ratings[number]))
                 break
     return best
@@ -60,7 +60,9 @@ def parents(
     """
     known = getattr(explored.problem, "parents", None)
     if known is not None:
-        return [(parent, [a for a in actions if a != last]) for parent, last in known(leaf) if last in actions]
+        return [
+            (parent, [a for a in actions if a != last]) for parent, last in known(leaf) if last in actions
+        ]
     found = []
     for last in range(len(actions)):
         kept = [action for number, action in enumerate(actions) if number != last]

@@ -75,9 +75,7 @@ def all_leaves(problem: Problem, explored: Explored) -> list[State]:
     return leaves
 
 
-def _promising(
-    explored: Explored, good: Iterable[tuple[State, Sequence[Action]]]
-) -> Iterable[State]:
+def _promising(explored: Explored, good: Iterable[tuple[State, Sequence[Action]]]) -> Iterable[State]:
     """Leaves that may well be the best, at most so many."""
     made = 0
     for beta in _BETAS:

@@ -84,8 +84,8 @@ class Result:
     value: Gaussian
     """Belief over the best reward there is, in units of the reward."""
     probability_best: float | None
-    """That no other leaf is better than the best one; ``None`` if there are no joint samples, or MIN decides."""
-    stopped: str | None
+    """That no other leaf is better than the best one; ``None`` if nothing is known, or MIN decides."""
+    stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"`` or
     ``"confidence"``; ``None`` if there was none."""
     history: tuple[Evaluation, ...] = field(repr=False)

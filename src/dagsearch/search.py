@@ -9,7 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dagsearch._checks import is_whole
-from dagsearch.backups import Backup, MomentMatching
+from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance, Hyperparameter, checked_kind
 from dagsearch.defaults import (
     check_covariance_on,
@@ -17,9 +17,8 @@ from dagsearch.defaults import (
     default_covariance,
     default_expansion,
     default_increments,
+    default_parts,
     default_scale,
-    natural_covariance,
-    standardized,
 )
 from dagsearch.errors import (
     CovarianceError,
@@ -30,17 +29,17 @@ from dagsearch.errors import (
     SearchInterrupted,
 )
 from dagsearch.evidence import Evidence, by_leaf
-from dagsearch.expansions import Expansion, OneChild, Options
+from dagsearch.expansions import Expansion, Options
 from dagsearch.explored import Explored
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
 from dagsearch.optimum import sample_optimum
 from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
-from dagsearch.refinements import Refinement, Regrow, Swaps
+from dagsearch.refinements import Refinement
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.rewards import Episode, Standardizer, checked_reward
-from dagsearch.rollouts import Greedy, Rollout, Uniform
+from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores import JointScores, MeanFunction, Scores, scores_for
 from dagsearch.scores.base import checked_noise
 from dagsearch.stopping import Stop
@@ -51,8 +50,6 @@ logger = logging.getLogger(__name__)
 # Joint samples behind a result, and evaluations beyond which they would cost too much.
 _SAMPLES = 512
 _MOST_SAMPLED = 3000
-# Rewards without noise still need a little, for rounding; in units of their variance.
-_NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 
 
 class Search:
@@ -132,6 +129,7 @@ class Search:
         self.history: list[Evaluation] = []
         self._told: list[Episode] = []  # what the model has learnt from, in units of the reward
         self._turn = 0
+        self._best: Evaluation | None = None  # the first of the largest rewards
         self._stopped: str | None = None
         self._probability: tuple[int, float | None] = (0, None)
         self._started = time.perf_counter()
@@ -230,24 +228,7 @@ class Search:
         seed : int, numpy Generator or None
             Source of all randomness.
         """
-        check_members(problem)
-        given = natural_covariance(problem) if covariance is None else checked_kind(covariance)
-        # Leaves of a game are no sample of what matters in it, and mislead the evidence.
-        adversarial = hasattr(problem, "player")
-        noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
-        return cls(
-            problem,
-            scores=scores_for(standardized(given.on(problem), problem), noise),
-            policy=UpperConfidence(0.5),
-            rollout=Greedy(1.0),
-            backup=MomentMatching(),
-            expansion=OneChild(),
-            refinements=() if adversarial else (Regrow(), Swaps()),
-            evidence=None if adversarial else Evidence(),
-            standardize=initial,
-            repeats=noisy,
-            seed=seed,
-        )
+        return cls(problem, **default_parts(problem, covariance, noisy, initial), seed=seed)
 
     # The loop ---------------------------------------------------------------------------------
 
@@ -341,9 +322,10 @@ class Search:
                 self._stopped = "exhausted"
                 return
             yield self.tell(proposal, self._evaluate(proposal.leaf))
-            since_best = len(self.history) - self._best.step
-            elapsed = time.perf_counter() - began
-            reason = stop.reason(self._best.reward, since_best, elapsed, self._probability_now_and_then)
+            best, elapsed = self._best, time.perf_counter() - began
+            assert best is not None
+            since_best = len(self.history) - best.step
+            reason = stop.reason(best.reward, since_best, elapsed, self._probability_now_and_then)
             if reason is not None:
                 self._stopped = reason
                 return
@@ -476,7 +458,7 @@ class Search:
         best = max(reward, self.history[-1].best_reward) if self.history else reward
         seconds = time.perf_counter() - self._started
         evaluation = Evaluation(len(self.history) + 1, leaf, actions, reward, best, seconds)
-        if not self.history or reward > self._best.reward:
+        if self._best is None or reward > self._best.reward:
             self._best = evaluation
         self.history.append(evaluation)
         return evaluation

@@ -38,7 +38,8 @@ class Stacked:
         return Stacked([part[index] for part in self.parts])
 
 
-Rows = NDArray[Any] | Stacked
+Rows = Any
+"""An array with one row per state, or :class:`Stacked` ones."""
 
 
 class RowStore:
@@ -108,9 +109,9 @@ class Hyperparameter(NamedTuple):
 class Covariance(ABC):
     """A covariance function over states.
 
-    ``2.0 * a`` scales it, ``a + b`` and ``a * b`` are the sum and the product. Subclass it with :meth:`represent`
-    and :meth:`cross` (and :meth:`variances`, if the diagonal is cheaper than that). A plain function of two
-    states becomes a covariance through :class:`Pairwise`.
+    ``2.0 * a`` scales it, ``a + b`` and ``a * b`` are the sum and the product. Subclass it with
+    :meth:`represent` and :meth:`cross` (and :meth:`variances`, if the diagonal is cheaper than that). A plain
+    function of two states becomes a covariance through :class:`Pairwise`.
     """
 
     private: float = 0.0
@@ -158,7 +159,7 @@ class Covariance(ABC):
         return ()
 
     def with_values(self, values: Sequence[float]) -> "Covariance":
-        """This covariance with other values of its hyperparameters."""
+        """The same with other values of the hyperparameters."""
         if len(values) > 0:
             raise ValueError(f"{self!r} has no hyperparameters, got {list(values)}")
         return self
@@ -241,8 +242,6 @@ class FeatureMap(Covariance):
         return rows
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
-        assert isinstance(a, np.ndarray)
-        assert isinstance(b, np.ndarray)
         width = min(a.shape[1], b.shape[1])  # features that are new since are zero in older rows
         return np.asarray(a[:, :width] @ b[:, :width].T, dtype=np.float64)
 
@@ -439,9 +438,7 @@ class _Product(_Pair):
     def gradients(self, rows: Rows) -> FloatArray:
         first, second = _parts(rows)
         one, other = self._first.cross(first, first), self._second.cross(second, second)
-        return np.concatenate(
-            [self._first.gradients(first) * other, one * self._second.gradients(second)]
-        )
+        return np.concatenate([self._first.gradients(first) * other, one * self._second.gradients(second)])
 
     def __repr__(self) -> str:
         return f"({self._first!r} * {self._second!r})"

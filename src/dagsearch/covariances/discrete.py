@@ -85,7 +85,7 @@ def _places_of(state: State) -> list[tuple[Hashable, Hashable]]:
         return list(state.items())
     if isinstance(state, (set, frozenset)):
         return [(element, True) for element in state]
-    found = []
+    found: list[tuple[Hashable, Hashable]] = []
     for item in items_of(state):
         assert isinstance(item, tuple)
         found.append((item[:-1], item[-1]))
@@ -139,7 +139,9 @@ class Diffusion(_Differing):
     array([[1.   , 0.762, 0.58 ]])
     """
 
-    def __init__(self, values: Mapping[Hashable, int] | int, length: float = 3.0, private: float = 0.02) -> None:
+    def __init__(
+        self, values: Mapping[Hashable, int] | int, length: float = 3.0, private: float = 0.02
+    ) -> None:
         counts = values.values() if isinstance(values, Mapping) else [values]
         if not all(is_finite(count) and count >= 2 for count in counts):
             raise CovarianceError(f"values must be at least 2 at every place, got {values!r}")

@@ -101,9 +101,7 @@ class Nearness:
            [0.  , 0.  , 1.  ]])
     """
 
-    def __init__(
-        self, positions: ArrayLike, length: float | None = None, own: float = 0.3
-    ) -> None:
+    def __init__(self, positions: ArrayLike, length: float | None = None, own: float = 0.3) -> None:
         where = np.asarray(positions, dtype=np.float64)
         if where.ndim != 2 or where.shape[0] == 0 or not np.all(np.isfinite(where)):
             raise CovarianceError(
@@ -138,7 +136,7 @@ class Nearness:
     def matrix(self) -> FloatArray:
         """How alike items are, shape ``(items, items)``."""
         near = np.exp(-0.5 * self._squared / self.length**2)
-        return (1.0 - self.own) * near + self.own * np.eye(len(near))
+        return np.asarray((1.0 - self.own) * near + self.own * np.eye(len(near)))
 
     def gradients(self) -> list[FloatArray]:
         """Derivative of the matrix by the logarithm of the length."""
@@ -257,8 +255,8 @@ class _VectorKernel(Covariance):
         return found
 
     def _learnt(self) -> list[str]:
-        names = ["linear", "nonlinear", "length", "private"]
-        return [name for name in names if getattr(self, name) > 0.0 and (name != "length" or self.nonlinear > 0.0)]
+        names = ["linear", "nonlinear", "private"] + (["length"] if self.nonlinear > 0.0 else [])
+        return [name for name in names if getattr(self, name) > 0.0]
 
     def on(self, problem: Problem) -> "Covariance":
         bound = self._copy()
@@ -460,7 +458,7 @@ class SetKernel(_VectorKernel):
                 )
 
     def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
-        return np.asarray(problem.inclusion([problem.root()]), dtype=np.float64)[0]  # type: ignore[attr-defined]
+        return np.asarray(self._problem.inclusion([problem.root()])[0], dtype=np.float64)
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._problem is None:
@@ -515,9 +513,9 @@ class Features(_VectorKernel):
 
     Examples
     --------
-    >>> kernel = Features(lambda state: [len(state), sum(state)], linear=0.0, nonlinear=1.0, bias=0.0, private=0.0)
+    >>> kernel = Features(lambda state: [len(state), sum(state)], linear=0.0, bias=0.0)
     >>> kernel([(1, 2)], [(2, 1), (9, 9)]).round(2)
-    array([[1., 0.]])
+    array([[0.5, 0. ]])
     """
 
     def __init__(
@@ -595,6 +593,6 @@ def _feature_rows(features: Callable[[State], Sequence[float]], states: Sequence
     for state, row in zip(states, found, strict=True):
         if row.size != found[0].size or not np.all(np.isfinite(row)):
             raise CovarianceError(
-                f"features({state!r}) must be {found[0].size} finite numbers, as for the other states, got {row}"
+                f"features({state!r}) must be {found[0].size} finite numbers, as elsewhere, got {row}"
             )
     return np.array(found).reshape(len(states), -1)

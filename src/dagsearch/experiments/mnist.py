@@ -160,14 +160,19 @@ def advance_together(
     steps: int,
     jobs: int,
     progress: bool,
+    make: Callable[[str, int], Search] | None = None,
 ) -> list[Run]:
-    """Step all searches, spread over processes, with their evaluations in one batch per step."""
+    """Step all searches, spread over processes, with their evaluations in one batch per step.
+
+    ``make(method, number)`` composes a search over :func:`pixels` in its process.
+    """
     # A process that has used a GPU must not be forked.
     context = multiprocessing.get_context("spawn")
     workers = []
     for share in range(min(jobs, len(tasks))):
         here, there = context.Pipe()
-        process = context.Process(target=_advance, args=(there, tasks[share::jobs], steps), daemon=True)
+        arguments = (there, tasks[share::jobs], steps, make or _composed)
+        process = context.Process(target=_advance, args=arguments, daemon=True)
         process.start()
         there.close()  # else a worker that dies would never be noticed
         workers.append((process, here))
@@ -197,17 +202,31 @@ def _serve(
     return [run for connection in connections for run in connection.recv()]
 
 
-def _advance(connection: Connection, tasks: Sequence[tuple[str, int]], steps: int) -> None:
+def _advance(
+    connection: Connection,
+    tasks: Sequence[tuple[str, int]],
+    steps: int,
+    make: Callable[[str, int], Search],
+) -> None:
     """One process's searches: send what they ask for, receive its rewards."""
     prepare_worker()
-    problem = Subsets(784, convnet.PIXELS, reward=_elsewhere)
-    searches = [METHODS[method](problem, number) for method, number in tasks]
+    searches = [make(method, number) for method, number in tasks]
     for _ in range(steps):
         proposals = [search.ask() for search in searches]
         connection.send([without_path(proposal.leaf) for proposal in proposals])
         for search, proposal, reward in zip(searches, proposals, connection.recv(), strict=True):
             search.tell(proposal, reward)
     connection.send([_run_of(*task, search, steps) for task, search in zip(tasks, searches, strict=True)])
+
+
+def pixels() -> Subsets:
+    """Ten pixels of 784, whose rewards another process knows."""
+    positions = np.indices((28, 28)).reshape(2, -1).T
+    return Subsets(784, convnet.PIXELS, reward=_elsewhere, positions=positions)
+
+
+def _composed(method: str, number: int) -> Search:
+    return METHODS[method](pixels(), number)
 
 
 def _elsewhere(subset: frozenset[int]) -> float:

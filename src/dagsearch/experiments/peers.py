@@ -289,9 +289,7 @@ def _gaussian_process(botorch: Any) -> Callable[[_Evaluator], Acquisition]:
     def improvement(evaluate: _Evaluator) -> Acquisition:
         rewards = torch.tensor(list(evaluate.known.values()), dtype=torch.float64)
         # The squared distance of 0/1 vectors is their Hamming distance, so this is BoTorch's
-        # CategoricalKernel, only faster. One length scale for all choices: with one for each, the mean of 3
-        # seeds on the pixels of DigitsPixels() after 50 evaluations falls from 0.869 to 0.814, to 0.843
-        # with BoTorch's priors.
+        # CategoricalKernel, only faster. One length scale for all choices does better than one for each.
         kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
         # BoTorch standardises the rewards and gives predictions in their units.
         model = Process(indicators(evaluate.known, evaluate.n), rewards[:, None], covar_module=kernel)

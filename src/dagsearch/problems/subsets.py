@@ -128,9 +128,7 @@ class Subsets:
 
     def parents(self, state: Subset) -> list[tuple[Subset, Choice]]:
         """The subsets with one choice less, and that choice."""
-        return [
-            (state - members, choice) for choice, members in self._free.items() if members <= state
-        ]
+        return [(state - members, choice) for choice, members in self._free.items() if members <= state]
 
     def validate(self, state: Subset) -> None:
         """Raise unless ``state`` is a frozenset that choices can lead to."""

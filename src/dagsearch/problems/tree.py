@@ -70,6 +70,8 @@ class _Tree:
             raise AttributeError(name)
         if name == "items" and not hasattr(self.problem, "items"):
             return lambda state: items_of(state.state)
+        if name in ("parents", "inclusion", "inclusion_of_children", "positions"):
+            raise AttributeError(f"a tree has no {name}: that is about states that forget their path")
         member = getattr(self.problem, name)
         if name in ("player", "items", "added_items", "validate"):
             return lambda state, *rest: member(state.state, *rest)

@@ -213,7 +213,7 @@ class KernelScores:
         if not np.all(np.isfinite(joint)):
             self._refuse(int(self._observed[0]))
         try:
-            self._factor = np.linalg.cholesky(joint)
+            self._factor = np.asarray(np.linalg.cholesky(joint), dtype=np.float64)
         except np.linalg.LinAlgError:
             self._refuse(int(self._observed[0]))
         self._rewards = n
