@@ -185,7 +185,7 @@ def test_probabilistic_tree_search_is_the_dag_search_with_the_path_covariance(ex
     )
     leaves = [[e.leaf for e in search.steps(40)] for search in (tree, dag)]
     assert leaves[0] == leaves[1]
-    assert tree.result().value == pytest.approx(dag.result().value, abs=1e-8)
+    assert tree.belief(tree.problem.root()).v == pytest.approx(dag.belief(dag.problem.root()).v, abs=1e-8)
 
 
 def test_random_search_and_greedy_are_floors():

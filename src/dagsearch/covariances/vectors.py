@@ -88,60 +88,67 @@ class Nearness:
     ----------
     positions : array, shape ``(items, dimensions)``
         Where each item is.
-    length : float
-        Distance at which two items are still much alike; learnt from the rewards.
+    length : float, optional
+        Distance at which two items are still much alike; by default one and a half times the usual distance
+        between neighbours. Learnt from the rewards.
     own : float
-        Share of an item's effect that even the nearest other does not have.
+        Weight of what an item does not share with even the nearest other, beside 1 for what it does.
+        Learnt, unless 0.
 
     Examples
     --------
-    >>> Nearness([[0.0], [1.0], [9.0]], length=1.0, own=0.3).matrix().round(2)
-    array([[1.  , 0.42, 0.  ],
-           [0.42, 1.  , 0.  ],
-           [0.  , 0.  , 1.  ]])
+    >>> Nearness([[0.0], [1.0], [9.0]], length=1.0, own=0.5).matrix().round(2)
+    array([[1.5 , 0.61, 0.  ],
+           [0.61, 1.5 , 0.  ],
+           [0.  , 0.  , 1.5 ]])
     """
 
-    def __init__(self, positions: ArrayLike, length: float | None = None, own: float = 0.3) -> None:
+    def __init__(self, positions: ArrayLike, length: float | None = None, own: float = 0.4) -> None:
         where = np.asarray(positions, dtype=np.float64)
         if where.ndim != 2 or where.shape[0] == 0 or not np.all(np.isfinite(where)):
             raise CovarianceError(
                 f"positions must be finite numbers of shape (items, dimensions), got shape {where.shape}"
             )
-        if not is_finite(own) or not 0.0 <= own <= 1.0:
-            raise CovarianceError(f"own must be between 0 and 1, got {own!r}")
         self._squared = ((where[:, None] - where[None]) ** 2).sum(axis=2)
-        self.length = self._median = self._spacing() if length is None else float(length)
+        self.own = self._own_median = checked_variance("own", own)
+        self.length = self._length_median = self._spacing() if length is None else float(length)
         if not is_finite(self.length) or self.length <= 0.0:
             raise CovarianceError(f"length must be positive and finite, got {length!r}")
-        self.own = float(own)
 
     def _spacing(self) -> float:
-        """One and a half times the typical distance between neighbours."""
+        """One and a half times the usual distance between neighbours."""
         apart = np.where(self._squared > 0.0, self._squared, np.inf).min(axis=1)
         apart = apart[np.isfinite(apart)]
         return 1.5 * float(np.sqrt(np.median(apart))) if apart.size else 1.0
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """The length."""
-        return (Hyperparameter("distance between items", self.length, self._median, 0.5),)
+        """The length, and what items do not share."""
+        length = Hyperparameter("distance between items", self.length, self._length_median, 0.5)
+        if self._own_median == 0.0:
+            return (length,)
+        return length, Hyperparameter("own share of items", self.own, self._own_median, 1.0)
 
     def with_values(self, values: Sequence[float]) -> "Nearness":
-        """With another length."""
+        """With other values of the hyperparameters."""
         other = object.__new__(Nearness)
         other.__dict__.update(self.__dict__)
-        (other.length,) = values
+        other.length = float(values[0])
+        if self._own_median > 0.0:
+            other.own = float(values[1])
         return other
 
     def matrix(self) -> FloatArray:
         """How alike items are, shape ``(items, items)``."""
         near = np.exp(-0.5 * self._squared / self.length**2)
-        return np.asarray((1.0 - self.own) * near + self.own * np.eye(len(near)))
+        near[np.diag_indices(len(near))] += self.own
+        return np.asarray(near)
 
     def gradients(self) -> list[FloatArray]:
-        """Derivative of the matrix by the logarithm of the length."""
+        """Derivatives of the matrix by the logarithm of each hyperparameter."""
         scaled = self._squared / self.length**2
-        return [(1.0 - self.own) * scaled * np.exp(-0.5 * scaled)]
+        found = [scaled * np.exp(-0.5 * scaled)]
+        return found + ([self.own * np.eye(len(scaled))] if self._own_median > 0.0 else [])
 
 
 class _Given:

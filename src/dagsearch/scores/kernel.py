@@ -36,7 +36,7 @@ from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prio
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
 # Of so many children at most the variance is computed where only the most promising one is wanted.
-_CLOSER = 256
+_CLOSER = 512
 
 
 class KernelScores:
