@@ -35,8 +35,10 @@ class Observations(NamedTuple):
     """Mean of the leaf's rewards, shape ``(leaves,)``."""
     rewards: IntArray
     """How many there were, shape ``(leaves,)``."""
+    told: FloatArray
+    """Noise variance of the mean where it was told with the rewards, else NaN; shape ``(leaves,)``."""
     scatter: float
-    """Sum of their squared distances from their leaf's mean."""
+    """Sum of squared distances of rewards from their leaf's mean, where the noise was not told."""
 
 
 class Evidence:
@@ -108,14 +110,15 @@ def _loss(
     deviations: FloatArray,
 ) -> tuple[float, FloatArray]:
     """Negative log posterior of the hyperparameters, and its gradient."""
-    rows, mean, count, scatter = observations
+    rows, mean, count, told, scatter = observations
+    unknown = np.isnan(told)
     values = np.exp(logs).tolist()
     free = noise.deviation > 0.0
     variance = values.pop() if free else noise.value
     tried = covariance.with_values(values)
     matrix = tried.cross(rows, rows)
     diagonal = np.diag_indices(len(mean))
-    matrix[diagonal] += tried.private + variance / count
+    matrix[diagonal] += tried.private + np.where(unknown, variance / count, told)
     off = (logs - medians) / deviations
     prior, prior_slope = 0.5 * float(off @ off), off / deviations
     try:
@@ -129,16 +132,24 @@ def _loss(
     slopes = -0.5 * np.einsum("ij,pij->p", outer, tried.gradients(rows))
     loss = 0.5 * float(whitened @ whitened) + float(np.log(factor.diagonal()).sum())
     if free:
-        repeats = float((count - 1).sum())
+        repeats = float((count[unknown] - 1).sum())
         loss += 0.5 * (scatter / variance + repeats * math.log(variance))
-        slope = -0.5 * float((outer[diagonal] * variance / count).sum())
+        slope = -0.5 * float((outer[diagonal] * variance / count)[unknown].sum())
         slope += 0.5 * (repeats - scatter / variance)
         slopes = np.append(slopes, slope)
     return loss + prior, slopes + prior_slope
 
 
-def by_leaf(covariance_rows: Rows, nodes: Sequence[int], rewards: FloatArray) -> Observations:
-    """Rewards gathered by leaf; ``covariance_rows`` are those of the distinct nodes, in ascending order."""
+def by_leaf(
+    rows: Rows, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+) -> Observations:
+    """Rewards gathered by leaf; ``rows`` are those of the distinct nodes, in ascending order."""
     _, place, count = np.unique(np.asarray(nodes), return_inverse=True, return_counts=True)
-    mean = np.bincount(place, weights=rewards) / count
-    return Observations(covariance_rows, mean, count, float(((rewards - mean[place]) ** 2).sum()))
+    variances = np.array([np.nan if noise is None else noise for noise in noises], dtype=np.float64)
+    told = np.bincount(place, weights=~np.isnan(variances)) > 0
+    # At a leaf where some noise was told, rewards without are left aside: how they compare is not known yet.
+    weights = np.where(told[place], np.nan_to_num(1.0 / variances), 1.0)
+    total = np.bincount(place, weights=weights)
+    mean = np.bincount(place, weights=weights * rewards) / total
+    scatter = np.where(told[place], 0.0, (rewards - mean[place]) ** 2).sum()
+    return Observations(rows, mean, count, np.where(told, 1.0 / total, np.nan), float(scatter))

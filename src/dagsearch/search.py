@@ -421,12 +421,12 @@ class Search:
         leaves = [episode.leaf for episode in told]
         rewards = [episode.reward for episode in told]
         rows = old.covariance.represent([explored.graph.states[leaf] for leaf in np.unique(leaves)])
-        covariance, noise = evidence.maximise(
-            old.covariance, self._noise(old), by_leaf(rows, leaves, np.array(rewards)), shape_rng()
-        )
+        noises = [episode.noise for episode in told]
+        observed = by_leaf(rows, leaves, rewards, noises)
+        covariance, noise = evidence.maximise(old.covariance, self._noise(old), observed, shape_rng())
         scores = old.refitted(covariance, noise)
         scores.track(explored.graph.states)
-        scores.condition_all(leaves, rewards, [episode.noise for episode in told])
+        scores.condition_all(leaves, rewards, noises)
         explored.scores = scores
         explored.increments = self._shape.increments(covariance)
         logger.debug("after %d rewards: %r, noise %.3g", len(told), covariance, noise)

@@ -1,0 +1,91 @@
+"""The tables of ``docs/beyond.md``, from the CSV files that ``dagsearch benchmark`` wrote.
+
+``python -m dagsearch.experiments.beyond results/beyond`` prints them; a test compares them with the page.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dagsearch.experiments.runner import Curve, curves, read_rows
+
+Curves = Mapping[tuple[str, str], Curve]
+
+
+def tables(folder: Path) -> dict[str, str]:
+    """Every table that the folder has the files for, by name."""
+    makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
+    makers["mnist"] = _mnist
+    found = {}
+    for name, make in makers.items():
+        path = folder / f"{name}.csv"
+        if path.exists():
+            found[name] = make(curves(read_rows(path)))
+    return found
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def _at(curve: Curve, step: int, digits: int = 3) -> str:
+    if curve.steps[0] > step:
+        return "–"
+    return f"{curve.mean[curve.at(step)]:.{digits}f}"
+
+
+def _synthetic(found: Curves) -> str:
+    steps = (15, 20, 25, 50)
+    head = ["method", *(f"found by {step}" for step in steps)]
+    return _table(
+        head, [[method, *(_at(curve, s, 2) for s in steps)] for (method, _), curve in found.items()]
+    )
+
+
+def _digits(found: Curves) -> str:
+    methods = list(dict.fromkeys(method for method, _ in found))
+    rows = []
+    for method in methods:
+        row = [method]
+        for split in range(3):
+            curve = found.get((method, f"split {split}"))
+            cells = [] if curve is None else [_at(curve, step) for step in (50, 100, 200)]
+            row.append(" / ".join(cells) if cells else "")
+        row.append(_at(found[method, "split 0, own ms"], 10_000, 1))
+        rows.append(row)
+    head = ["method", "demo's split, at 50 / 100 / 200", "split 1", "split 2", "own ms per evaluation"]
+    return _table(head, rows)
+
+
+def _game(found: Curves) -> str:
+    steps = (50, 75, 100, 150, 200)
+    rows = []
+    for (method, _), curve in found.items():
+        perfect = int(np.sum(curve.values[:, -1] == 0.0))
+        rows.append([method, *(_at(curve, s) for s in steps), f"{perfect} of {len(curve.values)}"])
+    return _table(["method", *(f"at {step}" for step in steps), "perfect at 200"], rows)
+
+
+def _calibration(found: Curves) -> str:
+    methods = list(dict.fromkeys(method for method, _ in found))
+    steps = [int(step) for step in found[methods[0], "covered"].steps]
+    rows = []
+    for method in methods:
+        covered, off = found[method, "covered"], found[method, "mean less optimum"]
+        rows.append([method, *(_at(covered, step, 2) for step in steps), f"{off.mean.mean():+.2f}"])
+    head = ["values by", *(f"{step} rewards" for step in steps), "mean error of the mean"]
+    return _table(head, rows)
+
+
+def _mnist(found: Curves) -> str:
+    steps = (100, 200, 400, 800, 1200)
+    head = ["method", *(f"at {step}" for step in steps)]
+    return _table(head, [[method, *(_at(curve, s) for s in steps)] for (method, _), curve in found.items()])
+
+
+if __name__ == "__main__":
+    for name, table in tables(Path(sys.argv[1])).items():
+        sys.stdout.write(f"## {name}\n\n{table}\n\n")

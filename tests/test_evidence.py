@@ -1,0 +1,202 @@
+"""Hyperparameters from the evidence, against scikit-learn's and against differences."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+import dagsearch as ds
+from dagsearch.covariances import Features, Hyperparameter, Nearness, Overlap, SetKernel
+from dagsearch.evidence import Evidence, _loss, by_leaf
+from dagsearch.scores import KernelScores, WeightScores, scores_for
+from dagsearch.walks import random_leaves
+
+FIXED = Hyperparameter("noise", 1e-6, 1e-6, 0.0)
+FREE = Hyperparameter("noise", 0.1, 0.1, 1.5)
+
+
+def data(seed=0, count=30):
+    problem = ds.problems.DigitsPixels()
+    leaves = list(dict.fromkeys(random_leaves(problem)))[:count]
+    rewards = np.random.default_rng(seed).normal(size=count)
+    return problem, leaves, rewards
+
+
+@pytest.mark.parametrize("noise", [FIXED, FREE])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: SetKernel(Nearness(p.positions)),
+        lambda p: SetKernel(shape="matern-5/2"),
+        lambda p: 0.3 * Overlap.of(p),
+        lambda p: SetKernel() + 0.1 * Overlap.of(p),
+    ],
+)
+def test_the_gradient_is_that_of_differences(make, noise):
+    problem, leaves, rewards = data()
+    covariance = make(problem).on(problem)
+    nodes = [*range(30), 0, 0, 5]  # some leaves again
+    told = np.append(rewards, rewards[[0, 0, 5]] + 0.3)
+    noises = [None] * 20 + [0.3] * 10 + [None, None, 0.2]
+    observed = by_leaf(covariance.represent(leaves), nodes, told, noises)
+    learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
+    medians = np.log([parameter.median for parameter in learnt])
+    deviations = np.array([parameter.deviation for parameter in learnt])
+    logs = medians + 0.3 * np.random.default_rng(1).normal(size=len(learnt))
+
+    def loss(at):
+        return _loss(at, covariance, noise, observed, medians, deviations)
+
+    _, slopes = loss(logs)
+    for number, step in enumerate(1e-5 * np.eye(len(learnt))):
+        difference = (loss(logs + step)[0] - loss(logs - step)[0]) / 2e-5
+        assert slopes[number] == pytest.approx(difference, rel=1e-4, abs=1e-5)
+
+
+def test_the_evidence_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(25, 2))
+    rewards = np.sin(points[:, 0]) + 0.1 * rng.normal(size=25)
+    covariance = Features(lambda i: points[i], linear=0.0, nonlinear=1.5, length=0.8, bias=0.0, private=0.0)
+    rows = covariance.represent(range(25))
+    medians, deviations = np.log([1.5, 0.8, 0.05]), np.array([1.0, 0.7, 1e6])
+    noise = Hyperparameter("noise", 0.05, 0.05, 1e6)
+    observed = by_leaf(rows, list(range(25)), rewards, [None] * 25)
+    loss, _ = _loss(np.log([1.5, 0.8, 0.05]), covariance, noise, observed, medians, deviations)
+    # u = |x − y|²/2ℓ² and s = e^(−u/2): scikit-learn's length is sqrt(2) ℓ.
+    kernel = ConstantKernel(1.5) * RBF(0.8 * np.sqrt(2.0)) + WhiteKernel(0.05)
+    reference = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(points, rewards)
+    expected = -reference.log_marginal_likelihood_value_ - 0.5 * 25 * np.log(2.0 * np.pi)
+    assert loss == pytest.approx(expected)
+
+
+def test_repeated_rewards_count_as_a_full_gaussian():
+    """Merging rewards by leaf is the likelihood of all of them, up to what does not depend on λ or Σ."""
+    rng = np.random.default_rng(0)
+    nodes, rewards = [0, 0, 0, 1, 2, 2], rng.normal(size=6)
+    covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
+    rows = covariance.represent(range(3))
+    noise = Hyperparameter("noise", 0.1, 0.1, 1e6)
+    learnt = [*covariance.hyperparameters, noise]
+    medians = np.log([p.value for p in learnt])
+
+    def full(variance):
+        matrix = covariance.cross(rows, rows) + covariance.private * np.eye(3)
+        joint = matrix[np.ix_(nodes, nodes)] + variance * np.eye(6)
+        return 0.5 * rewards @ np.linalg.solve(joint, rewards) + 0.5 * np.linalg.slogdet(joint)[1]
+
+    def merged(variance):
+        logs = np.append(medians[:-1], np.log(variance))
+        deviations = np.full(len(logs), 1e9)
+        return _loss(logs, covariance, noise, by_leaf(rows, nodes, rewards, [None] * 6), medians, deviations)[
+            0
+        ]
+
+    assert merged(0.1) - merged(0.7) == pytest.approx(full(0.1) - full(0.7))
+
+
+def test_known_hyperparameters_are_found_again():
+    problem, _, _ = data()
+    truth = SetKernel(Nearness(problem.positions, length=3.0, own=0.1), linear=0.1, nonlinear=1.0, length=0.7)
+    truth = truth.on(problem)
+    rng = np.random.default_rng(0)
+    from dagsearch.walks import random_walk
+
+    leaves = list({random_walk(problem, problem.root(), rng)[0] for _ in range(400)})
+    rows = truth.represent(leaves)
+    matrix = truth.cross(rows, rows) + truth.private * np.eye(len(leaves))
+    rewards = np.linalg.cholesky(matrix) @ rng.normal(size=len(leaves))
+    observed = by_leaf(rows, list(range(len(leaves))), rewards, [None] * len(leaves))
+    guess = SetKernel(Nearness(problem.positions)).on(problem)
+    found, noise = Evidence().maximise(guess, FIXED, observed, rng)
+    values = {parameter.name: parameter.value for parameter in found.hyperparameters}
+    assert noise == FIXED.value
+    assert values["distance between items"] == pytest.approx(3.0, rel=0.35)
+    assert values["length"] == pytest.approx(0.7, rel=0.35)
+    assert values["nonlinear"] == pytest.approx(1.0, rel=0.5)
+
+
+def test_told_noise_is_part_of_the_evidence():
+    rng = np.random.default_rng(0)
+    nodes, rewards, noises = [0, 1, 1, 2], rng.normal(size=4), [None, 0.2, 0.6, 0.4]
+    covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
+    rows = covariance.represent(range(3))
+    observed = by_leaf(rows, nodes, rewards, noises)
+    assert observed.mean[1] == pytest.approx((3.0 * rewards[1] + rewards[2]) / 4.0)
+    assert observed.told[1:] == pytest.approx([0.15, 0.4])
+    assert np.isnan(observed.told[0])
+
+
+def test_few_rewards_settle_nothing():
+    problem, leaves, rewards = data(count=4)
+    covariance = SetKernel().on(problem)
+    observed = by_leaf(covariance.represent(leaves), list(range(4)), rewards, [None] * 4)
+    found, _ = Evidence().maximise(covariance, FIXED, observed, np.random.default_rng(0))
+    for parameter in found.hyperparameters:
+        assert abs(np.log(parameter.value / parameter.median)) < 1.5 * parameter.deviation
+
+
+def test_times_are_geometric():
+    evidence = Evidence(growth=1.5)
+    assert [n for n in range(1, 50) if evidence.due(n)] == [3, 5, 8, 12, 18, 27, 41]
+    with pytest.raises(ValueError, match="growth"):
+        Evidence(growth=1.0)
+
+
+@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+def test_evidence_works_with_both_score_models(model):
+    problem = ds.problems.Synthetic(12, 4, seed=3)
+    covariance = 5.0 * Overlap.of(problem, private=0.1)  # far too wide
+    search = ds.Search(
+        problem,
+        scores=model(covariance, 1e-4),
+        policy=ds.policies.UpperConfidence(0.5),
+        rollout=ds.rollouts.Greedy(1.0),
+        backup=ds.backups.MomentMatching(),
+        expansion=ds.expansions.OneChild(),
+        evidence=Evidence(),
+        standardize=8,
+        repeats=False,
+        seed=0,
+    )
+    search.run(40)
+    learnt = search.explored.scores.covariance
+    assert isinstance(search.explored.scores, model)
+    assert learnt.hyperparameters[0].value < 2.0
+    # Made anew or step by step, the belief is the same.
+    scores = model(learnt, search.explored.scores.noise)
+    scores.track(search.explored.graph.states)
+    for episode in search._told:
+        standard = search._standardizer.standardized(episode)
+        scores.condition(standard.leaf, standard.reward, standard.noise)
+    assert search.explored.scores.mean == pytest.approx(scores.mean, abs=1e-7)
+    assert search.explored.scores.variance == pytest.approx(scores.variance, abs=1e-7)
+
+
+def test_evidence_needs_scores_that_can_be_made_anew():
+    with pytest.raises(ValueError, match="evidence needs WeightScores or KernelScores"):
+        ds.Search(
+            ds.problems.Synthetic(),
+            scores=ds.scores.NoScores(),
+            policy=ds.policies.UpperConfidence(0.5),
+            rollout=ds.rollouts.Uniform(),
+            backup=ds.backups.MomentMatching(),
+            evidence=Evidence(),
+        )
+
+
+def test_told_noise_is_kept_when_scores_are_made_anew():
+    problem = ds.problems.Subsets(8, 3, reward=lambda chosen: float(sum(chosen)))
+    search = ds.Search.default(problem, initial=3, noisy=True, seed=0)
+    sure, unsure = frozenset({0, 1, 2}), frozenset({5, 6, 7})
+    search.tell(sure, 1.0, noise=1e-6)
+    search.tell(unsure, 1.0, noise=100.0)
+    for leaf in (frozenset({0, 1, 3}), frozenset({0, 1, 4}), frozenset({0, 1, 5})):
+        search.tell(leaf, float(sum(leaf)))
+    assert search.belief(sure).g.variance < 1e-4
+    assert search.belief(unsure).g.variance > 0.1
+
+
+def test_scores_for_scaled_features_stay_in_weight_space():
+    problem = ds.problems.Synthetic()
+    assert isinstance(scores_for(2.0 * problem.covariance, 0.1), WeightScores)
