@@ -1,12 +1,13 @@
 """The defaults of ``ds.search``: roll-outs, refinements, stop rules, noise, and what they reach."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.experiments import benchmark, tictactoe
+from dagsearch.experiments import benchmark, beyond, tictactoe
 from dagsearch.neighbours import best_swap, parents
 from dagsearch.optimum import all_leaves, sample_optimum
 from dagsearch.refinements import Regrow, Swaps
@@ -323,3 +324,16 @@ def test_the_digits_benchmark_runs_with_all_peers():
 def test_there_is_no_such_benchmark():
     with pytest.raises(ValueError, match="no benchmark 'chess'"):
         benchmark.run("chess")
+
+
+# The page ---------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_tables_of_the_page_are_those_of_the_results():
+    page = (ROOT / "docs" / "beyond.md").read_text()
+    tables = beyond.tables(ROOT / "results" / "beyond")
+    assert set(tables) >= {"synthetic", "digits", "tictactoe", "calibration"}
+    for name, table in tables.items():
+        assert table in page, f"put the output of python -m dagsearch.experiments.beyond there: {name}"

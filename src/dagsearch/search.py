@@ -630,7 +630,7 @@ def search(
     budget = _checked_budget(budget)
     stop = Stop(patience, target, seconds, confidence)
     run = Search.default(
-        problem, covariance=covariance, noisy=noisy, initial=min(20, max(2, budget // 5)), seed=seed
+        problem, covariance=covariance, noisy=noisy, initial=min(budget, 20, max(2, budget // 5)), seed=seed
     )
     try:
         with tqdm(run.steps(budget, stop), total=budget, disable=not progress, unit="eval") as bar:

@@ -54,10 +54,18 @@ def _digits(found: Curves) -> str:
             curve = found.get((method, f"split {split}"))
             cells = [] if curve is None else [_at(curve, step) for step in (50, 100, 200)]
             row.append(" / ".join(cells) if cells else "")
+        row.append(" / ".join(_over_splits(found, method, step) for step in (100, 200)))
         row.append(_at(found[method, "split 0, own ms"], 10_000, 1))
         rows.append(row)
-    head = ["method", "demo's split, at 50 / 100 / 200", "split 1", "split 2", "own ms per evaluation"]
+    head = ["method", "demo's split, at 50 / 100 / 200", "split 1", "split 2", "mean at 100 / 200", "own ms"]
     return _table(head, rows)
+
+
+def _over_splits(found: Curves, method: str, step: int) -> str:
+    """Mean over all splits, if the method ran on all of them."""
+    splits = [found.get((method, f"split {split}")) for split in range(3)]
+    known = [curve.mean[curve.at(step)] for curve in splits if curve is not None]
+    return f"{np.mean(known):.4f}" if len(known) == len(splits) else "–"
 
 
 def _game(found: Curves) -> str:
