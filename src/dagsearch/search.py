@@ -9,6 +9,7 @@ import numpy as np
 from tqdm import tqdm
 
 from dagsearch._checks import is_whole
+from dagsearch._threads import one_thread
 from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance, Hyperparameter, checked_kind
 from dagsearch.defaults import (
@@ -240,6 +241,10 @@ class Search:
         SearchExhausted
             If every leaf has been evaluated or asked for, and none may be again.
         """
+        with one_thread():
+            return self._ask()
+
+    def _ask(self) -> Proposal:
         turn, self._turn = self._turn, (self._turn + 1) % (len(self.refinements) + 1)
         if turn > 0 and self._initial_asks == 0:
             proposal = self._refine(self.refinements[turn - 1])
@@ -301,7 +306,8 @@ class Search:
             self.expansion.adopt(self.explored, evaluation.actions)
         episode = Episode(() if proposal is None else proposal.path, node, value, noise)
         self._told.append(episode)
-        self._learn(self._standardizer.admit(episode))
+        with one_thread():
+            self._learn(self._standardizer.admit(episode))
         return evaluation
 
     def steps(self, budget: int, stop: Stop | None = None) -> Iterator[Evaluation]:
@@ -519,7 +525,8 @@ class Search:
     def result(self) -> Result:
         """What is known now."""
         history = tuple(self.history)
-        value, probability = self._optimum()
+        with one_thread():
+            value, probability = self._optimum()
         if not history:
             return Result(None, None, None, value, None, None, history)
         if self._adversarial():

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 
 from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray
@@ -219,7 +220,7 @@ class KernelScores:
         self._rewards = n
         self._whitened = self._solve(prior)
         residuals = np.array(rewards, dtype=np.float64) - self._prior[self._observed]
-        self._residuals = self._solve(residuals)
+        self._residuals = self._solve(residuals[:, None])[:, 0]
         self._seen.append(self.covariance.prepared(rows[self._observed]))
         variance = self.variance - np.einsum("ij,ij->j", self._whitened, self._whitened)
         self._mean[: self._nodes] += self._residuals @ self._whitened
@@ -253,9 +254,11 @@ class KernelScores:
         return prior, self._solve(self.covariance.cross(observed, rows))
 
     def _solve(self, cross: FloatArray) -> FloatArray:
-        """L⁻¹ times covariances with the rewards."""
+        """L⁻¹ times covariances with the rewards, shape ``(rewards, columns)``."""
         factor = self._factor[: self._rewards, : self._rewards]
-        return np.asarray(solve_triangular(factor, cross, lower=True, check_finite=False))
+        # BLAS itself: SciPy's solve_triangular takes longer to look at its arguments than to solve. It wants
+        # columns, so a row-wise L is the upper triangle of its transpose.
+        return np.asarray(dtrsm(1.0, factor.T, cross, lower=0, trans_a=1))
 
     def _moments(
         self, means: FloatArray, prior: FloatArray, whitened: FloatArray
