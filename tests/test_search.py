@@ -127,6 +127,22 @@ def test_run_is_ask_and_tell():
     assert run.result() == loop.result() == stepped.result()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda problem: ds.baselines.random_search(problem, seed=0),
+        lambda problem: ds.baselines.ucd(problem, seed=0),
+        lambda problem: ds.Search.paper(problem, noise=0.5, seed=0),
+        lambda problem: ds.Search.default(problem, initial=5, seed=0),
+    ],
+)
+def test_the_best_leaf_is_the_one_with_the_largest_reward(make):
+    result = make(ds.problems.Synthetic(seed=1)).run(30)
+    best = max(result.history, key=lambda evaluation: evaluation.reward)
+    assert (result.best_state, result.best_reward) == (best.leaf, best.reward)
+    assert best.step > 1  # or the first would do
+
+
 @pytest.mark.parametrize("expansion", EXPANSIONS)
 def test_both_score_models_search_alike(expansion):
     problem = ds.problems.Synthetic(n=9, m=3, seed=1)

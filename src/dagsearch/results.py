@@ -70,9 +70,10 @@ class Evaluation:
 class Result:
     """What the search found.
 
-    Where everyone maximises, the best leaf is the evaluated one with the largest reward. In a problem with
-    MIN nodes it is the end of the recommended line, and ``best_reward`` is ``None`` unless that very leaf
-    was evaluated.
+    Where everyone maximises, the best leaf is the evaluated one with the largest reward, or with the best
+    mean g if the search learns the rewards' noise; ``best_reward`` is then the mean of its rewards. In a
+    problem with MIN nodes it is the end of the recommended line, and ``best_reward`` is ``None`` unless that
+    very leaf was evaluated.
     """
 
     best_state: State

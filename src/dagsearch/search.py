@@ -68,7 +68,7 @@ class Search:
     policy : Policy
         Where descents go.
     rollout : Rollout
-        How paths are finished below the explored part.
+        How paths are finished below the explored part; uniformly at random as long as nothing is known.
     backup : Backup
         How values follow from scores.
     expansion : Expansion, optional
@@ -80,7 +80,8 @@ class Search:
         Only where everyone maximises.
     evidence : Evidence, optional
         Learns the covariance's hyperparameters and the noise, and standardises rewards anew whenever it does.
-        By default they stay as they are given.
+        By default they stay as they are given. With ``repeats`` the noise is learnt too, and the best leaf is
+        the one with the best mean g instead of the largest reward.
     standardize : int
         So many roll-outs from the root come first; the mean and standard deviation of their rewards
         then standardise all rewards. They count as evaluations, and the model learns from them too. Until
@@ -127,6 +128,7 @@ class Search:
         if evidence is not None and not hasattr(scores, "refitted"):
             raise ValueError(f"evidence needs WeightScores or KernelScores, got {type(scores).__name__}")
         self.repeats = repeats
+        self._learns_noise = repeats and evidence is not None
         self.history: list[Evaluation] = []
         self._told: list[Episode] = []  # what the model has learnt from, in units of the reward
         self._turn = 0
@@ -274,12 +276,10 @@ class Search:
         return None if found is None else self._propose(found[0], tuple(found[1]), ())
 
     def _incumbent(self) -> Evaluation | None:
-        """The best evaluation so far: by reward, or by mean g where rewards are noisy."""
-        if not self.history:
-            return None
-        if not self.repeats:
+        """The best evaluation so far: by reward, or by mean g where noise is learnt."""
+        if not self.history or not self._learns_noise:
             return self._best
-        nodes = [self.explored.find(evaluation.leaf) for evaluation in self.history]
+        nodes = [episode.leaf for episode in self._told]
         return self.history[int(np.argmax(self.explored.scores.mean[nodes]))]
 
     def tell(self, evaluated: Proposal | State, reward: float, noise: float | None = None) -> Evaluation:
@@ -439,7 +439,7 @@ class Search:
 
     def _noise(self, scores: JointScores) -> Hyperparameter:
         """What to learn of the noise: nothing, if rewards have none and leaves something of their own."""
-        if self.repeats:
+        if self._learns_noise:
             return Hyperparameter("noise", scores.noise, 0.1, 1.5)
         if scores.covariance.private > 0.0:
             return Hyperparameter("noise", scores.noise, scores.noise, 0.0)
@@ -525,8 +525,7 @@ class Search:
     def result(self) -> Result:
         """What is known now."""
         history = tuple(self.history)
-        with one_thread():
-            value, probability = self._optimum()
+        value, probability = self._optimum()
         if not history:
             return Result(None, None, None, value, None, None, history)
         if self._adversarial():
@@ -537,8 +536,10 @@ class Search:
             return Result(line.states[-1], line.actions, reward, value, None, self._stopped, history)
         best = self._incumbent()
         assert best is not None
-        told = [e.reward for e in history if e.leaf == best.leaf] if self.repeats else [best.reward]
-        reward = float(np.mean(told))
+        reward = best.reward
+        if self._learns_noise:
+            leaf = self.explored.find(best.leaf)
+            reward = float(np.mean([episode.reward for episode in self._told if episode.leaf == leaf]))
         return Result(best.leaf, best.actions, reward, value, probability, self._stopped, history)
 
     def _optimum(self) -> tuple[Gaussian, float | None]:
@@ -554,13 +555,9 @@ class Search:
             return self.belief(self.problem.root()).v, None
         leaves = np.unique([episode.leaf for episode in self._told]).tolist()
         good = sorted((e for e in self.history if e.actions is not None), key=lambda e: -e.reward)
-        optimum = sample_optimum(
-            self.explored,
-            leaves,
-            ((evaluation.leaf, evaluation.actions or ()) for evaluation in good),
-            _SAMPLES,
-            shape_rng(),
-        )
+        paths = ((evaluation.leaf, evaluation.actions or ()) for evaluation in good)
+        with one_thread():
+            optimum = sample_optimum(self.explored, leaves, paths, _SAMPLES, shape_rng())
         own = optimum.evaluated[leaves.index(self.explored.find(best.leaf))]
         value = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
         # The best leaf may be tied with others, and samples of what is known differ by rounding.
