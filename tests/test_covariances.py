@@ -116,7 +116,67 @@ def test_children_at_once_equal_children_one_by_one(name, settings):
         rows = covariance.represent(children.states)
         assert cross == pytest.approx(covariance.cross(rows, others))
         assert variances == pytest.approx(covariance.variances(rows))
+        weights = rng.normal(size=9)
+        sums = covariance.sums_of_children([children, children], covariance.prepared(others), weights)
+        for own in sums:
+            assert own == pytest.approx(cross @ weights)
         state = problem.step(state, actions[int(rng.integers(len(actions)))])
+
+
+@pytest.mark.parametrize("length", [1.0, 0.01], ids=["", "overflow"])
+def test_sums_of_children_do_not_overflow(length):
+    problem = subsets()
+    covariance = SetKernel(Nearness(POSITIONS), length=length).on(problem)
+    leaf = random_leaves(problem)[0]
+    others = covariance.prepared(covariance.represent([leaf]))
+    families = [Children(problem, parent, problem.actions(parent)) for parent, _ in problem.parents(leaf)]
+    sums = covariance.sums_of_children(families, others, np.ones(1))
+    for own, children in zip(sums, families, strict=True):
+        assert own == pytest.approx(covariance.of_children(children, others)[0][:, 0])
+        assert own.max() == pytest.approx(covariance.variances(covariance.represent([leaf]))[0])
+
+
+@pytest.mark.parametrize("settings", [{}, {"fixed": [0], "forbidden": [3]}])
+@pytest.mark.parametrize("name", ["identity", "near", "matrix", "scaled", "sum"])
+def test_vectors_taken_apart_give_what_whole_ones_give(name, settings, monkeypatch):
+    problem = subsets(**settings)
+    states = some_states(problem)
+    dense = KERNELS[name]().on(problem)
+    monkeypatch.setattr("dagsearch.covariances.vectors._MANY_ITEMS", 3)
+    sparse = KERNELS[name]().on(problem)
+    rows = dense.represent(states)
+    values = [2.0 * parameter.value for parameter in dense.hyperparameters]
+    for one, other in [(dense, sparse), (dense.with_values(values), sparse.with_values(values))]:
+        assert other.cross(rows[:3], rows) == pytest.approx(one.cross(rows[:3], rows))
+        assert other.variances(rows) == pytest.approx(one.variances(rows))
+        assert other.gradients(rows) == pytest.approx(one.gradients(rows))
+        children = Children(problem, states[1], problem.actions(states[1]))
+        if children.actions:
+            apart = other.of_children(children, other.prepared(rows))
+            assert apart[0] == pytest.approx(one.of_children(children, one.prepared(rows))[0])
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1)])
+def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatch):
+    problem = subsets()
+    rng = np.random.default_rng(0)
+    scores = KernelScores(SetKernel(Nearness(POSITIONS)).on(problem), noise=0.01)
+    leaves = random_leaves(problem)[:20]
+    scores.track(leaves)
+    for node in range(20):
+        scores.condition(node, float(rng.normal()))
+    parents = [frozenset({0, 1, 2}), frozenset({5, 9, 12})]
+    families = [Children(problem, parent, problem.actions(parent)) for parent in parents]
+    everyone = np.concatenate(scores.upper(families, signs, 1.0))
+    means = np.concatenate(
+        [sign * scores.preview(children)[0] for sign, children in zip(signs, families, strict=True)]
+    )
+    monkeypatch.setattr("dagsearch.scores.kernel._CLOSER", 6)
+    found = scores.upper(families, signs, 1.0)
+    assert [own.size for own in found] == [13, 13]
+    best = np.argsort(-means)[:6]
+    assert np.concatenate(found)[best] == pytest.approx(everyone[best])
+    assert np.isinf(np.delete(np.concatenate(found), best)).all()
 
 
 def test_inclusion_is_the_probability_under_random_play():

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 
 from dagsearch._checks import is_finite
@@ -127,8 +128,8 @@ def _loss(
         return 1e12 + prior, prior_slope  # rounding: too little noise for so smooth a covariance
     whitened = solve_triangular(factor, mean, lower=True, check_finite=False)
     alpha = solve_triangular(factor, whitened, lower=True, trans="T", check_finite=False)
-    inverse = cho_solve((factor, True), np.eye(len(mean)), check_finite=False)
-    outer = np.outer(alpha, alpha) - inverse
+    lower = np.tril(dpotri(factor, lower=1)[0])  # of the inverse
+    outer = np.outer(alpha, alpha) - lower - np.tril(lower, -1).T
     slopes = -0.5 * np.einsum("ij,pij->p", outer, tried.gradients(rows))
     loss = 0.5 * float(whitened @ whitened) + float(np.log(factor.diagonal()).sum())
     if free:

@@ -4,7 +4,7 @@ Four methods are enough. Everything optional is looked up by name (see :class:`P
 needs no base class and no import from here.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -81,6 +81,10 @@ class Children:
     def states(self) -> list[State]:
         """One state per action."""
         return [self.problem.step(self.parent, action) for action in self.actions]
+
+    def some(self, numbers: Iterable[int]) -> "Children":
+        """Those that some of the actions lead to."""
+        return Children(self.problem, self.parent, [self.actions[number] for number in numbers])
 
 
 def check_members(problem: Any) -> None:

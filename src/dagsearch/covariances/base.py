@@ -151,6 +151,15 @@ class Covariance(ABC):
         rows = self.represent(children.states)
         return self.cross(rows, others), self.variances(rows)
 
+    def sums_of_children(
+        self, families: Sequence[Children], others: Rows, weights: FloatArray
+    ) -> list[FloatArray]:
+        """For every child of several states the weighted sum of its covariances with ``prepared`` rows.
+
+        Override it if sums are cheaper than the covariances themselves.
+        """
+        return [self.of_children(children, others)[0] @ weights for children in families]
+
     # What rewards must tell ---------------------------------------------------------------------
 
     @property
@@ -294,6 +303,11 @@ class _Scaled(Covariance):
         cross, variances = self._base.of_children(children, others)
         return self._factor * cross, self._factor * variances
 
+    def sums_of_children(
+        self, families: Sequence[Children], others: Rows, weights: FloatArray
+    ) -> list[FloatArray]:
+        return [self._factor * sums for sums in self._base.sums_of_children(families, others, weights)]
+
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
         own = Hyperparameter("scale", self._factor, self._median, _SCALE_DEVIATION)
@@ -404,6 +418,14 @@ class _Sum(_Pair):
         first, second = _parts(others)
         one, other = self._first.of_children(children, first), self._second.of_children(children, second)
         return one[0] + other[0], one[1] + other[1]
+
+    def sums_of_children(
+        self, families: Sequence[Children], others: Rows, weights: FloatArray
+    ) -> list[FloatArray]:
+        first, second = _parts(others)
+        of_first = self._first.sums_of_children(families, first, weights)
+        of_second = self._second.sums_of_children(families, second, weights)
+        return [one + other for one, other in zip(of_first, of_second, strict=True)]
 
     def gradients(self, rows: Rows) -> FloatArray:
         first, second = _parts(rows)

@@ -16,7 +16,7 @@ leaves over, alike for states that are close. The shape s is one of :data:`SHAPE
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike
 
 from dagsearch._checks import is_finite
 from dagsearch._compiled import compiled
-from dagsearch._typing import FloatArray
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.covariances._levels import LevelRows
 from dagsearch.covariances.base import (
     Covariance,
     FeatureMap,
@@ -36,6 +37,11 @@ from dagsearch.covariances.base import (
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
 from dagsearch.walks import random_leaves
+
+# With fewer items dense products are cheaper than taking rows apart.
+_MANY_ITEMS = 128
+# Of a number whose exponential is still far from overflowing.
+_LARGE = 600.0
 
 SHAPES: Final = ("squared-exponential", "matern-5/2", "matern-3/2")
 """What s may be: e^(−u/2); (1 + r + r²/3) e^(−r) with r² = 5u; (1 + r) e^(−r) with r² = 3u."""
@@ -234,12 +240,13 @@ class _VectorKernel(Covariance):
         self._between = between
         self._medians = {name: getattr(self, name) for name in self._learnt()}
         # Of random leaves; without a problem, vectors are taken as they are.
-        self._center: FloatArray | float = 0.0
+        self._center: FloatArray = np.zeros(1)
         self._second_moments: FloatArray | None = None
+        self._mask: FloatArray | None = None  # where most rows are level, if that is known
         self._measure()
 
     def _measure(self) -> None:
-        """Make K from what is between the items, and its derivatives."""
+        """Make K from what is between the items."""
         matrix = None if self._between is None else self._between.matrix()
         moments = self._second_moments
         if moments is None:
@@ -248,6 +255,7 @@ class _VectorKernel(Covariance):
             self._metric, self._scale = None, 1.0 / max(float(np.trace(moments)), 1e-300)
         else:
             self._metric, self._scale = matrix, 1.0 / max(float(np.sum(matrix * moments)), 1e-300)
+        self._metric_mask = None if matrix is None or self._mask is None else matrix @ self._mask
 
     def _metric_gradients(self) -> list[FloatArray]:
         """Derivatives of K, its scale included, by the logarithms of what is learnt of the items."""
@@ -294,7 +302,18 @@ class _VectorKernel(Covariance):
         """K(x − x̄)."""
         if self._metric is None:
             return self._scale * centred
-        return np.asarray(self._scale * (centred @ self._metric))
+        return self._scale * self._times(centred, self._metric, self._metric_mask)
+
+    def _times(self, centred: FloatArray, matrix: FloatArray, matrix_mask: FloatArray | None) -> FloatArray:
+        if self._mask is None or matrix_mask is None:
+            return np.asarray(centred @ matrix)
+        return LevelRows.of(centred, self._mask).times(matrix, matrix_mask)
+
+    def _inner(self, smooth: FloatArray, centred: FloatArray) -> FloatArray:
+        """Inner products of smoothed rows and others, shape ``(smooth, centred)``."""
+        if self._mask is None:
+            return np.asarray(smooth @ centred.T)
+        return LevelRows.of(centred, self._mask).inner(smooth)
 
     def _from_inner(self, inner: FloatArray, a_norms: FloatArray, b_norms: FloatArray) -> FloatArray:
         """The covariance, from inner products and squared norms."""
@@ -317,9 +336,13 @@ class _VectorKernel(Covariance):
         a_centred, b_centred = np.asarray(a) - self._center, np.asarray(b) - self._center
         smooth = self._smoothed(a_centred)
         a_norms = np.einsum("ij,ij->i", smooth, a_centred)
-        return self._from_inner(smooth @ b_centred.T, a_norms, self._norms(b_centred))
+        return self._from_inner(self._inner(smooth, b_centred), a_norms, self._norms(b_centred))
 
     def _norms(self, centred: FloatArray) -> FloatArray:
+        """(x − x̄)ᵀK(x − x̄) of each row."""
+        if self._mask is not None and self._metric is not None and self._metric_mask is not None:
+            taken_apart = LevelRows.of(centred, self._mask)
+            return self._scale * taken_apart.norms(self._metric, self._metric_mask)
         return np.asarray(np.einsum("ij,ij->i", self._smoothed(centred), centred))
 
     def variances(self, a: Rows) -> FloatArray:
@@ -361,7 +384,7 @@ class _VectorKernel(Covariance):
 
     def gradients(self, rows: Rows) -> FloatArray:
         centred = np.asarray(rows) - self._center
-        inner = self._smoothed(centred) @ centred.T
+        inner = self._inner(self._smoothed(centred), centred)
         norms = inner.diagonal()
         u = np.maximum(norms[:, None] + norms[None] - 2.0 * inner, 0.0) / (2.0 * self.length**2)
         shape, slope = _slopes(self.shape, u)
@@ -373,7 +396,8 @@ class _VectorKernel(Covariance):
         }
         found = [own[name]() for name in self._medians]
         for change in self._metric_gradients():
-            moved = centred @ change @ centred.T
+            change_mask = None if self._mask is None else change @ self._mask
+            moved = self._inner(self._times(centred, change, change_mask), centred)
             diagonal = moved.diagonal()
             apart = (diagonal[:, None] + diagonal[None] - 2.0 * moved) / (2.0 * self.length**2)
             found.append(self.linear * moved + self.nonlinear * slope * apart)
@@ -465,41 +489,89 @@ class SetKernel(_VectorKernel):
                 )
 
     def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
-        return np.asarray(self._problem.inclusion([problem.root()])[0], dtype=np.float64)
+        center = np.asarray(self._problem.inclusion([problem.root()])[0], dtype=np.float64)
+        if center.size > _MANY_ITEMS:
+            self._mask = ((center > 0.0) & (center < 1.0)).astype(np.float64)
+        return center
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._problem is None:
             raise CovarianceError("SetKernel must know the problem first: use SetKernel(...).on(problem)")
         return np.asarray(self._problem.inclusion(states), dtype=np.float64)
 
+    def prepared(self, rows: Rows) -> Rows:
+        """As above, and then e^(K(x − x̄) / 2ℓ²), for :meth:`sums_of_children`."""
+        smooth_and_norms = super().prepared(rows)
+        raised = np.exp(np.minimum(smooth_and_norms[:, :-1] / (2.0 * self.length**2), _LARGE))
+        return np.column_stack([smooth_and_norms, raised])
+
     def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        items = len(self._center)
+        smooth, norms = others[:, :items], others[:, items]
         if not hasattr(self._problem, "inclusion_of_children"):
-            return super().of_children(children, others)
+            return super().of_children(children, others[:, : items + 1])
         # A child's row is the same vector for all, plus one number at the items it adds.
         common, weight, added = self._problem.inclusion_of_children(children.parent, children.actions)
-        smooth, norms = np.asarray(others)[:, :-1], np.asarray(others)[:, -1]
         centred = common - self._center
         smooth_common = self._smoothed(centred[None])[0]
-        sizes = np.fromiter(map(len, added), np.int64, len(added))
-        starts = np.concatenate([[0], np.cumsum(sizes[:-1])])
-        items = np.fromiter((item for group in added for item in group), np.int64, int(sizes.sum()))
-        inner = smooth[:, items]
-        along = smooth_common[items]
-        diagonal = self._scale * (
-            np.ones(items.size) if self._metric is None else self._metric.diagonal()[items]
-        )
+        sizes, columns = _flattened(added)
+        inner = smooth[:, columns]
+        along = smooth_common[columns]
+        diagonal = self._diagonal()[columns]
         if sizes.max() > 1:
+            starts = np.concatenate([[0], np.cumsum(sizes[:-1])])
             inner, along = np.add.reduceat(inner, starts, axis=1), np.add.reduceat(along, starts)
-            diagonal = np.array([self._norms(_indicator(group, len(common)))[0] for group in added])
+            diagonal = np.array([self._norms(_indicator(group, items))[0] for group in added])
         inner = weight * inner.T
-        inner += smooth @ centred
+        inner += self._inner(smooth, centred[None])[:, 0]
         own = smooth_common @ centred + 2.0 * weight * along + weight * weight * diagonal
         cross = self._from_inner(inner, own, norms)
         return cross, self.bias + self.linear * own + self.nonlinear
 
+    def sums_of_children(
+        self, families: Sequence[Children], others: Rows, weights: FloatArray
+    ) -> list[FloatArray]:
+        """Without an exponential for every pair, where all children are leaves that add one item.
+
+        With c common to a family and eᵢ the item, ‖c + eᵢ − y‖² = ‖c + eᵢ‖² + ‖y‖² − 2cᵀKy − 2(Ky)ᵢ: of its
+        exponential, what hangs on both y and i hangs on nothing else, and :meth:`prepared` has it already.
+        """
+        if self.shape != "squared-exponential" or not hasattr(self._problem, "inclusion_of_children"):
+            return super().sums_of_children(families, others, weights)
+        parts = [self._problem.inclusion_of_children(c.parent, c.actions) for c in families]
+        flat = [_flattened(added) for _, _, added in parts]
+        items = len(self._center)
+        smooth, norms, raised = others[:, :items], others[:, items], others[:, items + 1 :]
+        centred = np.array([common for common, _, _ in parts]) - self._center
+        smooth_common = self._smoothed(centred)
+        own = np.einsum("ij,ij->i", smooth_common, centred)[:, None] + 2.0 * smooth_common + self._diagonal()
+        sharpness = 1.0 / (4.0 * self.length**2)
+        single = all(weight == 1.0 for _, weight, _ in parts) and all(sizes.max() == 1 for sizes, _ in flat)
+        # Factors of a product below 1 must not overflow.
+        if not single or sharpness * (own.max() + norms.max() + self._diagonal().max()) > _LARGE / 2.0:
+            return super().sums_of_children(families, others, weights)
+        base = self._inner(smooth, centred)
+        by_other = np.exp(sharpness * (2.0 * base - norms[:, None])) * weights[:, None]
+        sums = self.nonlinear * np.exp(-sharpness * own) * (by_other.T @ raised)
+        sums += self.linear * (weights @ smooth)
+        sums += (self.bias * weights.sum() + self.linear * (weights @ base))[:, None]
+        return [sums[row, columns] for row, (_, columns) in enumerate(flat)]
+
+    def _diagonal(self) -> FloatArray:
+        """Of K."""
+        if self._metric is None:
+            return np.full(len(self._center), self._scale)
+        return self._scale * self._metric.diagonal()
+
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
         return f"SetKernel({self.shape}, {values})"
+
+
+def _flattened(groups: Sequence[Collection[int]]) -> tuple[IntArray, IntArray]:
+    """Sizes of the groups, and their members one after the other."""
+    sizes = np.fromiter(map(len, groups), np.int64, len(groups))
+    return sizes, np.fromiter((item for group in groups for item in group), np.int64, int(sizes.sum()))
 
 
 def _indicator(items: Sequence[int], count: int) -> FloatArray:

@@ -28,7 +28,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dtrsm
 
 from dagsearch._arrays import grown
-from dagsearch._typing import FloatArray
+from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, State
@@ -37,7 +37,7 @@ from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prio
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
 # Of so many children at most the variance is computed where only the most promising one is wanted.
-_CLOSER = 512
+_CLOSER = 128
 
 
 class KernelScores:
@@ -63,7 +63,7 @@ class KernelScores:
         self._observed = np.zeros(0, dtype=np.int64)
         self._factor = np.zeros((0, 0))
         self._whitened = np.zeros((0, 0))
-        self._residuals = np.zeros(0)
+        self._residuals, self._alpha_now = np.zeros(0), np.zeros(0)
         self._scale = 0.0  # largest prior variance seen
         self._prior = np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
@@ -119,28 +119,49 @@ class KernelScores:
         """
         if self._rewards == 0:
             return upper_of([self.preview(children) for children in families], signs, beta)
+        sizes = [len(children.actions) for children in families]
+        ends = np.cumsum(sizes)
+        if ends[-1] > _CLOSER:
+            return self._upper_of_best(families, signs, beta, ends)
         known = [self.covariance.of_children(children, self._seen.rows) for children in families]
         cross = np.concatenate([cross for cross, _ in known])
+        mean = cross @ self._alpha() + np.concatenate([self._prior_of(children) for children in families])
         # A private offset is no reason to prefer one child: no other reward tells about it.
         prior = np.concatenate([variances for _, variances in known])
-        mean = cross @ self._alpha()
-        mean += np.concatenate([self._prior_of(children) for children in families])
-        sizes = [len(variances) for _, variances in known]
-        mean *= np.repeat(np.asarray(signs, dtype=np.float64), sizes)
-        found = np.full(mean.size, -np.inf)
-        closer = np.arange(mean.size)
-        if mean.size > _CLOSER:
-            closer = np.sort(np.argpartition(-mean, _CLOSER)[:_CLOSER])
-        whitened = self._solve(cross[closer].T)
-        variance = np.maximum(prior[closer] - np.einsum("ij,ij->j", whitened, whitened), 0.0)
-        found[closer] = mean[closer] + beta * np.sqrt(variance)
-        return np.split(found, np.cumsum(sizes)[:-1])
+        whitened = self._solve(cross.T)
+        variance = np.maximum(prior - np.einsum("ij,ij->j", whitened, whitened), 0.0)
+        upper = np.repeat(np.asarray(signs, dtype=np.float64), sizes) * mean + beta * np.sqrt(variance)
+        return np.split(upper, ends[:-1])
+
+    def _upper_of_best(
+        self, families: Sequence[Children], signs: Sequence[int], beta: float, ends: IntArray
+    ) -> list[FloatArray]:
+        """:meth:`upper` of the children with the best means, −∞ for the others."""
+        sums = self.covariance.sums_of_children(families, self._seen.rows, self._alpha())
+        means = [
+            sign * (own + self._prior_of(children))
+            for sign, own, children in zip(signs, sums, families, strict=True)
+        ]
+        closer = np.sort(np.argpartition(-np.concatenate(means), _CLOSER)[:_CLOSER])
+        some = np.split(closer, np.searchsorted(closer, ends[:-1]))
+        starts = [0, *ends[:-1].tolist()]
+        kept = [
+            (children.some(own - start), sign)
+            for children, sign, own, start in zip(families, signs, some, starts, strict=True)
+            if own.size > 0
+        ]
+        found = np.full(int(ends[-1]), -np.inf)
+        found[closer] = np.concatenate(self.upper([c for c, _ in kept], [sign for _, sign in kept], beta))
+        return np.split(found, ends[:-1])
 
     def _alpha(self) -> FloatArray:
         """L⁻ᵀz, so that the mean of g is μ + Σ_iO L⁻ᵀz."""
         n = self._rewards
-        factor, residuals = self._factor[:n, :n], self._residuals[:n]
-        return np.asarray(solve_triangular(factor, residuals, lower=True, trans="T", check_finite=False))
+        if self._alpha_now.size != n:
+            factor, residuals = self._factor[:n, :n], self._residuals[:n]
+            solved = solve_triangular(factor, residuals, lower=True, trans="T", check_finite=False)
+            self._alpha_now = np.asarray(solved)
+        return self._alpha_now
 
     def _prior_of(self, children: Children) -> FloatArray:
         """Prior mean of all children; they are made only if it varies."""
