@@ -93,7 +93,9 @@ class Evidence:
         bounds = list(zip(medians - _REACH * deviations, medians + _REACH * deviations, strict=True))
         best_logs, best = starts[0], loss(starts[0])[0]
         for start in starts:
-            found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40})
+            found = minimize(
+                loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-6}
+            )
             if found.fun < best:
                 best_logs, best = found.x, float(found.fun)
         values = np.exp(best_logs).tolist()
