@@ -27,6 +27,7 @@ from dagsearch._compiled import compiled
 from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.explored import Explored
 from dagsearch.gaussians import checked_prior, fold_maximum
+from dagsearch.graph import Graph
 from dagsearch.rewards import Episode
 from dagsearch.scores import Samples, Scores
 
@@ -119,6 +120,22 @@ _moment_pass = _value_pass(fold_maximum)
 _softmax_pass = _value_pass(_soften)
 
 
+def _shape(
+    graph: Graph,
+) -> tuple[IntArray, IntArray, IntArray, BoolArray, IntArray, IntArray, IntArray, IntArray]:
+    """What a pass over the DAG must know of it, in the order of its first arguments."""
+    return (
+        graph.deepest_first(),
+        graph.level,
+        graph.sign,
+        graph.terminal,
+        graph.branching,
+        graph.first,
+        graph.count,
+        graph.edge_child,
+    )
+
+
 def _run(
     value_pass: Callable[..., None],
     explored: Explored,
@@ -128,14 +145,7 @@ def _run(
     widest = int(graph.branching[: len(graph)].max())
     increments.widen(widest)
     value_pass(
-        graph.deepest_first(),
-        graph.level,
-        graph.sign,
-        graph.terminal,
-        graph.branching,
-        graph.first,
-        graph.count,
-        graph.edge_child,
+        *_shape(graph),
         scores.mean,
         scores.variance,
         increments.mean,
@@ -283,14 +293,7 @@ class JointSamples:
         increments.widen(int(graph.branching[: len(graph)].max()))
         self.values = g.copy()
         _sample_pass(
-            graph.deepest_first(),
-            graph.level,
-            graph.sign,
-            graph.terminal,
-            graph.branching,
-            graph.first,
-            graph.count,
-            graph.edge_child,
+            *_shape(graph),
             g,
             self._normals,
             increments.mean,

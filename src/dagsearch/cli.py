@@ -4,10 +4,14 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dagsearch import __version__
+
+if TYPE_CHECKING:
+    from dagsearch.experiments.runner import Outcome
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,7 +31,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Run 'dagsearch COMMAND --help' for a command's options.",
     )
     parser.add_argument("--version", action="version", version=f"dagsearch {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     _add_demo(commands)
     _add_reproduce(commands)
     _add_benchmark(commands)
@@ -75,11 +79,11 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     reproduce.add_argument("name", choices=("max", "synthetic", "tictactoe", "mnist", "counts"))
     _add_experiment_options(reproduce, Path("results"))
     mnist = reproduce.add_argument_group("options of mnist")
-    mnist.add_argument("--dataset", choices=("mnist", "digits"), default="mnist")
+    mnist.add_argument("--dataset", choices=("mnist", "digits"), help="(default: mnist)")
     mnist.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
     mnist.add_argument("--weights", type=Path, metavar="FILE", help="use a trained network (.npz)")
     mnist.add_argument("--save-weights", type=Path, metavar="FILE", help="keep the trained network (.npz)")
-    mnist.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
+    mnist.add_argument("--device", choices=("cuda", "cpu"), help="(default: cpu)")
     reproduce.set_defaults(run=_run_reproduce)
 
 
@@ -112,61 +116,75 @@ def _add_benchmark(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     mnist = benchmark.add_argument_group("options of mnist")
     mnist.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
     mnist.add_argument("--weights", type=Path, metavar="FILE", help="use a trained network (.npz)")
-    mnist.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
+    mnist.add_argument("--device", choices=("cuda", "cpu"), help="(default: cpu)")
     benchmark.set_defaults(run=_run_benchmark)
 
 
 def _run_benchmark(options: argparse.Namespace) -> int:
     from dagsearch.experiments import benchmark
-    from dagsearch.experiments.runner import ExperimentError
 
-    try:
-        _check_folder(options.out)
-        outcome = benchmark.run(
+    mnist_only = [] if options.name == "mnist" else ["data", "weights", "device"]
+    refused = mnist_only + ([] if options.name == "digits" else ["no_peers"])
+    return _run_experiment(
+        options,
+        refused,
+        lambda: benchmark.run(
             options.name,
             quick=options.quick,
             jobs=options.jobs,
             peers=not options.no_peers,
             data=options.data,
             weights=options.weights,
-            device=options.device,
-        )
-        written = outcome.write(options.out)
-    except (ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
-        print(f"dagsearch benchmark: error: {error}", file=sys.stderr)
-        return 1
-    print(benchmark.summary(outcome))
-    print("wrote", *written, sep="\n  ")
-    return 0
+            device=options.device or "cpu",
+        ),
+        benchmark.summary,
+    )
 
 
 def _run_reproduce(options: argparse.Namespace) -> int:
     from dagsearch.experiments import reproduce
 
-    ignored = [
-        name
-        for name, unset in (("data", None), ("weights", None), ("save_weights", None), ("device", "cpu"))
-        if getattr(options, name) != unset and (options.name, options.dataset) != ("mnist", "mnist")
-    ]
-    try:
-        if ignored or (options.dataset == "digits" and options.name != "mnist"):
-            raise ValueError(f"{options.name} takes no --{(ignored or ['dataset'])[0].replace('_', '-')}")
-        _check_folder(options.out)
-        outcome = reproduce.run(
+    dataset = options.dataset or "mnist"
+    refused = [] if options.name == "mnist" else ["dataset"]
+    if (options.name, dataset) != ("mnist", "mnist"):
+        refused += ["data", "weights", "save_weights", "device"]
+    return _run_experiment(
+        options,
+        refused,
+        lambda: reproduce.run(
             options.name,
             quick=options.quick,
             jobs=options.jobs,
-            dataset=options.dataset,
+            dataset=dataset,
             data=options.data,
             weights=options.weights,
             save_weights=options.save_weights,
-            device=options.device,
-        )
+            device=options.device or "cpu",
+        ),
+        reproduce.summary,
+    )
+
+
+def _run_experiment(
+    options: argparse.Namespace,
+    refused: Sequence[str],
+    run: Callable[[], "Outcome"],
+    summary: Callable[["Outcome"], str],
+) -> int:
+    """Run, write and sum up; options in ``refused`` have no meaning here."""
+    from dagsearch.experiments.runner import ExperimentError
+
+    try:
+        for name in refused:
+            if getattr(options, name):
+                raise ValueError(f"{options.name} takes no --{name.replace('_', '-')}")
+        _check_folder(options.out)
+        outcome = run()
         written = outcome.write(options.out)
-    except (reproduce.ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
-        print(f"dagsearch reproduce: error: {error}", file=sys.stderr)
+    except (ExperimentError, ModuleNotFoundError, ValueError, OSError) as error:
+        print(f"dagsearch {options.command}: error: {error}", file=sys.stderr)
         return 1
-    print(reproduce.summary(outcome))
+    print(summary(outcome))
     print("wrote", *written, sep="\n  ")
     return 0
 

@@ -294,7 +294,7 @@ class _Scaled(Covariance):
         return self._factor * self._base.variances(a)
 
     def on(self, problem: Problem) -> "Covariance":
-        return _Scaled(self._base.on(problem), self._factor, self._median)
+        return type(self)(self._base.on(problem), self._factor, self._median)
 
     def prepared(self, rows: Rows) -> Rows:
         return self._base.prepared(rows)
@@ -314,7 +314,7 @@ class _Scaled(Covariance):
         return own, *self._base.hyperparameters
 
     def with_values(self, values: Sequence[float]) -> "Covariance":
-        return _Scaled(self._base.with_values(values[1:]), values[0], self._median)
+        return type(self)(self._base.with_values(values[1:]), values[0], self._median)
 
     def gradients(self, rows: Rows) -> FloatArray:
         matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
@@ -324,50 +324,22 @@ class _Scaled(Covariance):
         return f"{self._factor!r} * {self._base!r}"
 
 
-class _ScaledFeatures(FeatureMap):
-    def __init__(self, base: FeatureMap, factor: float, median: float | None = None) -> None:
-        self._base, self._factor = base, _checked_factor(factor)
-        self._median = self._factor if median is None else median
-        self._root = math.sqrt(self._factor)
-        self.private = self._factor * base.private
+class _ScaledFeatures(_Scaled, FeatureMap):
+    _base: FeatureMap
 
     @property
     def dimension(self) -> int:
         return self._base.dimension
 
     def features(self, states: Sequence[State]) -> SparseRows:
-        starts, columns, values = self._base.features(states)
-        return SparseRows(starts, columns, self._root * values)
+        return self._scaled(self._base.features(states))
 
     def added_features(self, children: Children) -> SparseRows | None:
         added = self._base.added_features(children)
-        return added and SparseRows(added.starts, added.columns, self._root * added.values)
+        return added and self._scaled(added)
 
-    def represent(self, states: Sequence[State]) -> Rows:
-        return self._base.represent(states)
-
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        return self._factor * self._base.cross(a, b)
-
-    def variances(self, a: Rows) -> FloatArray:
-        return self._factor * self._base.variances(a)
-
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        own = Hyperparameter("scale", self._factor, self._median, _SCALE_DEVIATION)
-        return own, *self._base.hyperparameters
-
-    def with_values(self, values: Sequence[float]) -> "FeatureMap":
-        base = self._base.with_values(values[1:])
-        assert isinstance(base, FeatureMap)
-        return _ScaledFeatures(base, values[0], self._median)
-
-    def gradients(self, rows: Rows) -> FloatArray:
-        matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
-        return np.concatenate([matrix[None], self._factor * self._base.gradients(rows)])
-
-    def __repr__(self) -> str:
-        return f"{self._factor!r} * {self._base!r}"
+    def _scaled(self, rows: SparseRows) -> SparseRows:
+        return rows._replace(values=math.sqrt(self._factor) * rows.values)
 
 
 class _Pair(Covariance):

@@ -13,7 +13,7 @@ from dagsearch.backups import JointSamples, MomentMatching
 from dagsearch.covariances import Nearness, Overlap, SetKernel
 from dagsearch.defaults import default_parts
 from dagsearch.experiments import calibration, convnet, mnist, mnist_data, tictactoe
-from dagsearch.experiments.drawing import draw_curves, figure
+from dagsearch.experiments.drawing import curves_figure, figure
 from dagsearch.experiments.peers import PEERS, Trial, best_rewards
 from dagsearch.experiments.runner import Curve, Outcome, Row, curves, recorded_steps, run_rounds
 from dagsearch.policies import Thompson
@@ -27,7 +27,6 @@ from dagsearch.search import Search
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAMES = ("synthetic", "digits", "mnist", "tictactoe", "calibration")
 OURS = "dagsearch"
 
 
@@ -118,12 +117,7 @@ def _synthetic(runs: int, jobs: int, progress: bool) -> Outcome:
     methods = [*ABLATIONS, "paper's method"]
     rows = run_rounds(_synthetic_run, [(m, r) for m in methods for r in range(runs)], jobs, progress)
     about = {"runs": runs, "budget": _SYNTHETIC_BUDGET, "measured": "whether the optimum has been evaluated"}
-    found = curves(rows)
-    drawn = figure()
-    axes = drawn.subplots()
-    draw_curves(axes, {method: ("", curve) for (method, _), curve in found.items()}, band=False)
-    axes.set(ylabel="share of runs that have found the optimum", title="15 choose 5, synthetic")
-    axes.legend(fontsize="x-small")
+    drawn = curves_figure(rows, "share of runs that have found the optimum", "15 choose 5, synthetic")
     return Outcome("synthetic", rows, about, {"synthetic": drawn})
 
 
@@ -230,14 +224,9 @@ def _mnist(
     jobs: int,
     progress: bool,
 ) -> Outcome:
-    torch = convnet.import_torch()
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
+    convnet.import_torch()
     data = mnist_data.load(data_folder)
-    if weights is None:
-        net = convnet.train(data, device, epochs=1 if steps < 100 else convnet.EPOCHS, progress=progress)
-    else:
-        net = convnet.load_weights(weights, device)
+    net = convnet.trained(data, weights, device, 1 if steps < 100 else convnet.EPOCHS, progress)
     score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, device)
     tasks = [(method, number) for method in MNIST_METHODS for number in range(runs)]
     started = time.perf_counter()
@@ -255,12 +244,7 @@ def _mnist(
         "chosen_test_accuracy": test([best.best_state])[0],
     }
     rows = [row for run in found for row in run.rows]
-    drawn = figure()
-    axes = drawn.subplots()
-    drawn_curves = {method: ("", curve) for (method, _), curve in curves(rows).items()}
-    draw_curves(axes, drawn_curves)
-    axes.set(ylabel="best validation accuracy so far", title="10 of 784 pixels of MNIST")
-    axes.legend(fontsize="small", loc="lower right")
+    drawn = curves_figure(rows, "best validation accuracy so far", "10 of 784 pixels of MNIST", band=True)
     return Outcome("mnist", rows, about, {"mnist": drawn})
 
 
@@ -282,12 +266,8 @@ GAME_METHODS: dict[str, Composed] = {
 def _tictactoe(runs: int, jobs: int, progress: bool) -> Outcome:
     tasks = [(method, number) for method in GAME_METHODS for number in range(runs)]
     rows = run_rounds(_game_run, tasks, jobs, progress)
-    drawn = figure()
-    axes = drawn.subplots()
-    draw_curves(axes, {method: ("", curve) for (method, _), curve in curves(rows).items()}, band=False)
-    axes.axhline(0.0, color="black", linestyle=":", linewidth=1.0)
-    axes.set(ylabel="reward against a perfect opponent", title="Tic-Tac-Toe")
-    axes.legend(fontsize="x-small", loc="lower right")
+    drawn = curves_figure(rows, "reward against a perfect opponent", "Tic-Tac-Toe")
+    drawn.axes[0].axhline(0.0, color="black", linestyle=":", linewidth=1.0)
     measured = "mean reward of 10 games against a perfect opponent; a search ends when all leaves are known"
     return Outcome("tictactoe", rows, {"runs": runs, "measured": measured}, {"tictactoe": drawn})
 

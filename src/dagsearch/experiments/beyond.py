@@ -89,7 +89,8 @@ def _calibration(found: Curves) -> str:
 
 
 def _mnist(found: Curves) -> str:
-    steps = (100, 200, 400, 800, 1200)
+    recorded = next(iter(found.values()))
+    steps = [int(recorded.steps[recorded.at(step)]) for step in (100, 200, 400, 800, 1200)]
     head = ["method", *(f"at {step}" for step in steps)]
     return _table(head, [[method, *(_at(curve, s) for s in steps)] for (method, _), curve in found.items()])
 

@@ -93,6 +93,17 @@ def load_weights(path: Path, device: str) -> Any:
     return net.to(device).eval()
 
 
+def trained(
+    data: Mnist, weights: Path | None, device: str, epochs: int = EPOCHS, progress: bool = True
+) -> Any:
+    """The network with weights from a file, or else trained now."""
+    if device == "cuda" and not import_torch().cuda.is_available():
+        raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
+    if weights is not None:
+        return load_weights(weights, device)
+    return train(data, device, epochs=epochs, progress=progress)
+
+
 def save_weights(net: Any, path: Path) -> None:
     """Write what :func:`load_weights` reads."""
     np.savez(path, **{name: tensor.cpu().numpy() for name, tensor in net.state_dict().items()})

@@ -1,11 +1,11 @@
 """What the experiments' figures share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dagsearch.experiments.runner import Curve
+from dagsearch.experiments.runner import Curve, Row, curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,3 +43,13 @@ def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]], band: bo
             axes.fill_between(curve.steps, low, high, color=colour, alpha=0.12, linewidth=0.0)
     axes.set_xlabel("evaluations")
     axes.set_xlim(0, max(float(np.max(curve.steps)) for _, curve in methods.values()))
+
+
+def curves_figure(rows: Iterable[Row], ylabel: str, title: str, band: bool = False) -> "Figure":
+    """All methods of an experiment that varies nothing else, in one picture."""
+    drawn = figure()
+    axes = drawn.subplots()
+    draw_curves(axes, {method: ("", curve) for (method, _), curve in curves(rows).items()}, band)
+    axes.set(ylabel=ylabel, title=title)
+    axes.legend(fontsize="x-small", loc="lower right")
+    return drawn

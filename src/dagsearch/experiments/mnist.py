@@ -16,12 +16,11 @@ from dagsearch import baselines
 from dagsearch.backups import MomentMatching, Softmax
 from dagsearch.experiments import convnet, mnist_data
 from dagsearch.experiments.ablations import RandomChild
-from dagsearch.experiments.drawing import draw_curves, figure
+from dagsearch.experiments.drawing import curves_figure, figure
 from dagsearch.experiments.runner import (
     ExperimentError,
     Outcome,
     Row,
-    curves,
     prepare_worker,
     recorded_steps,
     run_rounds,
@@ -104,14 +103,9 @@ def run_mnist(
 ) -> Outcome:
     """The experiment on MNIST; all rounds of all methods advance together."""
     torch = convnet.import_torch()
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
     data = mnist_data.load(data_folder)
     started = time.perf_counter()
-    if weights is None:
-        net = convnet.train(data, device, epochs=settings.epochs, progress=progress)
-    else:
-        net = convnet.load_weights(weights, device)
+    net = convnet.trained(data, weights, device, settings.epochs, progress)
     if save_weights is not None:
         convnet.save_weights(net, save_weights)
     trained = time.perf_counter()
@@ -264,13 +258,9 @@ def _rows(method: str, number: int, search: Search, steps: int) -> list[Row]:
 
 def draw(rows: Sequence[Row], title: str) -> "Figure":
     """Best accuracy so far against evaluations."""
-    drawn = figure()
-    axes = drawn.subplots()
-    found = curves(row for row in rows if row.method in SHOWN)
-    draw_curves(axes, {method: ("", curve) for (method, _), curve in found.items()})
-    axes.set(ylabel="best validation accuracy so far", title=title)
-    axes.legend(fontsize="small", loc="lower right")
-    return drawn
+    return curves_figure(
+        (row for row in rows if row.method in SHOWN), "best validation accuracy so far", title, band=True
+    )
 
 
 def draw_pixels(chosen: frozenset[int], images: NDArray[np.uint8], seed: int) -> "Figure":

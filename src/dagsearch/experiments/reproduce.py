@@ -3,9 +3,7 @@
 from pathlib import Path
 
 from dagsearch.experiments import counts, maximum, mnist, synthetic, tictactoe
-from dagsearch.experiments.runner import ExperimentError, Outcome, best_setting
-
-__all__ = ["ExperimentError", "run", "summary"]
+from dagsearch.experiments.runner import Outcome, best_setting
 
 
 def run(

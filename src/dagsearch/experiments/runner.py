@@ -133,7 +133,7 @@ def recorded_steps(steps: int, growth: float) -> list[int]:
     grid = [1]
     while grid[-1] < steps:
         grid.append(min(steps, max(grid[-1] + 1, round(grid[-1] * growth))))
-    return sorted({*grid, *(step for step in (50, 100, 200) if step <= steps)})
+    return sorted({*grid, *(step for step in (50, 100, 200, 400, 800) if step <= steps)})
 
 
 class Curve(NamedTuple):

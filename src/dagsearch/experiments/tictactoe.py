@@ -10,8 +10,8 @@ import numpy as np
 from dagsearch import baselines
 from dagsearch.backups import MomentMatching, Softmax
 from dagsearch.experiments.ablations import with_leaf_bonus
-from dagsearch.experiments.drawing import draw_curves, figure
-from dagsearch.experiments.runner import Outcome, Row, curves, run_rounds
+from dagsearch.experiments.drawing import curves_figure
+from dagsearch.experiments.runner import Outcome, Row, run_rounds
 from dagsearch.problem import MAX
 from dagsearch.problems import TicTacToe, without_path
 from dagsearch.search import Search
@@ -134,11 +134,7 @@ def _minimax(symmetric: bool, board: str) -> float:
 
 def draw(rows: list[Row]) -> "Figure":
     """Mean reward against steps; the band is the deviation between repetitions."""
-    drawn = figure()
-    axes = drawn.subplots()
-    found = curves(row for row in rows if row.method in SHOWN)
-    draw_curves(axes, {method: ("", curve) for (method, _), curve in found.items()})
-    axes.axhline(0.0, color="black", linestyle=":", linewidth=1.0)
-    axes.set(ylabel="reward against a perfect opponent", title="Tic-Tac-Toe")
-    axes.legend(fontsize="small", loc="lower right")
+    shown = (row for row in rows if row.method in SHOWN)
+    drawn = curves_figure(shown, "reward against a perfect opponent", "Tic-Tac-Toe", band=True)
+    drawn.axes[0].axhline(0.0, color="black", linestyle=":", linewidth=1.0)
     return drawn
