@@ -1,4 +1,4 @@
-"""Everything that must pass: linter, formatter, type checker, tests. Needs the ``dev`` extra."""
+"""Everything that must pass: linter, formatter, type checker, docs, tests. Needs the ``dev`` extra."""
 
 import subprocess
 import sys
@@ -7,6 +7,7 @@ CHECKS = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
     ("mypy",),
+    ("mkdocs", "build", "--strict"),  # with --quiet, warnings would not be counted
     ("pytest",),
 )
 

@@ -94,7 +94,7 @@ def test_rollouts_never_give_a_closed_leaf(rollout):
 def test_the_best_swap_is_the_best_of_all_swaps():
     problem = ds.problems.DigitsPixels()
     search = known(problem, 30)
-    best = search._incumbent()
+    best = search.incumbent()
     found = best_swap(search.explored, problem.root(), best.leaf, best.actions, 2.0)
     swaps = [(best.leaf - {out}) | {into} for out in best.leaf for into in range(64) if into not in best.leaf]
     open_ones = [swap for swap in swaps if not search.explored.is_closed(swap)]
@@ -121,7 +121,7 @@ def test_parents_are_told_by_replaying_the_actions():
 @pytest.mark.parametrize("problem", [Word(), Bag(), ds.problems.Subsets(7, 3, reward=sum)])
 def test_refinements_give_an_open_leaf_and_its_path(refinement, problem):
     search = known(problem)
-    best = search._incumbent()
+    best = search.incumbent()
     for _ in range(5):
         found = refinement.refine(search.explored, best.leaf, best.actions, search.rng)
         if found is None:
@@ -157,7 +157,7 @@ def leaves_of(problem):
 def test_good_leaves_and_their_ancestors_belong_to_the_dag():
     problem = ds.problems.DigitsPixels()
     search = known(problem, 40)
-    best = search._incumbent()
+    best = search.incumbent()
     node = search.explored.find(best.leaf)
     assert search.explored.graph.level[node] == 10
     state = problem.root()
@@ -234,8 +234,10 @@ def test_few_leaves_are_all_looked_at():
     assert all_leaves(ds.problems.DigitsPixels(), known(ds.problems.DigitsPixels(), 6).explored) == []
     told = np.unique([episode.leaf for episode in search._told]).tolist()
     optimum = sample_optimum(search.explored, told, [], 200, np.random.default_rng(0))
-    assert optimum.evaluated.shape == (10, 200)
-    assert np.all(optimum.best >= optimum.evaluated.max(axis=0))
+    assert optimum.samples.shape == (35, 200)
+    assert set(optimum.leaves) == set(leaves)
+    assert set(optimum.leaves[:10]) == {evaluation.leaf for evaluation in search.history}
+    assert optimum.best == pytest.approx(optimum.samples[optimum.winners, np.arange(200)])
 
 
 def test_probability_is_unknown_where_there_are_no_samples():

@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"dagsearch {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     _add_demo(commands)
+    _add_select(commands)
     _add_reproduce(commands)
     _add_benchmark(commands)
     return parser
@@ -60,6 +62,111 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         help="where to write the picture (default: %(default)s)",
     )
     demo.set_defaults(run=_run_demo)
+
+
+def _add_select(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    select = commands.add_parser(
+        "select",
+        help="choose the features of a table with which an estimator predicts best",
+        description=(
+            "Choose K columns of a table from which an estimator predicts the target best, scoring subsets "
+            "by cross-validation. Prints what was chosen beside all features, the best ones one by one, and "
+            "forward selection if the budget covers it; and how they do on rows that were kept aside."
+        ),
+        epilog=(
+            "Exit code 0: done. 1: bad input, with a message on the standard error. 130: interrupted; what "
+            "was found by then is printed and written all the same."
+        ),
+    )
+    select.add_argument("data", type=Path, metavar="DATA", help="table: .csv, .tsv or .parquet")
+    select.add_argument("--target", required=True, metavar="COLUMN", help="what to predict")
+    select.add_argument(
+        "--k", type=_sizes, metavar="K", help="how many, or from-to as in 3-8 (default: half)"
+    )
+    select.add_argument(
+        "--budget", type=_positive, default=300, help="subsets to score (default: %(default)s)"
+    )
+    select.add_argument("--task", choices=("auto", "classification", "regression"), default="auto")
+    select.add_argument(
+        "--estimator",
+        metavar="PATH",
+        help=(
+            "import path of a class, or of a ready-made estimator (default: logistic or ridge regression). "
+            "A class gets its columns imputed, scaled and encoded"
+        ),
+    )
+    select.add_argument("--scoring", help="a scorer's name in scikit-learn (default: accuracy or r2)")
+    select.add_argument("--cv", type=_folds, default=5, help="folds (default: %(default)s)")
+    select.add_argument("--fixed", nargs="+", default=[], metavar="COLUMN", help="always chosen")
+    select.add_argument("--forbidden", nargs="+", default=[], metavar="COLUMN", help="never chosen")
+    select.add_argument(
+        "--groups",
+        nargs="+",
+        default=[],
+        metavar="A,B",
+        help="columns that are chosen together, and count as one",
+    )
+    select.add_argument("--seconds", type=float, help="stop after so long")
+    select.add_argument("--patience", type=_positive, help="stop after so many subsets without a better one")
+    select.add_argument(
+        "--holdout",
+        type=_part,
+        default=0.25,
+        help="part of the rows kept aside; 0 for none (default: %(default)s)",
+    )
+    select.add_argument("--jobs", type=_positive, help="subsets scored at once (default: 1)")
+    select.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    select.add_argument(
+        "--out", type=Path, metavar="DIR", help="write result.json, history.csv and report.html there"
+    )
+    select.add_argument("--quiet", action="store_true", help="no bar")
+    select.set_defaults(run=_run_select)
+
+
+def _run_select(options: argparse.Namespace) -> int:
+    from dagsearch.errors import DagSearchError
+    from dagsearch.selection import command
+
+    try:
+        if options.out is not None:
+            _check_folder(options.out)
+        names = [field.name for field in fields(command.Request) if field.name != "progress"]
+        wanted = {name: getattr(options, name) for name in names}
+        outcome = command.run(command.Request(**wanted, progress=not options.quiet))
+        written = [] if options.out is None else outcome.report.write(options.out)
+    except (DagSearchError, ModuleNotFoundError, ValueError, OSError) as error:
+        print(f"dagsearch select: error: {error}", file=sys.stderr)
+        return 1
+    print(command.summary(outcome.report))
+    if written:
+        print("wrote", *written, sep="\n  ")
+    return 130 if outcome.interrupted else 0
+
+
+def _sizes(text: str) -> int | tuple[int, int]:
+    least, dash, most = text.partition("-")
+    if not dash:
+        return _positive(text)
+    if _positive(least) > _positive(most):
+        raise argparse.ArgumentTypeError(f"must be ascending, got {text!r}")
+    return _positive(least), _positive(most)
+
+
+def _folds(text: str) -> int:
+    folds = _positive(text)
+    if folds < 2:
+        raise argparse.ArgumentTypeError(f"must be at least 2, got {text!r}")
+    return folds
+
+
+def _part(text: str) -> float:
+    try:
+        part = float(text)
+    except ValueError:
+        part = -1.0
+    if not 0.0 <= part < 1.0:
+        raise argparse.ArgumentTypeError(f"must be between 0 and 1, got {text!r}")
+    return part
 
 
 def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -110,7 +217,9 @@ def _add_benchmark(commands: "argparse._SubParsersAction[argparse.ArgumentParser
             "the best reward hold the truth as often as it says?"
         ),
     )
-    benchmark.add_argument("name", choices=("synthetic", "digits", "mnist", "tictactoe", "calibration"))
+    benchmark.add_argument(
+        "name", choices=("synthetic", "digits", "mnist", "tictactoe", "calibration", "selection")
+    )
     _add_experiment_options(benchmark, Path("results/beyond"))
     benchmark.add_argument("--no-peers", action="store_true", help="digits: other packages are left out")
     mnist = benchmark.add_argument_group("options of mnist")

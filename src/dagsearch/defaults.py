@@ -16,7 +16,7 @@ from dagsearch.evidence import Evidence
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
 from dagsearch.policies import UpperConfidence
-from dagsearch.problem import Problem, check_members, key_function
+from dagsearch.problem import KeyFunction, Problem, check_members
 from dagsearch.refinements import Regrow, Swaps
 from dagsearch.rollouts import Greedy
 from dagsearch.scores import scores_for
@@ -110,6 +110,6 @@ def standardized(covariance: Covariance, problem: Problem) -> Covariance:
 def check_covariance_on(problem: Problem, covariance: Covariance) -> None:
     """Find a bad covariance before any reward is paid for; feature maps are good by construction."""
     if not isinstance(covariance, FeatureMap):
-        key = key_function(problem)
+        key = KeyFunction(problem)
         states = {key(state): state for state in [problem.root(), *random_leaves(problem)]}
         check_covariance(covariance, list(states.values()))

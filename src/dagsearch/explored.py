@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
 from dagsearch.increments import Increments
-from dagsearch.problem import Children, Problem, State, key_function, player_at
+from dagsearch.problem import Children, KeyFunction, Problem, State, player_at
 from dagsearch.scores import Scores
 
 
@@ -17,7 +17,7 @@ class Explored:
         self.scores = scores
         self.increments = increments
         self.graph = Graph()
-        self.key = key_function(problem)
+        self.key = KeyFunction(problem)
         """What identifies a state."""
         self.root = self.nodes([problem.root()])[0]
         self.graph.set_root(self.root)

@@ -1,8 +1,8 @@
 """What the best leaf earns, and whether it has been found: joint samples of g over leaves.
 
 If the problem has few states the leaves are all there are, and the answer is exact under the model. Else they
-are the evaluated ones and those that matter next: all that is one decision away from the best ones, and
-greedy completions. Leaves unlike any of these are left out, so that the best reward is then understated.
+are the evaluated ones and those that matter next: the most promising one decision away from the best ones,
+and greedy completions. Leaves unlike any of these are left out, so that the best reward is then understated.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,10 +10,10 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from dagsearch._typing import FloatArray
+from dagsearch._typing import FloatArray, IntArray
 from dagsearch.explored import Explored
 from dagsearch.neighbours import parents
-from dagsearch.problem import Action, Children, Problem, State
+from dagsearch.problem import MAX, Action, Children, Problem, State
 from dagsearch.rollouts import Greedy
 from dagsearch.scores import JointScores
 from dagsearch.scores.base import joint_draws
@@ -22,17 +22,29 @@ from dagsearch.walks import shape_rng
 # All leaves are looked at if the problem has at most so many states, else at most so many leaves.
 _FEW_STATES = 2000
 _MOST_LEAVES = 1000
+# Of the leaves one decision away from a good one, so many of the most promising ones.
+_MOST_NEIGHBOURS = 128
 # Where greedy completions from the root start to differ.
 _BETAS = (0.0, 1.0, 2.0, 3.0)
 
 
 class Optimum(NamedTuple):
-    """Joint samples of what leaves earn, in the model's units."""
+    """Joint samples of what leaves earn."""
 
-    best: FloatArray
-    """The largest of all leaves, shape ``(count,)``."""
-    evaluated: FloatArray
-    """Of the evaluated leaves, shape ``(evaluated, count)``."""
+    leaves: list[State]
+    """All that were looked at, the evaluated ones first."""
+    samples: FloatArray
+    """One row per leaf, shape ``(leaves, count)``."""
+
+    @property
+    def best(self) -> FloatArray:
+        """The largest of all leaves, shape ``(count,)``."""
+        return np.asarray(self.samples.max(axis=0))
+
+    @property
+    def winners(self) -> IntArray:
+        """Which of the leaves it is, shape ``(count,)``; the first of those that are tied."""
+        return np.asarray(self.samples.argmax(axis=0))
 
 
 def sample_optimum(
@@ -42,7 +54,7 @@ def sample_optimum(
     count: int,
     rng: np.random.Generator,
 ) -> Optimum:
-    """Sample the best reward; ``good`` leaves come with the actions that lead there, the best first."""
+    """Samples in the model's units; ``good`` leaves come with the actions that lead there, the best first."""
     scores = cast(JointScores, explored.scores)
     seen = {explored.key(explored.graph.states[node]) for node in evaluated}
     others = []
@@ -52,7 +64,7 @@ def sample_optimum(
             seen.add(key)
             others.append(leaf)
     samples = joint_draws(*scores.joint(evaluated, others), count, rng)
-    return Optimum(samples.max(axis=0), samples[: len(evaluated)])
+    return Optimum([*(explored.graph.states[node] for node in evaluated), *others], samples)
 
 
 def all_leaves(problem: Problem, explored: Explored) -> list[State]:
@@ -83,10 +95,20 @@ def _promising(explored: Explored, good: Iterable[tuple[State, Sequence[Action]]
         if finished is not None:
             made += 1
             yield finished[0]
+    scores, problem = cast(JointScores, explored.scores), explored.problem
     for leaf, actions in good:
-        for parent, _ in parents(explored, explored.problem.root(), leaf, actions):
-            for state in Children(explored.problem, parent, explored.problem.actions(parent)).states:
-                made += 1
-                yield state
+        families = [
+            Children(problem, parent, problem.actions(parent))
+            for parent, _ in parents(explored, problem.root(), leaf, actions)
+        ]
+        if not families:
+            continue
+        ratings = scores.upper(families, [MAX] * len(families), _BETAS[-1])
+        options = [(own, i, rating) for own, r in enumerate(ratings) for i, rating in enumerate(r.tolist())]
+        options.sort(key=lambda option: -option[2])
+        for own, action, _ in options[:_MOST_NEIGHBOURS]:
+            children = families[own]
+            yield problem.step(children.parent, children.actions[action])
+        made += min(len(options), _MOST_NEIGHBOURS)
         if made >= _MOST_LEAVES:
             return

@@ -4,7 +4,7 @@ Four methods are enough. Everything optional is looked up by name (see :class:`P
 needs no base class and no import from here.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -100,23 +100,24 @@ def check_members(problem: Any) -> None:
         )
 
 
-def key_function(problem: Problem) -> Callable[[State], Hashable]:
+class KeyFunction:
     """The problem's ``key``, or the identity, with a readable error for states that cannot be a key."""
-    key = getattr(problem, "key", None)
 
-    def checked(state: State) -> Hashable:
-        identity = state if key is None else key(state)
+    def __init__(self, problem: Problem) -> None:
+        self._key = getattr(problem, "key", None)
+
+    def __call__(self, state: State) -> Hashable:
+        """What identifies a state."""
+        identity = state if self._key is None else self._key(state)
         try:
             hash(identity)
         except TypeError as error:
-            what = "state" if key is None else "key of state"
+            what = "state" if self._key is None else "key of state"
             raise ProblemError(
                 f"the {what} {state!r} is not hashable ({error}); "
                 "use tuples or frozensets, or give the problem a key(state) method"
             ) from error
         return identity  # type: ignore[no-any-return]
-
-    return checked
 
 
 def player_at(problem: Problem, state: State) -> int:

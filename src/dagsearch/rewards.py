@@ -100,6 +100,10 @@ class Standardizer:
         """A belief of the model's, in the user's units."""
         return Gaussian(self._shift + self._scale * belief.mean, self._scale**2 * belief.variance)
 
+    def samples_in_units_of_reward(self, samples: FloatArray) -> FloatArray:
+        """Samples of the model's, in the user's units."""
+        return self._shift + self._scale * samples
+
 
 def _spread(rewards: FloatArray) -> float:
     """Standard deviation, or the size of rewards that are all equal, but for rounding."""

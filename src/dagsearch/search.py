@@ -34,7 +34,7 @@ from dagsearch.expansions import Expansion, Options
 from dagsearch.explored import Explored
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
-from dagsearch.optimum import sample_optimum
+from dagsearch.optimum import Optimum, sample_optimum
 from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
@@ -269,13 +269,13 @@ class Search:
 
     def _refine(self, refinement: Refinement) -> Proposal | None:
         """A leaf near the best so far, if there is a best and nobody plays against it."""
-        best = self._incumbent()
+        best = self.incumbent()
         if best is None or best.actions is None or self._adversarial():
             return None
         found = refinement.refine(self.explored, best.leaf, best.actions, self.rng)
         return None if found is None else self._propose(found[0], tuple(found[1]), ())
 
-    def _incumbent(self) -> Evaluation | None:
+    def incumbent(self) -> Evaluation | None:
         """The best evaluation so far: by reward, or by mean g where noise is learnt."""
         if not self.history or not self._learns_noise:
             return self._best
@@ -328,13 +328,19 @@ class Search:
                 self._stopped = "exhausted"
                 return
             yield self.tell(proposal, self._evaluate(proposal.leaf))
-            best, elapsed = self._best, time.perf_counter() - began
-            assert best is not None
-            since_best = len(self.history) - best.step
-            reason = stop.reason(best.reward, since_best, elapsed, self._probability_now_and_then)
-            if reason is not None:
-                self._stopped = reason
+            if self.reason_to(stop, time.perf_counter() - began) is not None:
                 return
+
+    def reason_to(self, stop: Stop, seconds: float) -> str | None:
+        """Why to stop now, after so many seconds, if there is a reason; :meth:`result` then tells it."""
+        best = self._best
+        if best is None:
+            return None
+        since_best = len(self.history) - best.step
+        reason = stop.reason(best.reward, since_best, seconds, self._probability_now_and_then)
+        if reason is not None:
+            self._stopped = reason
+        return reason
 
     def run(self, budget: int, stop: Stop | None = None) -> Result:
         """Evaluate ``budget`` leaves, or fewer if there is a reason to stop; return what is known then."""
@@ -534,7 +540,7 @@ class Search:
             told = [e.reward for e in history if leaf >= 0 and self.explored.find(e.leaf) == leaf]
             reward = float(np.mean(told)) if told else None
             return Result(line.states[-1], line.actions, reward, value, None, self._stopped, history)
-        best = self._incumbent()
+        best = self.incumbent()
         assert best is not None
         reward = best.reward
         if self._learns_noise:
@@ -542,27 +548,38 @@ class Search:
             reward = float(np.mean([episode.reward for episode in self._told if episode.leaf == leaf]))
         return Result(best.leaf, best.actions, reward, value, probability, self._stopped, history)
 
-    def _optimum(self) -> tuple[Gaussian, float | None]:
-        """Belief over the best reward there is, and the probability that the best leaf so far has it."""
-        best = self._incumbent()
+    def sample_optimum(self, count: int = _SAMPLES) -> Optimum | None:
+        """Joint samples of what the leaves earn that may be best, evaluated or not, in units of the reward.
+
+        ``None`` as long as nothing is known, where MIN decides, and with thousands of evaluations.
+        """
         if (
-            best is None
+            not self._told
             or self._standardizer.waiting
             or not hasattr(self.explored.scores, "joint")
             or len(self.history) > _MOST_SAMPLED
             or self._adversarial()
         ):
-            return self.belief(self.problem.root()).v, None
+            return None
         leaves = np.unique([episode.leaf for episode in self._told]).tolist()
         good = sorted((e for e in self.history if e.actions is not None), key=lambda e: -e.reward)
         paths = ((evaluation.leaf, evaluation.actions or ()) for evaluation in good)
         with one_thread():
-            optimum = sample_optimum(self.explored, leaves, paths, _SAMPLES, shape_rng())
-        own = optimum.evaluated[leaves.index(self.explored.find(best.leaf))]
-        value = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
+            optimum = sample_optimum(self.explored, leaves, paths, count, shape_rng())
+        return optimum._replace(samples=self._standardizer.samples_in_units_of_reward(optimum.samples))
+
+    def _optimum(self) -> tuple[Gaussian, float | None]:
+        """Belief over the best reward there is, and the probability that the best leaf so far has it."""
+        best, optimum = self.incumbent(), self.sample_optimum()
+        if best is None or optimum is None:
+            return self.belief(self.problem.root()).v, None
+        own = next(
+            number for number, leaf in enumerate(optimum.leaves) if self.explored.same(leaf, best.leaf)
+        )
         # The best leaf may be tied with others, and samples of what is known differ by rounding.
-        tied = own >= optimum.best - 1e-3 * np.sqrt(self.explored.scores.variance.max())
-        return self._standardizer.in_units_of_reward(value), float(tied.mean())
+        rounding = 5e-3 * float(np.std([episode.reward for episode in self._told]))
+        tied = optimum.samples[own] >= optimum.best - rounding
+        return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), float(tied.mean())
 
     def _probability_now_and_then(self) -> float | None:
         """That the best leaf so far is the best of all, as of at most a tenth of the evaluations ago."""

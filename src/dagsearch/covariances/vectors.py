@@ -169,12 +169,14 @@ class _Given:
         scale = max(float(np.abs(given).max()), np.finfo(np.float64).tiny)
         if np.abs(given - given.T).max() > 1e-8 * scale:
             raise CovarianceError("between_items must be symmetric")
-        smallest = float(np.linalg.eigvalsh(given)[0])
-        if smallest < -1e-8 * scale * len(given):
+        try:  # a factorisation is much cheaper than eigenvalues
+            np.linalg.cholesky(given + 1e-8 * scale * len(given) * np.eye(len(given)))
+        except np.linalg.LinAlgError as error:
             raise CovarianceError(
-                f"between_items must be positive semi-definite, but has the eigenvalue {smallest:.3g}. "
+                "between_items must be positive semi-definite, but has the eigenvalue "
+                f"{float(np.linalg.eigvalsh(given)[0]):.3g}. "
                 "Squares of correlations are, their absolute values need not be: see covariances.correlation"
-            )
+            ) from error
         self._matrix = given
 
     def with_values(self, values: Sequence[float]) -> "_Given":
@@ -241,21 +243,20 @@ class _VectorKernel(Covariance):
         self._medians = {name: getattr(self, name) for name in self._learnt()}
         # Of random leaves; without a problem, vectors are taken as they are.
         self._center: FloatArray = np.zeros(1)
-        self._second_moments: FloatArray | None = None
+        self._sample: FloatArray | None = None  # random leaves, centred
         self._mask: FloatArray | None = None  # where most rows are level, if that is known
         self._measure()
 
     def _measure(self) -> None:
         """Make K from what is between the items."""
-        matrix = None if self._between is None else self._between.matrix()
-        moments = self._second_moments
-        if moments is None:
-            self._metric, self._scale = matrix, 1.0
-        elif matrix is None:
-            self._metric, self._scale = None, 1.0 / max(float(np.trace(moments)), 1e-300)
-        else:
-            self._metric, self._scale = matrix, 1.0 / max(float(np.sum(matrix * moments)), 1e-300)
-        self._metric_mask = None if matrix is None or self._mask is None else matrix @ self._mask
+        self._metric = None if self._between is None else self._between.matrix()
+        self._metric_mask = None if self._metric is None else self._masked(self._metric)
+        self._scale = 1.0
+        if self._sample is not None:
+            self._scale = 1.0 / max(float(self._norms(self._sample).mean()), 1e-300)
+
+    def _masked(self, matrix: FloatArray) -> FloatArray | None:
+        return None if self._mask is None else matrix @ self._mask
 
     def _metric_gradients(self) -> list[FloatArray]:
         """Derivatives of K, its scale included, by the logarithms of what is learnt of the items."""
@@ -264,8 +265,9 @@ class _VectorKernel(Covariance):
         found = []
         for change in self._between.gradients():
             spread = 0.0
-            if self._second_moments is not None:
-                spread = self._scale * float(np.sum(change * self._second_moments))
+            if self._sample is not None:
+                moved = self._times(self._sample, change, self._masked(change))
+                spread = self._scale * float(np.einsum("ij,ij->i", moved, self._sample).mean())
             found.append(self._scale * (change - spread * self._metric))
         return found
 
@@ -279,8 +281,7 @@ class _VectorKernel(Covariance):
         leaves = random_leaves(problem)
         rows = np.asarray(bound.represent(leaves), dtype=np.float64)
         bound._center = bound._mean_row(problem, rows)
-        centred = rows - bound._center
-        bound._second_moments = centred.T @ centred / len(rows)
+        bound._sample = rows - bound._center
         bound._measure()
         return bound
 
@@ -396,8 +397,7 @@ class _VectorKernel(Covariance):
         }
         found = [own[name]() for name in self._medians]
         for change in self._metric_gradients():
-            change_mask = None if self._mask is None else change @ self._mask
-            moved = self._inner(self._times(centred, change, change_mask), centred)
+            moved = self._inner(self._times(centred, change, self._masked(change)), centred)
             diagonal = moved.diagonal()
             apart = (diagonal[:, None] + diagonal[None] - 2.0 * moved) / (2.0 * self.length**2)
             found.append(self.linear * moved + self.nonlinear * slope * apart)
@@ -508,10 +508,11 @@ class SetKernel(_VectorKernel):
     def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
         items = len(self._center)
         smooth, norms = others[:, :items], others[:, items]
-        if not hasattr(self._problem, "inclusion_of_children"):
+        described = self._described(children)
+        if described is None:
             return super().of_children(children, others[:, : items + 1])
         # A child's row is the same vector for all, plus one number at the items it adds.
-        common, weight, added = self._problem.inclusion_of_children(children.parent, children.actions)
+        common, weight, added = described
         centred = common - self._center
         smooth_common = self._smoothed(centred[None])[0]
         sizes, columns = _flattened(added)
@@ -536,9 +537,9 @@ class SetKernel(_VectorKernel):
         With c common to a family and eᵢ the item, ‖c + eᵢ − y‖² = ‖c + eᵢ‖² + ‖y‖² − 2cᵀKy − 2(Ky)ᵢ: of its
         exponential, what hangs on both y and i hangs on nothing else, and :meth:`prepared` has it already.
         """
-        if self.shape != "squared-exponential" or not hasattr(self._problem, "inclusion_of_children"):
+        parts = [known for children in families if (known := self._described(children)) is not None]
+        if self.shape != "squared-exponential" or len(parts) < len(families):
             return super().sums_of_children(families, others, weights)
-        parts = [self._problem.inclusion_of_children(c.parent, c.actions) for c in families]
         flat = [_flattened(added) for _, _, added in parts]
         items = len(self._center)
         smooth, norms, raised = others[:, :items], others[:, items], others[:, items + 1 :]
@@ -557,6 +558,11 @@ class SetKernel(_VectorKernel):
         sums += (self.bias * weights.sum() + self.linear * (weights @ base))[:, None]
         return [sums[row, columns] for row, (_, columns) in enumerate(flat)]
 
+    def _described(self, children: Children) -> tuple[FloatArray, float, list[Collection[int]]] | None:
+        """The children's rows as the problem tells them all at once, if it does."""
+        describe = getattr(self._problem, "inclusion_of_children", None)
+        return None if describe is None else describe(children.parent, children.actions)
+
     def _diagonal(self) -> FloatArray:
         """Of K."""
         if self._metric is None:
@@ -574,7 +580,7 @@ def _flattened(groups: Sequence[Collection[int]]) -> tuple[IntArray, IntArray]:
     return sizes, np.fromiter((item for group in groups for item in group), np.int64, int(sizes.sum()))
 
 
-def _indicator(items: Sequence[int], count: int) -> FloatArray:
+def _indicator(items: Collection[int], count: int) -> FloatArray:
     row = np.zeros((1, count))
     row[0, list(items)] = 1.0
     return row

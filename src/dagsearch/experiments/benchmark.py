@@ -12,7 +12,7 @@ from dagsearch import baselines
 from dagsearch.backups import JointSamples, MomentMatching
 from dagsearch.covariances import Nearness, Overlap, SetKernel
 from dagsearch.defaults import default_parts
-from dagsearch.experiments import calibration, convnet, mnist, mnist_data, tictactoe
+from dagsearch.experiments import calibration, convnet, mnist, mnist_data, selectors, tictactoe
 from dagsearch.experiments.drawing import curves_figure, figure
 from dagsearch.experiments.peers import PEERS, Trial, best_rewards
 from dagsearch.experiments.runner import Curve, Outcome, Row, curves, recorded_steps, run_rounds
@@ -103,6 +103,8 @@ def run(
         return _tictactoe(3 if quick else 100, jobs, progress)
     if name == "calibration":
         return calibration.run(10 if quick else 200, jobs, progress)
+    if name == "selection":
+        return selectors.run(quick, jobs, progress)
     if name == "mnist":
         return _mnist(2 if quick else 10, 60 if quick else 1_200, data, weights, device, jobs, progress)
     raise ValueError(f"there is no benchmark {name!r}")

@@ -44,12 +44,12 @@ def best_rewards(trials: Iterable[Trial]) -> FloatArray:
     return np.fmax.accumulate(rewards)
 
 
-class _Spent(Exception):
+class Spent(Exception):
     """The budget is spent, or nothing new can be expected any more."""
 
 
-class _Evaluator:
-    """Counts, remembers and times what a peer evaluates; ends it by raising :class:`_Spent`.
+class Evaluator:
+    """Counts, remembers and times what a peer evaluates; ends it by raising :class:`Spent`.
 
     A call takes the numbers of the choices and returns the reward of the subset they make up. The clock of
     a peer's own time starts with the constructor, so packages are imported before.
@@ -82,7 +82,7 @@ class _Evaluator:
         if chosen in self.known:
             self._repeats += 1
             if self._repeats >= self._patience:
-                raise _Spent
+                raise Spent
         else:
             self._repeats = 0
             self._evaluate(chosen)
@@ -97,7 +97,7 @@ class _Evaluator:
         self.trials.append(Trial(subset, self.known[chosen], complete, seconds))
         self._missing -= complete
         if len(self.trials) == self._budget or self._missing == 0:
-            raise _Spent
+            raise Spent
         self._resumed = time.perf_counter()
 
     def random(self, rng: np.random.Generator) -> IntArray:
@@ -115,8 +115,8 @@ class _Evaluator:
 
 def random_subsets(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """Distinct subsets, all equally likely."""
-    evaluate, rng = _Evaluator(problem, budget), np.random.default_rng(seed)
-    with suppress(_Spent):
+    evaluate, rng = Evaluator(problem, budget), np.random.default_rng(seed)
+    with suppress(Spent):
         while True:
             evaluate(evaluate.random(rng))
     return evaluate.trials
@@ -124,14 +124,14 @@ def random_subsets(problem: Subsets, budget: int, seed: int) -> list[Trial]:
 
 def hill_climbing(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """From a random subset, take the first swap that helps; start again where none does."""
-    evaluate, rng = _Evaluator(problem, budget), np.random.default_rng(seed)
-    with suppress(_Spent):
+    evaluate, rng = Evaluator(problem, budget), np.random.default_rng(seed)
+    with suppress(Spent):
         while True:
             _climb(evaluate, rng)
     return evaluate.trials
 
 
-def _climb(evaluate: _Evaluator, rng: np.random.Generator) -> None:
+def _climb(evaluate: Evaluator, rng: np.random.Generator) -> None:
     chosen = evaluate.random(rng)
     reward, climbing = evaluate(chosen), True
     while climbing:
@@ -163,8 +163,8 @@ class _NothingToFit:
 
 
 def _sequential_selection(problem: Subsets, budget: int, floating: bool) -> list[Trial]:
-    mlxtend = _import("mlxtend.feature_selection")
-    evaluate = _Evaluator(problem, budget)
+    mlxtend = import_peer("mlxtend.feature_selection")
+    evaluate = Evaluator(problem, budget)
     selector = mlxtend.SequentialFeatureSelector(
         _NothingToFit(),
         k_features=evaluate.k,
@@ -174,22 +174,22 @@ def _sequential_selection(problem: Subsets, budget: int, floating: bool) -> list
         clone_estimator=False,
     )
     # mlxtend hands the columns it has chosen to the scorer. The only row of these data numbers them.
-    with suppress(_Spent):
+    with suppress(Spent):
         selector.fit(np.arange(evaluate.n)[None], np.zeros(1, dtype=np.int64))
     return evaluate.trials
 
 
 def optuna_tpe(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """Optuna's tree-structured Parzen estimator over one score per choice; the k largest are chosen."""
-    optuna = _import("optuna")
+    optuna = import_peer("optuna")
     # Once it has converged it proposes the same subset for ever, and slower each time. In 200 evaluations of
     # DigitsPixels() it never repeated itself more than a dozen times in a row.
-    evaluate = _Evaluator(problem, budget, patience=200)
+    evaluate = Evaluator(problem, budget, patience=200)
     # Tried on the pixels of DigitsPixels(), mean of 5 seeds after 200 evaluations: 0.839 with scores, and
     # 0.841 with a multivariate sampler (after 12 seeds 0.833 and 0.829); 0.804 with k categorical choices
     # where the next free one replaces a duplicate; 0.800 with the Lehmer code of Optuna's FAQ.
     sampler = optuna.samplers.TPESampler(seed=seed, multivariate=False)
-    with _quiet(optuna.logging), suppress(_Spent):
+    with _quiet(optuna.logging), suppress(Spent):
         study = optuna.create_study(direction="maximize", sampler=sampler)
         while True:
             trial = study.ask()
@@ -226,15 +226,15 @@ def botorch_hamming(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     with warnings.catch_warnings():
         # BoTorch's linear algebra uses a part of PyTorch that is going away.
         warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
-        botorch = _import("botorch")
+        botorch = import_peer("botorch")
     improvement = _gaussian_process(botorch)
-    evaluate, rng = _Evaluator(problem, budget, patience=200), np.random.default_rng(seed)
+    evaluate, rng = Evaluator(problem, budget, patience=200), np.random.default_rng(seed)
     # One thread, as for everything in the runner's workers. The global seed is for fits that start again.
     seeded = botorch.utils.sampling.manual_seed(seed)
-    with threadpool_limits(limits=1), seeded, warnings.catch_warnings(), suppress(_Spent):
+    with threadpool_limits(limits=1), seeded, warnings.catch_warnings(), suppress(Spent):
         # After the one, BoTorch starts a fit again; the other says that a variance was rounded up.
         warnings.simplefilter("ignore", botorch.exceptions.warnings.OptimizationWarning)
-        warnings.simplefilter("ignore", _import("linear_operator.utils.warnings").NumericalWarning)
+        warnings.simplefilter("ignore", import_peer("linear_operator.utils.warnings").NumericalWarning)
         while len(evaluate.known) < INITIAL:
             evaluate(evaluate.random(rng))
         while True:
@@ -246,7 +246,7 @@ Acquisition = Callable[[IntArray], FloatArray]
 """How promising subsets are, shape ``(m,)``, given the numbers of their choices, shape ``(m, k)``."""
 
 
-def _most_promising(evaluate: _Evaluator, acquisition: Acquisition, rng: np.random.Generator) -> IntArray:
+def _most_promising(evaluate: Evaluator, acquisition: Acquisition, rng: np.random.Generator) -> IntArray:
     """Best unknown subset that steepest ascent over swaps leads to."""
 
     def value(subsets: IntArray) -> FloatArray:
@@ -260,7 +260,7 @@ def _most_promising(evaluate: _Evaluator, acquisition: Acquisition, rng: np.rand
     return max(peaks, key=lambda peak: peak[1])[0]
 
 
-def _ascend(evaluate: _Evaluator, value: Acquisition, chosen: IntArray) -> tuple[IntArray, float]:
+def _ascend(evaluate: Evaluator, value: Acquisition, chosen: IntArray) -> tuple[IntArray, float]:
     height = float(value(chosen[None])[0])
     while True:
         neighbours = evaluate.swaps(chosen)
@@ -270,9 +270,9 @@ def _ascend(evaluate: _Evaluator, value: Acquisition, chosen: IntArray) -> tuple
         chosen, height = neighbours[values.argmax()], float(values.max())
 
 
-def _gaussian_process(botorch: Any) -> Callable[[_Evaluator], Acquisition]:
+def _gaussian_process(botorch: Any) -> Callable[[Evaluator], Acquisition]:
     """What fits a Gaussian process to the known rewards and gives its logarithmic expected improvement."""
-    torch, gpytorch = _import("torch"), _import("gpytorch")
+    torch, gpytorch = import_peer("torch"), import_peer("gpytorch")
 
     class Process(botorch.models.SingleTaskGP):  # type: ignore[misc]
         def posterior(self, X: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 (as in BoTorch)
@@ -286,7 +286,7 @@ def _gaussian_process(botorch: Any) -> Callable[[_Evaluator], Acquisition]:
         chosen = torch.tensor([list(subset) for subset in subsets])
         return torch.zeros(len(chosen), n, dtype=torch.float64).scatter_(1, chosen, 1.0)
 
-    def improvement(evaluate: _Evaluator) -> Acquisition:
+    def improvement(evaluate: Evaluator) -> Acquisition:
         rewards = torch.tensor(list(evaluate.known.values()), dtype=torch.float64)
         # The squared distance of 0/1 vectors is their Hamming distance, so this is BoTorch's
         # CategoricalKernel, only faster. One length scale for all choices does better than one for each.
@@ -308,7 +308,7 @@ def _gaussian_process(botorch: Any) -> Callable[[_Evaluator], Acquisition]:
     return improvement
 
 
-def _import(name: str) -> Any:
+def import_peer(name: str) -> Any:
     """A module of a package that only the comparison needs."""
     try:
         return importlib.import_module(name)

@@ -1,9 +1,18 @@
 """Problems that come with the package."""
 
 from dagsearch.problems.pixels import DigitsPixels
-from dagsearch.problems.subsets import Subsets
+from dagsearch.problems.subsets import SubsetRange, Subsets
 from dagsearch.problems.synthetic import Synthetic
 from dagsearch.problems.tictactoe import TicTacToe
 from dagsearch.problems.tree import TreeState, as_tree, without_path
 
-__all__ = ["DigitsPixels", "Subsets", "Synthetic", "TicTacToe", "TreeState", "as_tree", "without_path"]
+__all__ = [
+    "DigitsPixels",
+    "SubsetRange",
+    "Subsets",
+    "Synthetic",
+    "TicTacToe",
+    "TreeState",
+    "as_tree",
+    "without_path",
+]

@@ -1,6 +1,7 @@
 """Choose k of n."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -71,7 +72,7 @@ class Subsets:
             raise ValueError(f"features {both} are both fixed and forbidden, directly or by group")
         self._root: Subset = frozenset().union(*(choices[choice] for choice in held))
         self._free = {c: members for c, members in choices.items() if c not in held | banned}
-        self.depth = self.k - len(held)
+        self.depth = self._most = self.k - len(held)
         if not 0 <= self.depth <= len(self._free) or self.k < 1:
             raise ValueError(
                 f"k must be at least 1 and between {len(held)} (the fixed choices) and "
@@ -111,12 +112,12 @@ class Subsets:
 
     def actions(self, state: Subset) -> list[Choice]:
         """What can still be chosen: features as numbers, groups as tuples."""
+        return self._missing(state) if self._left(state) > 0 else []
+
+    def _missing(self, chosen: Subset) -> list[Choice]:
         if self._single:
-            if len(state) - len(self._root) >= self.depth:
-                return []
-            return [choice for choice in self._free if choice not in state]
-        missing = [choice for choice, members in self._free.items() if not members <= state]
-        return missing if len(self._free) - len(missing) < self.depth else []
+            return [choice for choice in self._free if choice not in chosen]
+        return [choice for choice, members in self._free.items() if not members <= chosen]
 
     def step(self, state: Subset, action: Choice) -> Subset:
         """The subset with a choice added."""
@@ -125,6 +126,19 @@ class Subsets:
     def reward(self, leaf: Subset) -> float:
         """The user's function."""
         return self._reward(leaf)
+
+    def path_to(self, leaf: Subset) -> tuple[Any, ...]:
+        """Actions that lead to a leaf."""
+        return self._path_to(leaf, range(self.k, self.k + 1))
+
+    def _path_to(self, leaf: Subset, allowed: range) -> tuple[Any, ...]:
+        self.validate(leaf)
+        path = tuple(choice for choice, members in self._free.items() if members <= leaf)
+        held = self.k - self._most
+        if len(path) + held not in allowed or self._root.union(*(self._free[c] for c in path)) != leaf:
+            sizes = " to ".join(str(size) for size in sorted({allowed[0], allowed[-1]}))
+            raise ProblemError(f"{sorted(leaf)} is no complete subset: that is {sizes} choices, groups whole")
+        return path
 
     def parents(self, state: Subset) -> list[tuple[Subset, Choice]]:
         """The subsets with one choice less, and that choice."""
@@ -149,31 +163,177 @@ class Subsets:
 
     def inclusion(self, states: Sequence[Subset]) -> FloatArray:
         """Probability of each feature to be in the subset that random choices end with, one row per state."""
-        rows = np.zeros((len(states), self.n))
-        for row, state in zip(rows, states, strict=True):
-            left = self._left(state)
-            options = len(self._free) - (self.depth - left)
-            row[self._choosable] = left / options if left > 0 else 0.0
-            row[list(state)] = 1.0
-        return rows
+        return np.array([self._included(state, self._left(state)) for state in states]).reshape(-1, self.n)
+
+    def _included(self, chosen: Subset, left: float) -> FloatArray:
+        """Inclusion probabilities if so many choices are left, on average."""
+        row = np.zeros(self.n)
+        row[self._choosable] = left / max(len(self._free) - self._made(chosen), 1)
+        row[list(chosen)] = 1.0
+        return row
 
     def inclusion_of_children(
         self, state: Subset, actions: Sequence[Choice]
+    ) -> tuple[FloatArray, float, list[Subset]] | None:
+        """What :meth:`inclusion` is for all children: a common row, and what is added at some features.
+
+        ``None`` where children are not of that kind.
+        """
+        return self._with_one_more(state, self._left(state) - 1, actions)
+
+    def _with_one_more(
+        self, chosen: Subset, left: int, actions: Sequence[Choice]
     ) -> tuple[FloatArray, float, list[Subset]]:
-        """What :meth:`inclusion` is for all children: a common row, and what is added at some features."""
-        left = self._left(state) - 1
-        share = left / (len(self._free) - (self.depth - left)) if left > 0 else 0.0
+        options = len(self._free) - self._made(chosen) - 1
+        share = left / options if left > 0 else 0.0
         common = np.zeros(self.n)
         common[self._choosable] = share
-        common[list(state)] = 1.0
-        return common, 1.0 - share, self.added_items(state, actions)
+        common[list(chosen)] = 1.0
+        return common, 1.0 - share, [self._free[action] for action in actions]
+
+    def _made(self, chosen: Subset) -> int:
+        """Number of choices in a set, beside the fixed ones."""
+        if self._single:
+            return len(chosen) - len(self._root)
+        return sum(members <= chosen for members in self._free.values())
 
     def _left(self, state: Subset) -> int:
         """Number of choices that are still to be made."""
-        if self._single:
-            return self.depth - (len(state) - len(self._root))
-        return self.depth - sum(members <= state for members in self._free.values())
+        return self.depth - self._made(state)
 
     def added_items(self, state: Subset, actions: Sequence[Choice]) -> list[Subset]:
         """The features each choice adds."""
         return [self._free[action] for action in actions]
+
+
+class Size(NamedTuple):
+    """The first decision of :class:`SubsetRange`: how many choices there will be."""
+
+    choices: int
+
+
+class Partial(NamedTuple):
+    """An inner state of :class:`SubsetRange`."""
+
+    choices: int | None
+    """How many there will be; ``None`` as long as that is not decided."""
+    chosen: Subset
+    """What is chosen so far."""
+
+
+class SubsetRange(Subsets):
+    """Find the best subset of any size in a range: ``least`` to ``most`` of ``n``.
+
+    The first decision is the size, so that random play tries all sizes alike. A leaf is the frozenset of what
+    is chosen, as in :class:`Subsets`; an inner state is a :class:`Partial`.
+
+    Parameters
+    ----------
+    n : int
+        Features are numbered ``0`` to ``n - 1``.
+    least, most : int
+        Number of choices, fixed ones included. A group is one choice.
+    reward : callable
+        ``reward(subset)`` of a complete subset.
+    fixed, forbidden, groups, positions
+        As for :class:`Subsets`.
+
+    Examples
+    --------
+    >>> problem = SubsetRange(5, 1, 3, reward=sum)
+    >>> problem.actions(problem.root())
+    [Size(choices=1), Size(choices=2), Size(choices=3)]
+    >>> problem.step(problem.step(problem.root(), Size(1)), 4)
+    frozenset({4})
+    """
+
+    def __init__(
+        self,
+        n: int,
+        least: int,
+        most: int,
+        reward: Callable[[Subset], float],
+        fixed: Iterable[int] = (),
+        forbidden: Iterable[int] = (),
+        groups: Iterable[Iterable[int]] = (),
+        positions: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(n, most, reward, fixed, forbidden, groups, positions)
+        held = self.k - self._most
+        if not is_whole(least) or not max(held, 1) <= least <= self.k:
+            raise ValueError(
+                f"least must be a whole number between {max(held, 1)} (the fixed choices, and at least 1) "
+                f"and {self.k} (the most), got {least!r}"
+            )
+        self._held = held
+        self._sizes = [Size(choices) for choices in range(int(least), self.k + 1)]
+        self.depth += 1
+
+    def root(self) -> Any:
+        """Nothing is decided but what is fixed."""
+        return Partial(None, self._root)
+
+    def actions(self, state: Any) -> list[Any]:
+        """The sizes at first, then what can still be chosen."""
+        if not isinstance(state, Partial):
+            return []
+        return list(self._sizes) if state.choices is None else self._missing(state.chosen)
+
+    def step(self, state: Any, action: Any) -> Any:
+        """With the size decided, or a choice added."""
+        if isinstance(action, Size):
+            choices, chosen = action.choices, state.chosen
+        else:
+            choices, chosen = state.choices, state.chosen | self._free[action]
+        return chosen if self._made(chosen) + self._held == choices else Partial(choices, chosen)
+
+    def path_to(self, leaf: Subset) -> tuple[Any, ...]:
+        """Actions that lead to a leaf."""
+        path = self._path_to(leaf, range(self._sizes[0].choices, self.k + 1))
+        return Size(len(path) + self._held), *path
+
+    def parents(self, state: Any) -> list[tuple[Any, Any]]:
+        """The states one decision before, and that decision."""
+        chosen = self.items(state)
+        choices = state.choices if isinstance(state, Partial) else self._made(chosen) + self._held
+        if choices is None:
+            return []
+        if self._made(chosen) == 0:
+            return [(self.root(), Size(choices))]
+        return [(Partial(choices, before), choice) for before, choice in super().parents(chosen)]
+
+    def validate(self, state: Any) -> None:
+        """Raise unless ``state`` is one that decisions can lead to."""
+        super().validate(state.chosen if isinstance(state, Partial) else state)
+
+    def branching(self, level: int) -> int:
+        """Number of sizes, then of choices that are left."""
+        return len(self._sizes) if level == 0 else len(self._free) - (level - 1)
+
+    def items(self, state: Any) -> Subset:
+        """The chosen features."""
+        return state.chosen if isinstance(state, Partial) else state
+
+    def added_items(self, state: Any, actions: Sequence[Any]) -> list[Subset]:
+        """The features each decision adds."""
+        return [frozenset() if isinstance(action, Size) else self._free[action] for action in actions]
+
+    def inclusion(self, states: Sequence[Any]) -> FloatArray:
+        """Probability of each feature to be in the subset that random choices end with, one row per state."""
+        rows = [self._included(self.items(state), self._expected(state)) for state in states]
+        return np.array(rows).reshape(-1, self.n)
+
+    def _expected(self, state: Any) -> float:
+        """Number of choices still to be made, on average."""
+        if not isinstance(state, Partial):
+            return 0.0
+        choices = np.mean(self._sizes) if state.choices is None else state.choices
+        return float(choices) - self._held - self._made(state.chosen)
+
+    def inclusion_of_children(
+        self, state: Any, actions: Sequence[Any]
+    ) -> tuple[FloatArray, float, list[Subset]] | None:
+        """What :meth:`inclusion` is for all children; ``None`` for sizes."""
+        if state.choices is None:
+            return None
+        return self._with_one_more(state.chosen, int(self._expected(state)) - 1, actions)

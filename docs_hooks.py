@@ -1,0 +1,78 @@
+"""What MkDocs does not do by itself, so that the pages read well both on a site and on a code host.
+
+Links such as ``../results/digits.png`` and ``../examples/ask_tell.py`` lead out of ``docs``. The site gets
+copies of the pictures, and one page with all examples.
+"""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import griffe
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent
+_ROLE = re.compile(r":(?:class|meth|func|attr|data):`([^`]+)`")
+_TERM = re.compile(r"^(``.+)\n    (?=\S)", re.MULTILINE)
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the pictures and the page of examples."""
+    for picture in sorted((ROOT / "results").rglob("*.png")):
+        name = picture.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, name, abs_src_path=str(picture)))
+    files.append(File.generated(config, "examples.md", content=_examples()))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
+    """Lead links that leave ``docs`` to what :func:`on_files` has added."""
+    up = "../" * page.file.src_uri.count("/")
+    out = re.escape(f"{up}../")
+    markdown = re.sub(rf"\]\({out}examples/(\w+)\.py\)", rf"]({up}examples.md#\1)", markdown)
+    markdown = re.sub(rf"\]\({out}(results/[^)]+\.png)\)", rf"]({up}\1)", markdown)
+    return re.sub(rf"\[([^\]]*)\]\({out}[^)]*\)", r"\1", markdown)  # nowhere to lead to
+
+
+def _examples() -> str:
+    parts = ["# Examples", "Scripts to read from top to bottom and to run; each takes a few seconds."]
+    for script in sorted((ROOT / "examples").glob("*.py")):
+        code = script.read_text()
+        docstring = ast.get_docstring(ast.parse(code)) or script.stem
+        title = docstring.splitlines()[0].rstrip(".")
+        parts += [f"## {title} {{ #{script.stem} }}", f"`examples/{script.name}`", f"```python\n{code}```"]
+    return "\n\n".join(parts)
+
+
+class PlainMarkdown(griffe.Extension):
+    """Docstrings as Markdown: roles and lists of terms; modules leave the word to the pages about them."""
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Go through all docstrings once everything is loaded."""
+        _translate(pkg)
+
+
+def _translate(owner: griffe.Object) -> None:
+    if owner.docstring is not None:
+        if owner.is_module:
+            owner.docstring = None
+        else:
+            text = _ROLE.sub(lambda role: _link(owner, role[1]), owner.docstring.value)
+            owner.docstring.value = _TERM.sub(r"\n\1\n\n:   ", text)
+    for member in owner.members.values():
+        if isinstance(member, griffe.Object):
+            _translate(member)
+
+
+def _link(owner: griffe.Object, name: str) -> str:
+    """A link where the name is on some page, else the name alone."""
+    try:
+        target = name if name.startswith("dagsearch.") else owner.resolve(name)
+    except griffe.NameResolutionError:
+        return f"`{name}`"
+    if target == "dagsearch.search":  # the function; there is a module of this name, too
+        target = "dagsearch.search.search"
+    return f'<autoref identifier="{target}" optional><code>{name.removeprefix("dagsearch.")}</code></autoref>'

@@ -1,0 +1,281 @@
+"""``dagsearch benchmark selection``: the selector beside other people's, on tables that scikit-learn has.
+
+Everyone chooses as many features and is judged by the same cross-validated score, on the same folds.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import RFE, SelectKBest, SequentialFeatureSelector
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.experiments.drawing import figure
+from dagsearch.experiments.peers import (
+    Evaluator,
+    Peer,
+    Spent,
+    Trial,
+    best_rewards,
+    floating_selection,
+    hill_climbing,
+    import_peer,
+)
+from dagsearch.experiments.runner import Outcome, Row, curves, recorded_steps, run_rounds
+from dagsearch.problems import Subsets
+from dagsearch.selection import SubsetScorer
+from dagsearch.sklearn import DAGSearchSelector
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OURS = "DAGSearchSelector"
+FOLDS = 5
+BUDGET = 300
+
+
+@dataclass(frozen=True)
+class Task:
+    """A table, an estimator, and how many features to choose."""
+
+    data: FloatArray
+    target: IntArray
+    estimator: Any
+    ranker: Any
+    """An estimator that tells how much it uses each feature, for methods that need one."""
+    k: int
+    seed: int
+
+    def splits(self) -> list[tuple[IntArray, IntArray]]:
+        """The folds of this round."""
+        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=self.seed)
+        return list(folds.split(self.data, self.target))
+
+    def problem(self) -> Subsets:
+        """The subsets and their scores, for peers."""
+        scoring = check_scoring(self.estimator, scoring="accuracy")
+        score = SubsetScorer(self.estimator, scoring, self.data, self.target, self.splits(), {}, {})
+        return Subsets(self.data.shape[1], self.k, reward=lambda subset: score(sorted(subset)).mean)
+
+
+def _table(load: Callable[..., Any], k: int, model: Any, seed: int) -> Task:
+    data, target = load(return_X_y=True)
+    estimator = make_pipeline(StandardScaler(), model)
+    return Task(data, target, estimator, LogisticRegression(max_iter=1000), k, seed)
+
+
+def _madelon(seed: int, features: int = 500) -> Task:
+    data, target = make_classification(
+        n_samples=600, n_features=features, n_informative=5, n_redundant=15, random_state=seed
+    )
+    forest = RandomForestClassifier(100, random_state=seed)
+    return Task(data, target, KNeighborsClassifier(), forest, 5, seed)
+
+
+TASKS: dict[str, Callable[[int], Task]] = {
+    "breast_cancer, 5 of 30": partial(_table, load_breast_cancer, 5, LogisticRegression()),
+    "wine, 4 of 13": partial(_table, load_wine, 4, LogisticRegression()),
+    "digits, 10 of 64": partial(_table, load_digits, 10, LinearDiscriminantAnalysis()),
+    "Madelon-like, 5 of 500": _madelon,
+}
+
+
+# Methods ------------------------------------------------------------------------------------------
+
+
+def _ours(task: Task, budget: int, seed: int) -> list[Trial]:
+    selector = DAGSearchSelector(
+        task.estimator,
+        n_features_to_select=task.k,
+        budget=budget,
+        scoring="accuracy",
+        cv=task.splits(),
+        random_state=seed,
+    ).fit(task.data, task.target)
+    return [
+        Trial(frozenset(features), float(score), True, 0.0)
+        for features, score in zip(
+            selector.history_["features"], selector.history_["mean_test_score"], strict=True
+        )
+    ]
+
+
+class _NothingToFit(BaseEstimator):  # type: ignore[misc]
+    """What is asked to fit while the subset's own score decides."""
+
+    def fit(self, features: IntArray, labels: IntArray) -> "_NothingToFit":
+        """Nothing."""
+        return self
+
+
+def _forward(problem: Subsets, budget: int, seed: int) -> list[Trial]:
+    """scikit-learn's SequentialFeatureSelector, told which columns it looks at by their only row."""
+    evaluate = Evaluator(problem, budget)
+    selector = SequentialFeatureSelector(
+        _NothingToFit(),
+        n_features_to_select=evaluate.k,
+        scoring=lambda estimator, features, labels: evaluate(features[0]),
+        cv=[([0], [0])],
+    )
+    with suppress(Spent):
+        selector.fit(np.arange(evaluate.n)[None], np.zeros(1, dtype=np.int64))
+    return evaluate.trials
+
+
+_POPULATION, _PARENTS, _MUTATION = 30, 3, 0.2
+
+
+def _genetic(problem: Subsets, budget: int, seed: int) -> list[Trial]:
+    """A genetic algorithm: tournaments, children of what their parents have, now and then a swap."""
+    evaluate, rng = Evaluator(problem, budget, patience=2_000), np.random.default_rng(seed)
+    try:
+        people = [evaluate.random(rng) for _ in range(_POPULATION)]
+        fitness = [evaluate(person) for person in people]
+        while True:
+            mother, father = (_winner(fitness, rng) for _ in range(2))
+            pool = np.union1d(people[mother], people[father])
+            child = rng.choice(pool, evaluate.k, replace=False)
+            if rng.random() < _MUTATION:
+                absent = np.setdiff1d(np.arange(evaluate.n), child)
+                child[int(rng.integers(evaluate.k))] = rng.choice(absent)
+            value = evaluate(child)
+            worst = int(np.argmin(fitness))
+            if value >= fitness[worst]:
+                people[worst], fitness[worst] = child, value
+    except Spent:
+        return evaluate.trials
+
+
+def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
+    entered = rng.choice(len(fitness), _PARENTS, replace=False)
+    return int(max(entered, key=lambda number: fitness[number]))
+
+
+def _one_answer(task: Task, columns: Sequence[int]) -> list[Trial]:
+    problem = task.problem()
+    return [Trial(frozenset(columns), problem.reward(frozenset(columns)), True, 0.0)]
+
+
+def _k_best(task: Task) -> tuple[list[Trial], int]:
+    chosen = SelectKBest(k=task.k).fit(task.data, task.target).get_support(indices=True)
+    return _one_answer(task, chosen.tolist()), 0
+
+
+def _rfe(task: Task) -> tuple[list[Trial], int]:
+    data = StandardScaler().fit_transform(task.data)
+    step = 1 if data.shape[1] < 100 else 10
+    selector = RFE(task.ranker, n_features_to_select=task.k, step=step).fit(data, task.target)
+    fits = int(np.ceil((data.shape[1] - task.k) / step)) + 1
+    return _one_answer(task, selector.get_support(indices=True).tolist()), fits
+
+
+def _boruta(task: Task) -> tuple[list[Trial], int]:
+    boruta = import_peer("boruta")
+    forest = RandomForestClassifier(n_jobs=1, max_depth=5, random_state=task.seed)
+    selector = boruta.BorutaPy(forest, n_estimators=100, max_iter=30, random_state=task.seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        selector.fit(task.data, task.target)
+    # Boruta says which features matter at all: of those it ranks first the most important ones are taken.
+    strength = np.nan_to_num(selector.importance_history_[1:]).mean(axis=0)
+    order = np.lexsort((-strength, selector.ranking_))
+    return _one_answer(task, order[: task.k].tolist()), len(selector.importance_history_) - 1
+
+
+SEARCHES: dict[str, Peer] = {
+    "hill climbing": hill_climbing,
+    "genetic algorithm": _genetic,
+    "SequentialFeatureSelector": _forward,
+    "floating selection (mlxtend)": floating_selection,
+}
+"""Methods that score subsets, as many as the budget allows."""
+RANKINGS: dict[str, Callable[[Task], tuple[list[Trial], int]]] = {
+    "SelectKBest": _k_best,
+    "RFE": _rfe,
+    "Boruta": _boruta,
+}
+"""Methods that score nothing before they have their answer; with the number of fits they took."""
+
+
+# The benchmark ------------------------------------------------------------------------------------
+
+
+def run(quick: bool, jobs: int, progress: bool) -> Outcome:
+    """All methods on all tables."""
+    rounds, budget = (1, 25) if quick else (3, BUDGET)
+    names = list(TASKS)[1:2] if quick else list(TASKS)
+    methods = [OURS, *SEARCHES, *RANKINGS]
+    # The longest first, so that no process is left with one at the end.
+    tasks = [
+        (method, name, number, budget)
+        for name in names[::-1]
+        for method in methods[::-1]
+        for number in range(rounds)
+    ]
+    rows = run_rounds(_one, tasks, jobs, progress)
+    about = {"rounds": rounds, "budget": budget, "folds": FOLDS, "seconds_of": "all of a method's run"}
+    return Outcome("selection", rows, about, {"selection": draw(rows)})
+
+
+def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
+    task = TASKS[name](number)
+    fits = None
+    began = time.perf_counter()
+    if method == OURS:
+        trials = _ours(task, budget, number)
+    elif method in SEARCHES:
+        # Greedy selection has no answer before it has scored all smaller subsets.
+        greedy = "election" in method or "Selector" in method
+        trials = SEARCHES[method](task.problem(), 10_000 if greedy else budget, number)
+    else:
+        trials, fits = RANKINGS[method](task)
+    seconds = time.perf_counter() - began
+    best = best_rewards(trials)
+    answered = [step for step in recorded_steps(len(trials), 1.1) if not np.isnan(best[step - 1])]
+    rows = [Row(method, name, number, step, float(best[step - 1])) for step in answered]
+    in_all = FOLDS * len(trials) if fits is None else fits + FOLDS
+    return [
+        *rows,
+        Row(method, f"{name}, fits", number, 1, float(in_all)),
+        Row(method, f"{name}, seconds", number, 1, seconds),
+    ]
+
+
+def draw(rows: Sequence[Row]) -> "Figure":
+    """Best score against scored subsets, one panel per table; methods with one answer as levels."""
+    found = curves(rows)
+    names = [name for name in TASKS if any(setting == name for _, setting in found)]
+    drawn = figure(5.5 * min(2, len(names)), 3.8 * ((len(names) + 1) // 2))
+    panels = np.atleast_1d(drawn.subplots((len(names) + 1) // 2, min(2, len(names)))).ravel()
+    for panel, name in zip(panels, names, strict=False):
+        for number, method in enumerate([OURS, *SEARCHES, *RANKINGS]):
+            curve = found[method, name]
+            style: dict[str, Any] = {"color": f"C{number}", "label": method}
+            if method in RANKINGS:
+                panel.axhline(curve.mean[-1], linestyle=":", linewidth=1.2, **style)
+            else:
+                marker = "o" if len(curve.steps) == 1 else None
+                panel.plot(
+                    curve.steps, curve.mean, marker=marker, linewidth=2.4 if method == OURS else 1.2, **style
+                )
+        panel.set(title=name, xlabel="subsets scored", ylabel="best accuracy so far", xscale="log")
+        low = min(float(found[method, name].mean[-1]) for method in SEARCHES)
+        top = max(float(found[method, name].mean[-1]) for method in [OURS, *SEARCHES])
+        panel.set_ylim(low - 2.0 * max(top - low, 0.01), top + 0.2 * max(top - low, 0.01))
+    panels[0].legend(fontsize="x-small", loc="lower right")
+    return drawn

@@ -1,0 +1,305 @@
+"""``dagsearch select``: choose features of a table, compare, and write a report."""
+
+import csv
+import importlib
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.feature_selection import f_classif, f_regression
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from dagsearch.selection.likeness import numbers
+from dagsearch.selection.report import Comparison, Holdout, SelectionReport
+from dagsearch.selection.scoring import Scored, SubsetScorer
+from dagsearch.selection.table import Table, TableError, read_table, split_target
+from dagsearch.sklearn import DAGSearchSelector
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for."""
+
+    data: Path
+    target: str
+    k: int | tuple[int, int] | None
+    budget: int
+    task: str = "auto"
+    estimator: str | None = None
+    scoring: str | None = None
+    cv: int = 5
+    fixed: Sequence[str] = ()
+    forbidden: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    seconds: float | None = None
+    patience: int | None = None
+    holdout: float = 0.25
+    jobs: int | None = None
+    seed: int = 0
+    progress: bool = True
+
+
+class Outcome:
+    """A report, and whether it came before its time."""
+
+    def __init__(self, report: SelectionReport, interrupted: bool) -> None:
+        self.report, self.interrupted = report, interrupted
+
+
+def run(request: Request) -> Outcome:
+    """Select, compare, and gather the report."""
+    table = split_target(read_table(request.data), request.target, request.task)
+    kept, aside = _split(table, request)
+    estimator = _estimator(request, table)
+    scoring = request.scoring or ("accuracy" if table.classification else "r2")
+    folds = StratifiedKFold if table.classification else KFold
+    cv = folds(request.cv, shuffle=True, random_state=request.seed)
+    selector = DAGSearchSelector(
+        estimator,
+        n_features_to_select=request.k,
+        budget=request.budget,
+        scoring=scoring,
+        cv=cv,
+        max_seconds=request.seconds,
+        patience=request.patience,
+        fixed=list(request.fixed) or None,
+        forbidden=list(request.forbidden) or None,
+        groups=[_names(text) for text in request.groups] or None,
+        n_jobs=request.jobs,
+        random_state=request.seed,
+        verbose=int(request.progress),
+    )
+    interrupted = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            selector.fit(kept.features, kept.target)
+        except KeyboardInterrupt:
+            if not hasattr(selector, "support_"):
+                raise
+            interrupted = True
+    notes = [*table.notes, *_own_warnings(caught)]
+    scorer = check_scoring(estimator, scoring=scoring)
+    splits = list(cv.split(kept.features, kept.target))
+    score = SubsetScorer(estimator, scorer, kept.features, kept.target, splits, {}, {})
+
+    def on_holdout(columns: Sequence[int]) -> float | None:
+        if aside is None:
+            return None
+        whole = [(np.arange(len(kept.target)), np.arange(len(kept.target), len(table.target)))]
+        data, target = _joined(kept, aside)
+        found = SubsetScorer(estimator, scorer, data, target, whole, {}, {})(columns)
+        return None if found.failure else found.mean
+
+    chosen = np.flatnonzero(selector.support_).tolist()
+    comparisons = []
+    if not interrupted:
+        comparisons = [
+            replace(comparison, holdout_score=on_holdout(columns))
+            for comparison, columns in _comparisons(score, kept, len(chosen), request.budget)
+        ]
+    settings = {
+        "data": request.data.name,
+        "target": request.target,
+        "task": "classification" if table.classification else "regression",
+        "features to select": "half" if request.k is None else str(request.k),
+        "budget": request.budget,
+        "estimator": _described(estimator),
+        "scoring": scoring,
+        "cv": str(cv),
+        "hold-out": request.holdout,
+        "seed": request.seed,
+    }
+    held = None if aside is None else Holdout(len(aside.target), on_holdout(chosen))
+    return Outcome(selector.report(settings, comparisons, held, notes), interrupted)
+
+
+def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """What the selector warned of; failed subsets are told by the report itself."""
+    texts = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    return [text for text in dict.fromkeys(texts) if "could not be scored" not in text]
+
+
+def _split(table: Table, request: Request) -> tuple[Table, Table | None]:
+    """What to select by, and what to keep aside."""
+    if request.holdout == 0.0:
+        return table, None
+    stratify = table.target if table.classification and table.target.value_counts().min() > 1 else None
+    try:
+        parts = train_test_split(
+            table.features,
+            table.target,
+            test_size=request.holdout,
+            random_state=request.seed,
+            stratify=stratify,
+        )
+    except ValueError as error:
+        raise TableError(f"--holdout {request.holdout}: {error}; use a larger part, or 0 for none") from error
+    return replace(table, features=parts[0], target=parts[2]), replace(
+        table, features=parts[1], target=parts[3]
+    )
+
+
+def _joined(kept: Table, aside: Table) -> tuple[Any, Any]:
+    import pandas
+
+    return pandas.concat([kept.features, aside.features]), pandas.concat([kept.target, aside.target])
+
+
+def _names(text: str) -> list[str]:
+    """Names separated by commas, in quotes if they contain some."""
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
+
+
+def _estimator(request: Request, table: Table) -> Any:
+    """What was asked for, after imputing, scaling and encoding unless it is ready-made."""
+    found = LogisticRegression if table.classification else Ridge
+    if request.estimator is not None:
+        found = _imported(request.estimator)
+        if not inspect.isclass(found):
+            return found
+    arguments: dict[str, Any] = {"random_state": request.seed}
+    if found is LogisticRegression:
+        arguments["max_iter"] = 1000
+    accepted = inspect.signature(found).parameters
+    try:
+        model = found(**{name: value for name, value in arguments.items() if name in accepted})
+    except TypeError as error:
+        raise TableError(
+            f"--estimator {request.estimator}: it cannot be made without arguments ({error})"
+        ) from error
+    numeric = make_column_selector(dtype_include=["number", "bool"])
+    other = make_column_selector(dtype_exclude=["number", "bool"])
+    return make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numeric),
+            (
+                make_pipeline(
+                    SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")
+                ),
+                other,
+            ),
+        ),
+        model,
+    )
+
+
+def _imported(path: str) -> Any:
+    """A class or an object by its import path: ``package.module.Name`` or ``package.module:Name``."""
+    module, _, name = path.replace(":", ".").rpartition(".")
+    sys.path.insert(0, "")  # a script in the current folder counts
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise TableError(f"--estimator {path}: it cannot be imported ({error})") from error
+    finally:
+        sys.path.pop(0)
+    made = found
+    if not inspect.isclass(found) and not hasattr(found, "fit"):
+        made = found() if callable(found) else None
+    if not hasattr(made, "fit"):
+        raise TableError(f"--estimator {path}: {name} has no fit method")
+    return made if inspect.isclass(made) else clone(made)
+
+
+def _described(estimator: Any) -> str:
+    """In a few words; the preparation that every class gets is told as such."""
+    steps = getattr(estimator, "steps", [])
+    if len(steps) == 2 and isinstance(steps[0][1], ColumnTransformer):
+        return f"{steps[1][1]}, after imputing, scaling and encoding"
+    return str(estimator)
+
+
+Chosen = tuple[Comparison, Sequence[int]]
+
+
+def _comparisons(
+    score: Callable[[Sequence[int]], Scored], table: Table, count: int, budget: int
+) -> list[Chosen]:
+    """All features, the best ones each by itself, and forward selection if the budget covers it."""
+    columns = table.features.shape[1]
+    everything = range(columns)
+    found = [_compared("all features", score(everything), everything, 1)]
+    test = f_classif if table.classification else f_regression
+    data = np.column_stack([numbers(table.features.iloc[:, i].to_numpy()) for i in everything])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        strength = np.nan_to_num(test(data, _target_numbers(table))[0], nan=0.0, posinf=np.inf)
+    best = sorted(np.argsort(-strength, kind="stable")[:count].tolist())
+    found.append(_compared(f"best {count} one by one ({test.__name__})", score(best), best, 1))
+    needed = sum(columns - taken for taken in range(count))
+    if needed <= budget:
+        found.append(_forward(score, columns, count))
+    return found
+
+
+def _target_numbers(table: Table) -> Any:
+    return numbers(table.target.to_numpy()) if not table.classification else table.target.to_numpy()
+
+
+def _forward(score: Callable[[Sequence[int]], Scored], columns: int, count: int) -> Chosen:
+    taken: list[int] = []
+    tried = 0
+    last: Scored | None = None
+    for _ in range(count):
+        options = [score([*taken, column]) for column in range(columns) if column not in taken]
+        tried += len(options)
+        valid = [option for option in options if option.failure is None]
+        if not valid:
+            break
+        last = max(valid, key=lambda option: option.mean)
+        taken = list(last.columns)
+    if last is None:
+        return Comparison("forward selection", 0, tried, None), taken
+    return _compared("forward selection", last, taken, tried)
+
+
+def _compared(name: str, scored: Scored, columns: Sequence[int], tried: int) -> Chosen:
+    if scored.failure is not None:
+        return Comparison(name, len(columns), tried, None), columns
+    return Comparison(name, len(columns), tried, scored.mean), columns
+
+
+def summary(report: SelectionReport) -> str:
+    """The report as text for a terminal."""
+    content = report.to_dict()
+    found, lines = content["result"], []
+    chosen = [feature for feature in content["features"] if feature["selected"]]
+    width = max(len(feature["name"]) for feature in chosen)
+    lines.append(f"{'feature':{width}}  in the best subset with probability")
+    for feature in chosen:
+        low, high = feature["interval"]
+        lines.append(f"{feature['name']:{width}}  {feature['inclusion']:.2f}  ({low:.2f} to {high:.2f})")
+    lines.append("")
+    rows = [("chosen", len(chosen), found["evaluations"], found["score"], found["holdout_score"])]
+    rows += [
+        (c["name"], c["features"], c["subsets"], c["score"], c["holdout_score"])
+        for c in content["comparisons"]
+    ]
+    name_width = max(len(row[0]) for row in rows)
+    lines.append(f"{'':{name_width}}  features  subsets scored  cross-validated  held out")
+    for name, features, subsets, score, held in rows:
+        lines.append(
+            f"{name:{name_width}}  {features:8}  {subsets:14}  {_number(score):>15}  {_number(held):>8}"
+        )
+    low, high = found["score_interval"]
+    lines.append("")
+    lines.append(f"Their cross-validated score, less luck: {low:.4g} to {high:.4g} with 90% probability.")
+    lines.append("Scores on the folds flatter what was chosen by them; those held out do not.")
+    lines += [f"warning: {text}" for text in content["warnings"]]
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,107 @@
+"""A file's table, made ready for selection: what is the target, which columns can be features."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+# A target of whole numbers with at most so many different values is taken for classes.
+_MOST_CLASSES = 20
+
+
+class TableError(ValueError):
+    """The table cannot be used as it is."""
+
+
+@dataclass
+class Table:
+    """Features and target."""
+
+    features: "pandas.DataFrame"
+    """One column per feature."""
+    target: "pandas.Series"
+    """What to predict."""
+    classification: bool
+    """Whether the target are classes."""
+    notes: list[str] = field(default_factory=list)
+    """What was left out, in words."""
+
+
+def read_table(path: Path) -> "pandas.DataFrame":
+    """The table in a CSV, TSV or Parquet file."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("reading tables needs pandas: pip install 'dagsearch[select]'") from error
+    readers: dict[str, Callable[[Path], pandas.DataFrame]] = {
+        ".csv": pandas.read_csv,
+        ".tsv": lambda file: pandas.read_csv(file, sep="\t"),
+        ".parquet": pandas.read_parquet,
+    }
+    if path.suffix.lower() not in readers:
+        raise TableError(f"{path}: a table must be a .csv, .tsv or .parquet file")
+    if not path.is_file():
+        raise TableError(f"{path}: there is no such file")
+    try:
+        table = readers[path.suffix.lower()](path)
+    except ImportError as error:
+        raise ModuleNotFoundError("reading Parquet needs pyarrow: pip install 'dagsearch[select]'") from error
+    except (ValueError, OSError) as error:
+        raise TableError(f"{path} cannot be read as {path.suffix[1:]}: {error}") from error
+    table.columns = [str(name) for name in table.columns]
+    return table
+
+
+def split_target(table: "pandas.DataFrame", target: str, task: str = "auto") -> Table:
+    """The target, and the columns that can be features: those that are not constant or all missing."""
+    names = list(table.columns)
+    if target not in names:
+        alike = difflib.get_close_matches(target, names, 1)
+        advice = f"did you mean {alike[0]!r}?" if alike else f"columns are {', '.join(map(repr, names[:10]))}"
+        raise TableError(f"there is no column {target!r}; {advice}")
+    notes: list[str] = []
+    missing = table[target].isna()
+    if missing.any():
+        notes.append(f"{int(missing.sum())} rows without a target were left out")
+        table = table[~missing]
+    if len(table) < 4:
+        raise TableError(f"the table has {len(table)} rows with a target: too few to choose features by")
+    values = table[target]
+    classification = _are_classes(values) if task == "auto" else task == "classification"
+    if values.nunique() < 2:
+        raise TableError(f"the target {target!r} is always {values.iloc[0]!r}: there is nothing to predict")
+    if not classification and not _is_numeric(values):
+        raise TableError(f"the target {target!r} is no number: use --task classification")
+    features = table.drop(columns=[target])
+    candidates = [name for name in names if name != target]
+    empty = [name for name in candidates if features[name].isna().all()]
+    constant = [name for name in candidates if name not in empty and features[name].nunique(dropna=False) < 2]
+    for what, left_out in (("no values", empty), ("one value only", constant)):
+        if left_out:
+            notes.append(f"left out, with {what}: {_listed(left_out)}")
+    features = features.drop(columns=[*empty, *constant])
+    if features.shape[1] < 2:
+        raise TableError(f"the table has {features.shape[1]} columns to choose from beside the target")
+    return Table(features, values, classification, notes)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _is_numeric(values: "pandas.Series") -> bool:
+    return bool(np.issubdtype(np.asarray(values).dtype, np.number))
+
+
+def _are_classes(values: "pandas.Series") -> bool:
+    if not _is_numeric(values):
+        return True
+    numbers: Any = np.asarray(values)
+    return bool(np.all(numbers == np.round(numbers)) and len(np.unique(numbers)) <= _MOST_CLASSES)

@@ -1,0 +1,560 @@
+"""The report's page in a browser, its snippet, and its figures."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from dagsearch import plots, report
+
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError:
+    sync_playwright = None
+
+CHROMIUM = shutil.which("chromium")
+in_browser = pytest.mark.skipif(
+    CHROMIUM is None or sync_playwright is None, reason="needs chromium and playwright"
+)
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "$x_1$",
+    "{{report}}",
+    "\u2028&amp;",
+]
+SECTIONS = [
+    "headline",
+    "score",
+    "inclusion",
+    "substitutes",
+    "explored",
+    "comparisons",
+    "runners-up",
+    "settings",
+]
+
+
+def example(features=30, chosen=8, steps=120, names=(), warnings=()):
+    """A report of a made-up selection."""
+    rng = np.random.default_rng(0)
+    parts = ["radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "symmetry"]
+    kinds = ["mean", "worst", "error of", "smallest", "median", "range of"]
+    made = [f"{kinds[i // 8 % 6]} {parts[i % 8]}{'' if i < 48 else f' {i // 48}'}" for i in range(features)]
+    names = [*names, *made][:features]
+    chance = np.sort(rng.beta(0.5, 1.0, features))[::-1]
+    scores = 0.97 - 0.12 * np.exp(-np.arange(steps) / 60) * rng.random(steps) - 0.01 * rng.random(steps)
+    failed = rng.random(steps) < 0.02 if steps > 10 else np.zeros(steps, dtype=bool)
+    best = np.maximum.accumulate(np.where(failed, -np.inf, scores))
+    subsets = [sorted(rng.choice(features, chosen, replace=False).tolist()) for _ in range(steps)]
+
+    def interval(middle, half):
+        return [float(middle - half), float(middle + half)]
+
+    return {
+        "schema": 1,
+        "dagsearch": "0.1.0",
+        "settings": {
+            "data": "cancer.csv",
+            "target": "diagnosis",
+            "features to select": chosen,
+            "budget": steps,
+            "estimator": "LogisticRegression()",
+            "scoring": "accuracy",
+            "cv": "StratifiedKFold(5)",
+            "seed": 0,
+            "groups": None,
+        },
+        "data": {"rows": 569, "columns": features, "holdout_rows": 142},
+        "result": {
+            "features": names[:chosen],
+            "score": float(best[-1]),
+            "score_interval": interval(best[-1], 0.01),
+            "probability_best": 0.41,
+            "stopped": "budget",
+            "evaluations": steps,
+            "failed": int(failed.sum()),
+            "seconds": 12.3,
+            "holdout_score": 0.951,
+        },
+        "features": [
+            {
+                "name": name,
+                "selected": i < chosen,
+                "inclusion": float(chance[i]),
+                "interval": [float(max(chance[i] - 0.06, 0)), float(min(chance[i] + 0.05, 1))],
+                "evaluated_in": int(steps * chance[i]),
+            }
+            for i, name in enumerate(names)
+        ],
+        "comparisons": [
+            {
+                "name": name,
+                "features": size,
+                "subsets": subsets_scored,
+                "score": value,
+                "interval": interval(value, 0.012),
+                "holdout_score": value - 0.01,
+            }
+            for name, size, subsets_scored, value in [
+                ("all features", features, 1, 0.951),
+                ("forward selection", chosen, 212, 0.963),
+                ("most correlated", chosen, 1, 0.934),
+            ]
+        ],
+        "history": [
+            {
+                "step": i + 1,
+                "score": None if failed[i] else float(scores[i]),
+                "best": None if np.isinf(best[i]) else float(best[i]),
+                "deviation": 0.02,
+                "features": [names[j] for j in subsets[i]],
+                "seconds": 0.1,
+            }
+            for i in range(steps)
+        ],
+        "belief": [
+            {"step": i, "mean": 0.972 + 0.4 / i, "low": 0.966 + 0.1 / i, "high": 0.976 + 0.9 / i}
+            for i in range(20, steps + 1, 5)
+        ],
+        "substitutes": {
+            "selected": names[:chosen],
+            "candidates": names[chosen : chosen + 12],
+            "change": [
+                [None if (i + j) % 17 == 3 else float(rng.normal(-0.01, 0.01)) for j in range(12)]
+                for i in range(chosen)
+            ],
+        },
+        "dag": dag(names, chosen, rng),
+        "runners_up": [
+            {
+                "features": [*names[1:chosen], other],
+                "score": 0.966 - 0.001 * i,
+                "interval": interval(0.966 - 0.001 * i, 0.01),
+            }
+            for i, other in enumerate(names[chosen : chosen + 6])
+        ],
+        "warnings": list(warnings),
+    }
+
+
+def dag(names, chosen, rng):
+    """The best path and, at each of its nodes, a few other children, some of which have two parents."""
+    nodes, edges = [node(0, None, [], 0, 0.97, True)], []
+    for depth in range(1, chosen + 1):
+        above = [above for above in nodes if above["depth"] == depth - 1]
+        for other in range(7):
+            parent = above[max(other - 3, 0) % len(above)]
+            added = names[(depth - 1 + 3 * other) % len(names)]
+            value = float(rng.normal(0.96, 0.006))
+            nodes.append(node(len(nodes), added, [*parent["features"], added], depth, value, other == 0))
+            parents = {parent["id"], above[-1]["id"]} if other == 5 else {parent["id"]}
+            edges += [[start, nodes[-1]["id"]] for start in sorted(parents)]
+    return {"nodes": nodes, "edges": edges}
+
+
+def node(number, added, members, depth, value, best):
+    return {
+        "id": number,
+        "adds": added,
+        "features": members,
+        "depth": depth,
+        "g": [value - 0.01, 0.004],
+        "v": [value, 0.003],
+        "visits": 60 - number,
+        "best": best,
+    }
+
+
+def scarce():
+    """A report that lacks whatever may be missing."""
+    bare = example(steps=1, chosen=1, features=1)
+    bare["data"]["holdout_rows"] = None
+    bare["result"] |= dict.fromkeys(["holdout_score", "probability_best", "seconds", "stopped"])
+    bare["result"]["score_interval"] = [None, None]
+    bare["features"][0] |= dict.fromkeys(["inclusion", "interval", "evaluated_in"])
+    bare["history"][0] |= dict.fromkeys(["score", "best", "deviation"])
+    bare["substitutes"] = {"selected": [], "candidates": [], "change": []}
+    root = node(0, None, [], 0, 0.0, True) | {"g": [None, None], "v": None, "visits": None}
+    bare["dag"] = {"nodes": [root], "edges": []}
+    return bare | {"comparisons": [], "belief": [], "runners_up": []}
+
+
+def hostile():
+    return example(names=HOSTILE, warnings=HOSTILE)
+
+
+REPORTS = {
+    "usual": example,
+    "hostile": hostile,
+    "scarce": scarce,
+    "empty": lambda: scarce() | {"features": [], "history": [], "dag": {"nodes": [], "edges": []}},
+    "large": lambda: example(features=500, chosen=10, steps=2000),
+}
+
+
+def embedded(page):
+    """The JSON text in a page."""
+    return re.search(r'<script type="application/json" id="report">(.*?)</script>', page, re.DOTALL)[1]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_page_holds_the_report_and_nothing_a_parser_could_take_for_markup(name):
+    made = REPORTS[name]()
+    data = embedded(report.html_page(made))
+    assert json.loads(data) == made
+    assert data.isascii()
+    assert not set(data) & set("<>&")
+
+
+def test_numbers_that_json_does_not_know_are_refused():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        report.html_page(example() | {"data": {"rows": float("nan"), "columns": 1, "holdout_rows": None}})
+
+
+def test_undecodable_names_can_be_written():
+    name = b"caf\xe9".decode(errors="surrogateescape")
+    page = report.html_page(example(names=[name])).encode()
+    assert json.loads(embedded(page.decode()))["features"][0]["name"] == name
+
+
+class Content(HTMLParser):
+    """Tags and texts of a snippet."""
+
+    def __init__(self, snippet):
+        super().__init__()
+        self.tags, self.texts = set(), []
+        self.feed(snippet)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_fragment_shows_the_chosen_features_as_text(name):
+    made = REPORTS[name]()
+    content = Content(report.fragment(made))
+    assert not content.tags - {"div", "p", "b", "svg", "path", "table", "thead", "tbody", "tr", "th", "td"}
+    assert set(made["result"]["features"]) <= set(content.texts)
+
+
+def test_fragment_draws_the_best_score_as_steps():
+    made = example(steps=3)
+    for entry, score, best in zip(made["history"], [0.5, None, 1.0], [0.5, 0.5, 1.0], strict=True):
+        entry |= {"score": score, "best": best}
+    assert 'd="M4.0 68.0L316.0 68.0L316.0 4.0"' in report.fragment(made)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Opens a report's page, or a changed one; complaints, dialogs and requests end in ``page.noticed``."""
+    contexts = []
+
+    def opened(made, width=1400, scheme="light", change=lambda text: text, **options):
+        file = tmp_path / "report.html"
+        file.write_text(change(report.html_page(made)), encoding="utf-8")
+        contexts.append(
+            browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)
+        )
+        page = contexts[-1].new_page()
+        page.noticed = []
+        page.on("console", lambda message: page.noticed.append(message.text))
+        page.on("pageerror", lambda error: page.noticed.append(str(error)))
+        page.on("dialog", lambda dialog: (page.noticed.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: request.url == file.as_uri() or page.noticed.append(request.url))
+        page.goto(file.as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@in_browser
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("name", REPORTS)
+def test_page_is_whole_and_quiet_and_fits(show, name, width):
+    page = show(REPORTS[name](), width)
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert all(page.locator(f"section#{section}").is_visible() for section in SECTIONS)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.noticed == []
+
+
+@in_browser
+def test_headline_tells_the_result(show):
+    made = example()
+    text = show(made).locator("#headline").inner_text()
+    low, high = made["result"]["score_interval"]
+    for part in [f"{made['result']['score']:.4f}", f"{low:.4f} to {high:.4f}", "0.9510", "41%", "8 of 30"]:
+        assert part in text
+    assert show(example(warnings=["mind the gap"])).locator("#warnings li").inner_text() == "mind the gap"
+    assert show(made).locator("#warnings").count() == 0
+
+
+@in_browser
+def test_names_are_shown_as_text(show):
+    page = show(hostile())
+    for place in ["#headline .chips li", "#warnings li", "#inclusion tbody th", "#explored .panel .chips li"]:
+        assert page.locator(place).evaluate_all("all => all.map(one => one.firstChild.data)")[:5] == HOSTILE
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert page.noticed == []
+
+
+@in_browser
+def test_only_the_own_script_may_run(show):
+    injected = "<script>window.ran = true</script><img src=x onerror='window.ran = true'></body>"
+    page = show(example(), change=lambda text: text.replace("</body>", injected))
+    assert page.locator("#score").is_visible()
+    assert page.evaluate("window.ran") is None
+
+
+@in_browser
+def test_without_scripts_the_result_is_still_told(show):
+    page = show(hostile(), java_script_enabled=False)
+    assert "8 of 30 features chosen" in page.locator("noscript").inner_text()
+    assert HOSTILE[0] in page.locator("noscript").inner_text()
+
+
+@in_browser
+def test_dark_scheme_is_dark_except_on_paper(show):
+    brightness = "parseInt(getComputedStyle(document.body).backgroundColor.slice(4))"
+    assert show(example(), scheme="light").evaluate(brightness) > 200
+    dark = show(example(), scheme="dark")
+    assert dark.evaluate(brightness) < 50
+    dark.emulate_media(media="print")
+    assert dark.evaluate(brightness) == 255
+
+
+@in_browser
+def test_every_figure_is_one_stop_of_the_tab_key(show):
+    page = show(example())
+    marks = []
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        marks.append(
+            page.evaluate(
+                """() => {
+                    const mark = document.activeElement.closest('.score-mark, .bars tr, .heat td, .node');
+                    return mark?.closest('section').id ?? null;
+                }"""
+            )
+        )
+    assert [mark for mark in marks if mark][:4] == ["score", "inclusion", "substitutes", "explored"]
+
+
+@in_browser
+def test_arrow_keys_go_from_mark_to_mark_and_explain_them(show):
+    made = example()
+    page = show(made)
+    tip = page.locator("#tip")
+    page.locator(".score-mark").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert "Subset 2" in tip.inner_text()
+    page.keyboard.press("Escape")
+    assert tip.is_hidden()
+    page.locator(".heat td").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    names = made["substitutes"]
+    assert f"{names['candidates'][1]} instead of {names['selected'][1]}" in tip.inner_text()
+    assert f"{abs(names['change'][1][1]):.4f}" in tip.inner_text()
+    page.locator(".bars tbody tr").first.focus()
+    page.keyboard.press("ArrowDown")
+    assert made["features"][1]["name"] in tip.inner_text()
+
+
+@in_browser
+def test_the_point_nearest_to_the_pointer_is_explained(show):
+    page = show(example())
+    at = page.locator(".score-mark").nth(9).bounding_box()
+    page.mouse.move(at["x"] + at["width"] / 2 + 2, at["y"] + at["height"] / 2 + 2)
+    assert "Subset 10," in page.locator("#tip").inner_text()
+
+
+@in_browser
+def test_all_features_are_shown_when_asked_for(show):
+    page = show(example(features=60))
+    rows = page.locator(".bars tbody tr")
+    assert rows.count() == 40
+    page.get_by_role("button", name="Show all 60").click()
+    assert rows.count() == 60
+    assert show(example(features=40)).get_by_role("button", name="Show all").count() == 0
+
+
+def wait_until(page, condition):
+    """The browser turns the wheel in its own time; its own way of waiting would need eval."""
+    for _ in range(100):
+        if condition():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("nothing happened")
+
+
+def view_of(page):
+    """Translation and scale of the drawn DAG."""
+    transform = page.locator(".view svg > g").get_attribute("transform")
+    return [float(number) for number in re.findall(r"-?[\d.]+", transform)]
+
+
+@in_browser
+def test_dag_zooms_and_pans(show):
+    page = show(example())
+    start = view_of(page)
+    page.get_by_role("button", name="Zoom in").click()
+    assert view_of(page)[2] == pytest.approx(1.3 * start[2], rel=1e-3)
+    page.get_by_role("button", name="Zoom out").click()
+    page.get_by_role("button", name="Zoom out").click()
+    assert view_of(page)[2] < start[2]
+    page.get_by_role("button", name="Reset view").click()
+    assert view_of(page) == start
+
+    page.locator(".view svg").scroll_into_view_if_needed()
+    at = page.locator(".view svg").bounding_box()
+    corner = at["x"] + 20, at["y"] + at["height"] - 20  # no node is there
+    page.mouse.move(*corner)
+    page.mouse.down()
+    page.mouse.move(corner[0] + 30, corner[1] - 20)
+    page.mouse.up()
+    assert view_of(page) == pytest.approx([start[0] + 30, start[1] - 20, start[2]], abs=0.1)
+    page.mouse.wheel(0, -100)
+    wait_until(page, lambda: view_of(page)[2] > start[2])
+    page.keyboard.press("0")
+    assert view_of(page) == start
+
+
+@in_browser
+def test_the_wheel_scrolls_the_page_until_the_dag_is_in_use(show):
+    page = show(example())
+    start = view_of(page)
+    page.locator("#explored").scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    at = page.locator(".view svg").bounding_box()
+    page.mouse.move(at["x"] + 20, at["y"] + 100)
+    page.mouse.wheel(0, 100)
+    wait_until(page, lambda: page.evaluate("scrollY") > before)
+    assert view_of(page) == start
+
+
+@in_browser
+def test_dag_tells_of_a_node_on_hover_focus_and_tap(show):
+    made = example()
+    page = show(made)
+    title = page.locator(".panel h3")
+    assert title.inner_text() == f"+ {made['result']['features'][-1]}"
+    nodes = page.locator(".node")
+    nodes.nth(3).hover()
+    assert title.inner_text() == f"+ {nodes.nth(3).locator('text').text_content()}"
+    nodes.first.focus()
+    page.keyboard.press("ArrowRight")
+    first = made["dag"]["nodes"][1]
+    panel = page.locator(".panel").inner_text()
+    assert title.inner_text() == f"+ {first['adds']}"
+    assert f"{first['v'][0]:.4f} ± 0.0030" in panel
+    assert f"{first['g'][0]:.4f} ± 0.0040" in panel
+    assert "59" in panel
+    phone = show(made, 390, has_touch=True)
+    phone.locator(".node").nth(2).tap()
+    assert phone.locator(".panel h3").inner_text() == f"+ {nodes.nth(2).locator('text').text_content()}"
+
+
+@in_browser
+def test_best_path_is_a_straight_line_that_keys_can_follow_out_of_sight(show):
+    page = show(example(), 390)
+    assert (
+        len(
+            {
+                box["y"]
+                for box in page.locator(".node.on-best rect").evaluate_all(
+                    "all => all.map(one => one.getBoundingClientRect())"
+                )
+            }
+        )
+        == 1
+    )
+    assert page.locator(".edge.on-best").count() == 8
+    page.keyboard.press("Tab")
+    page.locator(".node").first.focus()
+    for _ in range(8):
+        page.keyboard.press("ArrowRight")
+    at, frame = page.locator(".node:focus rect").bounding_box(), page.locator(".view").bounding_box()
+    assert frame["x"] <= at["x"] <= at["x"] + at["width"] <= frame["x"] + frame["width"]
+
+
+def axes():
+    return Figure().subplots()
+
+
+@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("plot", [plots.score, plots.inclusion, plots.substitutes, plots.explored])
+def test_plots_draw_on_the_axes_given(plot, name):
+    given = axes()
+    assert plot(REPORTS[name](), given) is given
+    given.figure.canvas.draw()
+
+
+def test_plots_make_a_figure_if_none_is_given():
+    from matplotlib import pyplot
+
+    pyplot.switch_backend("agg")  # there may be no display
+    made = plots.score(example())
+    assert pyplot.get_fignums() == [made.figure.number]
+    pyplot.close(made.figure)
+
+
+def test_names_are_not_taken_for_mathematics():
+    made = example(names=[r"$\frac$", "$x_1$"])  # the first is no valid mathematics and would fail
+    for plot in [plots.inclusion, plots.substitutes, plots.explored]:
+        plot(made, axes()).figure.canvas.draw()
+
+
+def test_score_plot_leaves_out_what_failed():
+    made = example()
+    belief, points, best = plots.score(made, axes()).lines
+    assert len(belief.get_xdata()) == len(made["belief"])
+    assert np.isnan(points.get_ydata()).sum() == made["result"]["failed"] > 0
+    assert best.get_ydata()[-1] == made["result"]["score"]
+
+
+def test_inclusion_plot_marks_chosen_features():
+    drawn = plots.inclusion(example(), axes())
+    colours = [bar.get_facecolor() for bar in drawn.patches]
+    assert len(set(colours[:8])) == len(set(colours[8:])) == 1
+    assert colours[0] != colours[-1]
+    assert len(plots.inclusion(example(features=60), axes()).patches) == 40
+
+
+def test_substitutes_plot_is_white_where_nothing_changes():
+    made = example()
+    image = plots.substitutes(made, axes()).images[0]
+    np.testing.assert_array_equal(
+        np.ma.filled(image.get_array(), np.nan), np.array(made["substitutes"]["change"], float)
+    )
+    np.testing.assert_allclose(image.to_rgba(0.0), 1.0, atol=0.01)
+
+
+def test_explored_plot_has_the_best_path_on_top():
+    made = example()
+    places = plots.explored(made, axes()).collections[1].get_offsets()
+    best = [one["best"] for one in made["dag"]["nodes"]]
+    assert len(places) == len(best)
+    assert set(places[best, 1]) == {0.0}
+    assert (places[np.logical_not(best), 1] > 0).all()
