@@ -9,7 +9,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.experiments import benchmark, beyond, tictactoe
 from dagsearch.neighbours import best_swap, parents
-from dagsearch.optimum import all_leaves, sample_optimum
+from dagsearch.optimum import sample_optimum
 from dagsearch.refinements import Regrow, Swaps
 from dagsearch.rollouts import Greedy, Thompson
 from dagsearch.scores import KernelScores
@@ -229,9 +229,9 @@ def test_the_best_reward_is_believed_in_honestly():
 def test_few_leaves_are_all_looked_at():
     problem = ds.problems.Subsets(7, 3, reward=lambda chosen: float(sum(chosen)))
     search = known(problem, 10)
-    leaves = all_leaves(problem, search.explored)
+    leaves = search.explored.few_leaves
     assert set(leaves) == {frozenset(chosen) for chosen in combinations(range(7), 3)}
-    assert all_leaves(ds.problems.DigitsPixels(), known(ds.problems.DigitsPixels(), 6).explored) == []
+    assert known(ds.problems.DigitsPixels(), 6).explored.few_leaves == []
     told = np.unique([episode.leaf for episode in search._told]).tolist()
     optimum = sample_optimum(search.explored, told, [], 200, np.random.default_rng(0))
     assert optimum.samples.shape == (35, 200)

@@ -55,7 +55,7 @@ class Evidence:
         where the last one ended.
     """
 
-    def __init__(self, growth: float = 1.3, restarts: int = 2) -> None:
+    def __init__(self, growth: float = 1.5, restarts: int = 2) -> None:
         if not is_finite(growth) or growth <= 1.0:
             raise ValueError(f"growth must be larger than 1, got {growth!r}")
         self.growth, self.restarts = float(growth), int(restarts)

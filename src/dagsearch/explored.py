@@ -1,12 +1,16 @@
 """The explored DAG together with what is believed of it."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
 from dagsearch.increments import Increments
 from dagsearch.problem import Children, KeyFunction, Problem, State, player_at
 from dagsearch.scores import Scores
+
+# A problem with so many states at most is looked at whole.
+_FEW_STATES = 2000
 
 
 class Explored:
@@ -21,6 +25,27 @@ class Explored:
         """What identifies a state."""
         self.root = self.nodes([problem.root()])[0]
         self.graph.set_root(self.root)
+
+    @cached_property
+    def few_leaves(self) -> list[State]:
+        """Every leaf of a problem with few states; nothing if there are too many."""
+        problem = self.problem
+        known = {self.key(problem.root())}
+        pending, leaves = [problem.root()], []
+        while pending:
+            state = pending.pop()
+            actions = problem.actions(state)
+            if len(actions) == 0:
+                leaves.append(state)
+            for action in actions:
+                child = problem.step(state, action)
+                key = self.key(child)
+                if key not in known:
+                    known.add(key)
+                    pending.append(child)
+            if len(known) > _FEW_STATES:
+                return []
+        return leaves
 
     def find(self, state: State) -> int:
         """The state's node, or −1."""

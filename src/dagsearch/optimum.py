@@ -13,15 +13,12 @@ import numpy as np
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.explored import Explored
 from dagsearch.neighbours import parents
-from dagsearch.problem import MAX, Action, Children, Problem, State
+from dagsearch.problem import MAX, Action, Children, State
 from dagsearch.rollouts import Greedy
 from dagsearch.scores import JointScores
 from dagsearch.scores.base import joint_draws
 from dagsearch.walks import shape_rng
 
-# All leaves are looked at if the problem has at most so many states, else at most so many leaves.
-_FEW_STATES = 2000
-_MOST_LEAVES = 1000
 # Of the leaves one decision away from a good one, so many of the most promising ones.
 _MOST_NEIGHBOURS = 128
 # Where greedy completions from the root start to differ.
@@ -53,12 +50,16 @@ def sample_optimum(
     good: Iterable[tuple[State, Sequence[Action]]],
     count: int,
     rng: np.random.Generator,
+    most: int = 1000,
 ) -> Optimum:
-    """Samples in the model's units; ``good`` leaves come with the actions that lead there, the best first."""
+    """Samples in the model's units; ``good`` leaves come with the actions that lead there, the best first.
+
+    Where not all leaves can be looked at, ``most`` are looked at beside the evaluated ones.
+    """
     scores = cast(JointScores, explored.scores)
     seen = {explored.key(explored.graph.states[node]) for node in evaluated}
     others = []
-    for leaf in all_leaves(explored.problem, explored) or _promising(explored, good):
+    for leaf in explored.few_leaves or _promising(explored, good, most):
         key = explored.key(leaf)
         if key not in seen:
             seen.add(key)
@@ -67,27 +68,9 @@ def sample_optimum(
     return Optimum([*(explored.graph.states[node] for node in evaluated), *others], samples)
 
 
-def all_leaves(problem: Problem, explored: Explored) -> list[State]:
-    """Every leaf of a problem with few states; nothing if there are too many."""
-    known = {explored.key(problem.root())}
-    pending, leaves = [problem.root()], []
-    while pending:
-        state = pending.pop()
-        actions = problem.actions(state)
-        if len(actions) == 0:
-            leaves.append(state)
-        for action in actions:
-            child = problem.step(state, action)
-            key = explored.key(child)
-            if key not in known:
-                known.add(key)
-                pending.append(child)
-        if len(known) > _FEW_STATES:
-            return []
-    return leaves
-
-
-def _promising(explored: Explored, good: Iterable[tuple[State, Sequence[Action]]]) -> Iterable[State]:
+def _promising(
+    explored: Explored, good: Iterable[tuple[State, Sequence[Action]]], most: int
+) -> Iterable[State]:
     """Leaves that may well be the best, at most so many."""
     made = 0
     for beta in _BETAS:
@@ -110,5 +93,5 @@ def _promising(explored: Explored, good: Iterable[tuple[State, Sequence[Action]]
             children = families[own]
             yield problem.step(children.parent, children.actions[action])
         made += min(len(options), _MOST_NEIGHBOURS)
-        if made >= _MOST_LEAVES:
+        if made >= most:
             return

@@ -49,7 +49,7 @@ from dagsearch.walks import shape_rng
 logger = logging.getLogger(__name__)
 
 # Joint samples behind a result, and evaluations beyond which they would cost too much.
-_SAMPLES = 512
+_SAMPLES, _LEAVES = 512, 1000
 _MOST_SAMPLED = 3000
 
 
@@ -135,6 +135,7 @@ class Search:
         self._best: Evaluation | None = None  # the first of the largest rewards
         self._stopped: str | None = None
         self._probability: tuple[int, float | None] = (0, None)
+        self._sampled: tuple[tuple[int, int, int], Optimum] | None = None  # and what it was made from
         self._started = time.perf_counter()
         self._standardizer = Standardizer(standardize)
         self._initial_asks = standardize
@@ -548,10 +549,11 @@ class Search:
             reward = float(np.mean([episode.reward for episode in self._told if episode.leaf == leaf]))
         return Result(best.leaf, best.actions, reward, value, probability, self._stopped, history)
 
-    def sample_optimum(self, count: int = _SAMPLES) -> Optimum | None:
+    def sample_optimum(self, count: int = _SAMPLES, most: int = _LEAVES) -> Optimum | None:
         """Joint samples of what the leaves earn that may be best, evaluated or not, in units of the reward.
 
-        ``None`` as long as nothing is known, where MIN decides, and with thousands of evaluations.
+        Where not all leaves can be looked at, ``most`` are looked at beside the evaluated ones. ``None`` as
+        long as nothing is known, where MIN decides, and with thousands of evaluations.
         """
         if (
             not self._told
@@ -561,12 +563,17 @@ class Search:
             or self._adversarial()
         ):
             return None
+        known = (len(self._told), count, most)
+        if self._sampled is not None and self._sampled[0] == known:
+            return self._sampled[1]
         leaves = np.unique([episode.leaf for episode in self._told]).tolist()
         good = sorted((e for e in self.history if e.actions is not None), key=lambda e: -e.reward)
         paths = ((evaluation.leaf, evaluation.actions or ()) for evaluation in good)
         with one_thread():
-            optimum = sample_optimum(self.explored, leaves, paths, count, shape_rng())
-        return optimum._replace(samples=self._standardizer.samples_in_units_of_reward(optimum.samples))
+            optimum = sample_optimum(self.explored, leaves, paths, count, shape_rng(), most)
+        in_units = self._standardizer.samples_in_units_of_reward(optimum.samples)
+        self._sampled = known, optimum._replace(samples=in_units)
+        return self._sampled[1]
 
     def _optimum(self) -> tuple[Gaussian, float | None]:
         """Belief over the best reward there is, and the probability that the best leaf so far has it."""

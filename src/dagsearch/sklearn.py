@@ -18,8 +18,10 @@ from sklearn.utils import Bunch, check_array, check_random_state, get_tags, inde
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance, SetKernel
+from dagsearch.errors import CovarianceError, ProblemError
 from dagsearch.gaussians import Gaussian
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.search import Search
@@ -108,8 +110,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         1 for the most probable feature, and so on.
     history_ : dict of arrays
         One entry per scored subset, in the manner of ``cv_results_``: ``features``, ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``, ``split0_test_score``, …, ``best_score``, ``seconds``,
-        ``failure``.
+        ``std_test_score``, ``rank_test_score``, ``split0_test_score``, …, ``best_score``,
+        ``score_time``, ``seconds`` (from the start), ``failure``.
     runners_up_ : list of dict
         The best of the others: ``features``, ``score``, ``interval``.
     stopped_ : str
@@ -189,20 +191,25 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         SelectionError
             If no subset could be scored.
         KeyboardInterrupt
-            On Ctrl-C; the selector is then fitted with what was found, if anything was.
+            On Ctrl-C; the selector is then fitted with what was found, if anything was. So it is after an
+            error in a callback.
         """
-        stop = Stop(self.patience, self.target_score, self.max_seconds, self.confidence)
+        stop = self._stop()
         budget = _checked_budget(self.budget)
-        data, y = indexable(self._checked_data(X), y)
+        self._check_callbacks()
+        data = self._checked_data(X)
+        _, y = indexable(data, y)
         if y is None and get_tags(self).target_tags.required:
             name = type(self).__name__
             raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
         routed = self._routed(params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = list(cv.split(data, y, **routed.splitter.split))
+        if not splits:
+            raise ValueError("cv gave no folds; an iterator gives them only once, a list again and again")
         scorer = SubsetScorer(
             clone(self.estimator),
-            check_scoring(self.estimator, scoring=self.scoring),
+            self._scorer(),
             data,
             y,
             splits,
@@ -212,10 +219,10 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         problem = self._problem()
         search = self._search(problem, data, budget)
         self._run = SelectionRun(problem, search, budget, stop, self.n_jobs, bool(self.verbose))
-        known, first = self._begin_with()
+        known, first = self._begin_with(problem)
         try:
             self._run.go(scorer, known, first, self._after_each)
-        except KeyboardInterrupt:
+        except BaseException:  # Ctrl-C, or what a callback raised
             self._run.stopped = "interrupted"
             if search.history:
                 self._conclude()
@@ -225,14 +232,13 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     def _checked_data(self, X: Any) -> Any:
         """The data as it came, if it can be cut into columns; names and their number are noted."""
-        allow_nan = get_tags(self).input_tags.allow_nan
-        if hasattr(X, "iloc"):
+        if hasattr(X, "iloc") and X.ndim == 2:
             validate_data(self, X, skip_check_array=True)
             if len(X) == 0 or X.shape[1] == 0:
                 raise ValueError(f"Found array with {len(X)} sample(s) and {X.shape[1]} feature(s).")
             return X
         checked = validate_data(
-            self, X, accept_sparse="csc", dtype=None, ensure_all_finite=not allow_nan, ensure_min_samples=2
+            self, X, accept_sparse="csc", dtype=None, ensure_all_finite=False, ensure_min_samples=2
         )
         if checked.dtype == object:
             with suppress(ValueError):  # text may be what the estimator wants, but nothing else
@@ -256,25 +262,51 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def get_metadata_routing(self) -> MetadataRouter:
         """Where metadata goes: see scikit-learn's guide to metadata routing."""
         fit = "fit"
-        splitter = check_cv(self.cv, classifier=is_classifier(self.estimator))
-        scorer = check_scoring(self.estimator, scoring=self.scoring)
         return (
             MetadataRouter(owner=self)
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller=fit, callee="fit"))
-            .add(splitter=splitter, method_mapping=MethodMapping().add(caller=fit, callee="split"))
-            .add(scorer=scorer, method_mapping=MethodMapping().add(caller=fit, callee="score"))
+            .add(splitter=self.cv, method_mapping=MethodMapping().add(caller=fit, callee="split"))
+            .add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller=fit, callee="score"))
         )
 
     # What the arguments mean --------------------------------------------------------------------
 
+    def _stop(self) -> Stop:
+        reasons = {
+            "patience": ("patience", self.patience),
+            "target_score": ("target", self.target_score),
+            "max_seconds": ("seconds", self.max_seconds),
+            "confidence": ("confidence", self.confidence),
+        }
+        for argument, (name, value) in reasons.items():
+            try:
+                Stop(**{name: value})
+            except ValueError as error:
+                raise ValueError(argument + str(error).removeprefix(name)) from error
+        return Stop(**dict(reasons.values()))
+
+    def _check_callbacks(self) -> None:
+        callbacks = [] if self.callbacks is None else _listed("callbacks", self.callbacks, "callables")
+        if not all(callable(callback) for callback in callbacks):
+            raise ValueError(f"callbacks must be a sequence of callables, got {self.callbacks!r}")
+
+    def _scorer(self) -> Any:
+        if isinstance(self.scoring, (list, tuple, set, dict)):
+            raise ValueError(f"scoring must be one score, by name or as a callable, got {self.scoring!r}")
+        return check_scoring(self.estimator, scoring=self.scoring)
+
     def _problem(self) -> Subsets:
         """The subsets to choose from."""
         fixed, forbidden = self._columns("fixed", self.fixed), self._columns("forbidden", self.forbidden)
-        groups = [self._columns("groups", group) for group in self.groups or ()]
+        given = [] if self.groups is None else _listed("groups", self.groups, "groups")
+        groups = [self._columns("groups", _listed("groups", group, "groups")) for group in given]
         owner = {column: group[0] for group in groups for column in group}
+        held = {owner.get(column, column) for column in fixed}
         banned = {owner.get(column, column) for column in forbidden}
         choices = {owner.get(column, column) for column in range(self.n_features_in_)} - banned
-        least, most = self._sizes(len(choices))
+        if not choices:
+            raise ValueError("forbidden: there is no other feature to choose")
+        least, most = self._sizes(len(choices), len(held))
         settings: dict[str, Any] = {"fixed": fixed, "forbidden": forbidden, "groups": groups}
         if least == most:
             return Subsets(self.n_features_in_, most, _elsewhere, **settings)
@@ -284,17 +316,17 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         """Column numbers of what was named by number, name or mask."""
         if wanted is None:
             return []
-        if isinstance(wanted, str):
+        if isinstance(wanted, (str, Integral)):
             wanted = [wanted]
-        given = np.asarray(wanted)
-        if given.dtype == bool:
-            if given.shape != (self.n_features_in_,):
+        given = _listed(argument, wanted, "features")
+        if given and all(isinstance(which, (bool, np.bool_)) for which in given):
+            if len(given) != self.n_features_in_:
                 raise ValueError(
                     f"{argument}: a mask must have one entry per feature ({self.n_features_in_}), "
-                    f"got {given.shape}"
+                    f"got {len(given)}"
                 )
             return [int(column) for column in np.flatnonzero(given)]
-        return [self._column(argument, which) for which in wanted]
+        return [self._column(argument, which) for which in given]
 
     def _column(self, argument: str, which: Any) -> int:
         if isinstance(which, Integral):
@@ -309,11 +341,11 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise ValueError(f"{argument}: there is no feature {which!r}{advice}")
         return names.index(str(which))
 
-    def _sizes(self, choices: int) -> tuple[int, int]:
-        """The least and the largest number of choices."""
+    def _sizes(self, choices: int, held: int) -> tuple[int, int]:
+        """The least and the largest number of choices, of which some are fixed."""
         wanted = self.n_features_to_select
         if wanted is None:
-            return (max(1, choices // 2),) * 2
+            return (max(1, held, choices // 2),) * 2
         if isinstance(wanted, Integral) and not isinstance(wanted, bool):
             least = most = int(wanted)
         elif isinstance(wanted, Real) and 0.0 < wanted < 1.0:
@@ -338,7 +370,9 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 stacklevel=3,
             )
             least, most = min(least, choices), choices
-        return least, most
+        if most < held:
+            raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed")
+        return max(least, held), most
 
     def _search(self, problem: Subsets, data: Any, budget: int) -> Search:
         if budget < _FEWEST:
@@ -349,23 +383,27 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         covariance = self.covariance
-        if not isinstance(covariance, Covariance):
-            covariance = SetKernel(self._between(data))
         initial = min(20, max(2, budget // 5))
-        return Search.default(problem, covariance=covariance, initial=initial, seed=seed)
+        try:
+            if not isinstance(covariance, Covariance):
+                covariance = SetKernel(self._between(data))
+            return Search.default(problem, covariance=covariance, initial=initial, seed=seed)
+        except CovarianceError as error:
+            raise CovarianceError(f"covariance: {error}") from error
 
     def _between(self, data: Any) -> FloatArray | None:
         """The matrix of how alike features are; ``None`` if they are not."""
         if self.covariance is None:
             return None
-        if isinstance(self.covariance, str):
-            if self.covariance != "correlation":
-                raise ValueError(
-                    "covariance must be 'correlation', a matrix, a dagsearch covariance or None, "
-                    f"got {self.covariance!r}"
-                )
+        if isinstance(self.covariance, str) and self.covariance == "correlation":
             return likeness(data) if self.n_features_in_ <= _MOST_ALIKE else None
-        matrix = np.asarray(self.covariance, dtype=np.float64)
+        try:
+            matrix = np.asarray(self.covariance, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "covariance must be 'correlation', a matrix, a dagsearch covariance or None, "
+                f"got {self.covariance!r}"
+            ) from error
         if matrix.shape != (self.n_features_in_, self.n_features_in_):
             raise ValueError(
                 f"covariance must be a matrix between the {self.n_features_in_} features, "
@@ -373,18 +411,26 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             )
         return matrix
 
-    def _begin_with(self) -> tuple[dict[frozenset[int], float], list[frozenset[int]]]:
+    def _begin_with(self, problem: Subsets) -> tuple[dict[frozenset[int], float], list[frozenset[int]]]:
         """Subsets whose scores are known, and subsets to score first."""
         given = self.warm_start
         if given is None or given is False:
             return {}, []
-        if isinstance(given, Mapping):
-            known = {self._subset(features): float(score) for features, score in given.items()}
-            return known, []
-        return {}, [self._subset(features) for features in given]
+        subsets = [self._subset(features, problem) for features in _listed("warm_start", given, "subsets")]
+        if not isinstance(given, Mapping):
+            return {}, subsets
+        for features, score in given.items():
+            if not is_finite(score):
+                raise ValueError(f"warm_start: the score of {features!r} must be finite, got {score!r}")
+        return dict(zip(subsets, map(float, given.values()), strict=True)), []
 
-    def _subset(self, features: Any) -> frozenset[int]:
-        return frozenset(self._columns("warm_start", list(features)))
+    def _subset(self, features: Any, problem: Subsets) -> frozenset[int]:
+        subset = frozenset(self._columns("warm_start", _listed("warm_start", features, "subsets")))
+        try:
+            problem.path_to(subset)
+        except ProblemError as error:
+            raise ValueError(f"warm_start: {features!r} cannot be chosen ({error})") from error
+        return subset
 
     # What was found -------------------------------------------------------------------------------
 
@@ -420,7 +466,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 f"{len(failed)} of {len(run.entries)} subsets could not be scored; {self._first(failed)}",
                 stacklevel=3,
             )
-        run.note_belief()
+        run.settle()
+        run.note_belief(search.sample_optimum())
         result = search.result()
         self.search_ = search
         self.stopped_ = run.stopped
@@ -459,7 +506,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     def _history(self) -> dict[str, Any]:
         entries = self._run.entries
-        folds = np.array([entry.scored.scores for entry in entries])
+        folds = np.array([entry.scored.scores for entry in entries]).reshape(len(entries), self._run.folds)
         mean = folds.mean(axis=1)
         features = np.empty(len(entries), dtype=object)
         features[:] = [self._names(entry.scored.columns) for entry in entries]
@@ -471,6 +518,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             "rank_test_score": ranks,
             **{f"split{number}_test_score": folds[:, number] for number in range(folds.shape[1])},
             "best_score": np.array([np.nan if e.best is None else e.best for e in entries]),
+            "score_time": np.array([entry.scored.seconds for entry in entries]),
             "seconds": np.array([entry.seconds for entry in entries]),
             "failure": np.array([entry.scored.failure for entry in entries], dtype=object),
         }
@@ -526,7 +574,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        # What an estimator makes of missing values it says itself, subset by subset; pipelines do not tell.
+        tags.input_tags.allow_nan = True
         tags.target_tags.required = inner.target_tags.required
         return tags
 
@@ -540,6 +589,13 @@ def _checked_budget(budget: Any) -> int:
     if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
         raise ValueError(f"budget must be a positive whole number of subsets, got {budget!r}")
     return int(budget)
+
+
+def _listed(argument: str, given: Any, what: str) -> list[Any]:
+    """The entries of a sequence; text is none."""
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise ValueError(f"{argument} must be a sequence of {what}, got {given!r}")
+    return list(given)
 
 
 def _elsewhere(subset: frozenset[int]) -> float:

@@ -151,6 +151,11 @@ class Covariance(ABC):
         rows = self.represent(children.states)
         return self.cross(rows, others), self.variances(rows)
 
+    def of_families(self, families: Sequence[Children], others: Rows) -> tuple[FloatArray, FloatArray]:
+        """:meth:`of_children` of several states, one after the other."""
+        known = [self.of_children(children, others) for children in families]
+        return np.concatenate([cross for cross, _ in known]), np.concatenate([own for _, own in known])
+
     def sums_of_children(
         self, families: Sequence[Children], others: Rows, weights: FloatArray
     ) -> list[FloatArray]:

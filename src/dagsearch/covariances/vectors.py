@@ -357,8 +357,11 @@ class _VectorKernel(Covariance):
         return np.column_stack([smooth, np.einsum("ij,ij->i", smooth, centred)])
 
     def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        return self._of_rows(self.represent(children.states), others)
+
+    def _of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
         smooth, norms = np.asarray(others)[:, :-1], np.asarray(others)[:, -1]
-        centred = np.asarray(self.represent(children.states)) - self._center
+        centred = np.asarray(rows) - self._center
         own = self._norms(centred)
         cross = self._from_inner(centred @ smooth.T, own, norms)
         return cross, self.bias + self.linear * own + self.nonlinear
@@ -506,26 +509,33 @@ class SetKernel(_VectorKernel):
         return np.column_stack([smooth_and_norms, raised])
 
     def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+        return self.of_families([children], others)
+
+    def of_families(self, families: Sequence[Children], others: Rows) -> tuple[FloatArray, FloatArray]:
         items = len(self._center)
+        parts = [known for children in families if (known := self._described(children)) is not None]
+        if len(parts) < len(families):
+            rows = self.represent([state for children in families for state in children.states])
+            return self._of_rows(rows, others[:, : items + 1])
+        # Children's rows are the same vector for a family, plus one number at the items each of them adds.
         smooth, norms = others[:, :items], others[:, items]
-        described = self._described(children)
-        if described is None:
-            return super().of_children(children, others[:, : items + 1])
-        # A child's row is the same vector for all, plus one number at the items it adds.
-        common, weight, added = described
-        centred = common - self._center
-        smooth_common = self._smoothed(centred[None])[0]
+        centred = np.array([common for common, _, _ in parts]) - self._center
+        smooth_common = self._smoothed(centred)
+        added = [group for _, _, groups in parts for group in groups]
+        family = np.repeat(np.arange(len(parts)), [len(groups) for _, _, groups in parts])
+        weights = np.array([weight for _, weight, _ in parts])[family]
         sizes, columns = _flattened(added)
         inner = smooth[:, columns]
-        along = smooth_common[columns]
+        along = smooth_common[np.repeat(family, sizes), columns]
         diagonal = self._diagonal()[columns]
         if sizes.max() > 1:
             starts = np.concatenate([[0], np.cumsum(sizes[:-1])])
             inner, along = np.add.reduceat(inner, starts, axis=1), np.add.reduceat(along, starts)
             diagonal = np.array([self._norms(_indicator(group, items))[0] for group in added])
-        inner = weight * inner.T
-        inner += self._inner(smooth, centred[None])[:, 0]
-        own = smooth_common @ centred + 2.0 * weight * along + weight * weight * diagonal
+        inner = weights[:, None] * inner.T
+        inner += self._inner(smooth, centred).T[family]
+        own = np.einsum("ij,ij->i", smooth_common, centred)[family]
+        own += 2.0 * weights * along + weights * weights * diagonal
         cross = self._from_inner(inner, own, norms)
         return cross, self.bias + self.linear * own + self.nonlinear
 

@@ -123,12 +123,10 @@ class KernelScores:
         ends = np.cumsum(sizes)
         if ends[-1] > _CLOSER:
             return self._upper_of_best(families, signs, beta, ends)
-        known = [self.covariance.of_children(children, self._seen.rows) for children in families]
-        cross = np.concatenate([cross for cross, _ in known])
+        cross, prior = self.covariance.of_families(families, self._seen.rows)
         mean = cross @ self._alpha() + np.concatenate([self._prior_of(children) for children in families])
-        # A private offset is no reason to prefer one child: no other reward tells about it.
-        prior = np.concatenate([variances for _, variances in known])
         whitened = self._solve(cross.T)
+        # Without private variance: it is no reason to prefer one child, no other reward tells about it.
         variance = np.maximum(prior - np.einsum("ij,ij->j", whitened, whitened), 0.0)
         upper = np.repeat(np.asarray(signs, dtype=np.float64), sizes) * mean + beta * np.sqrt(variance)
         return np.split(upper, ends[:-1])

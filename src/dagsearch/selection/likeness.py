@@ -18,14 +18,17 @@ def likeness(data: Any) -> FloatArray:
     if issparse(data):
         return _sparse_likeness(data)
     frame = hasattr(data, "iloc")
-    columns = [numbers(data.iloc[:, i].to_numpy() if frame else data[:, i]) for i in range(data.shape[1])]
+    columns = [numbers(data.iloc[:, i] if frame else data[:, i]) for i in range(data.shape[1])]
     return correlation(np.column_stack(columns))
 
 
 def numbers(column: Any) -> FloatArray:
-    """A column as finite numbers."""
+    """A column of an array or a data frame as finite numbers."""
     try:
-        values = np.asarray(column, dtype=np.float64)
+        if hasattr(column, "to_numpy"):  # where a missing whole number is no float
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            values = np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.unique([str(value) for value in column], return_inverse=True)[1].astype(np.float64)
     finite = np.isfinite(values)
@@ -34,9 +37,10 @@ def numbers(column: Any) -> FloatArray:
 
 
 def _sparse_likeness(data: Any) -> FloatArray:
-    """The same without making the data dense; only the result is."""
+    """The same without making the data dense; only the result is, and missing values count as zero."""
     rows = data.shape[0]
     table = data.astype(np.float64).tocsc()
+    table.data[~np.isfinite(table.data)] = 0.0
     mean = np.asarray(table.mean(axis=0)).ravel()
     inner = (table.T @ table).toarray()
     inner -= rows * np.outer(mean, mean)

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -14,6 +14,8 @@ from dagsearch._typing import FloatArray
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
 from dagsearch.problem import State
+from dagsearch.problems import Subsets
+from dagsearch.problems.subsets import Partial, Size
 from dagsearch.report import fragment, html_page
 from dagsearch.selection.run import Entry, SelectionRun
 
@@ -229,6 +231,7 @@ def _dag(run: SelectionRun, names: Sequence[str], best: frozenset[int]) -> dict[
     """The explored part around the best subset: at every level its ancestors and the best others."""
     explored, problem = run.search.explored, run.problem
     graph = explored.graph
+    leads_to_best = _leads_to(problem, best)
     depth = {explored.root: 0}
     parent: dict[int, int] = {}
     level = [explored.root]
@@ -238,14 +241,20 @@ def _dag(run: SelectionRun, names: Sequence[str], best: frozenset[int]) -> dict[
             for child in graph.children(node).tolist():
                 if child >= 0 and child not in depth:
                     below.setdefault(child, node)
-        on_the_way = [node for node in below if problem.items(graph.states[node]) <= best]
+        on_the_way = [node for node in below if leads_to_best(graph.states[node])]
         ranked = sorted(below, key=lambda node: -float(graph.v_mean[node]))
         level = list(dict.fromkeys([*on_the_way[:_BREADTH], *ranked[:_BREADTH]]))
         for node in level:
             parent[node], depth[node] = below[node], depth[below[node]] + 1
     kept = {node: number for number, node in enumerate(depth)}
     return {
-        "nodes": [_node(run, names, node, kept[node], depth[node], parent.get(node), best) for node in kept],
+        "nodes": [
+            {
+                **_node(run, names, node, kept[node], depth[node], parent.get(node)),
+                "best": leads_to_best(graph.states[node]),
+            }
+            for node in kept
+        ],
         "edges": [
             [kept[node], kept[child]]
             for node in kept
@@ -262,7 +271,6 @@ def _node(
     number: int,
     depth: int,
     parent: int | None,
-    best: frozenset[int],
 ) -> dict[str, Any]:
     states = run.search.explored.graph.states
     chosen = run.problem.items(states[node])
@@ -275,12 +283,23 @@ def _node(
         "g": [belief.g.mean, belief.g.variance**0.5],
         "v": [belief.v.mean, belief.v.variance**0.5],
         "visits": belief.visits,
-        "best": chosen <= best,
     }
+
+
+def _leads_to(problem: Subsets, best: frozenset[int]) -> Callable[[State], bool]:
+    """Whether a state can become the best subset: a part of it and, once that is decided, of its size."""
+    size = [action.choices for action in problem.path_to(best) if isinstance(action, Size)]
+
+    def leads(state: State) -> bool:
+        if isinstance(state, Partial):
+            return state.chosen <= best and state.choices in (None, *size)
+        return bool(state == best if size else state <= best)
+
+    return leads
 
 
 def _added(run: SelectionRun, names: Sequence[str], before: State, after: State) -> str:
     new = sorted(run.problem.items(after) - run.problem.items(before))
-    if not new:  # a size was decided
-        return f"{after.choices} features"
+    if not new:  # a size was decided; with what is fixed, that may be all
+        return f"{after.choices} features" if isinstance(after, Partial) else "nothing else"
     return ", ".join(names[column] for column in new)

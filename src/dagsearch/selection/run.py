@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from dagsearch.errors import SearchExhausted
 from dagsearch.gaussians import Gaussian
+from dagsearch.optimum import Optimum
 from dagsearch.problems import Subsets
 from dagsearch.results import Proposal
 from dagsearch.search import Search
@@ -18,7 +19,9 @@ from dagsearch.selection.scoring import Scored, SubsetScorer
 from dagsearch.stopping import Stop
 
 # The belief over the best score there is, is noted whenever there are so many times as many subsets.
-_BELIEF_GROWTH = 1.2
+_BELIEF_GROWTH = 1.3
+# From so many samples and leaves, as it must not cost more than the search.
+_ROUGHLY = 64, 200
 
 
 class Entry(NamedTuple):
@@ -61,7 +64,7 @@ class SelectionRun:
         progress: bool = False,
     ) -> None:
         self.problem, self.search = problem, search
-        self.rows = 0  # of the data
+        self.rows = self.folds = 0  # of the data
         self.entries: list[Entry] = []
         self.beliefs: list[tuple[int, Gaussian]] = []
         self.stopped = "budget"
@@ -81,10 +84,10 @@ class SelectionRun:
 
         ``after_each`` is called with every entry; if it returns true, the search ends.
         """
-        self.rows = scorer.rows
+        self.rows, self.folds = scorer.rows, scorer.folds
         for leaf, score in known.items():
             self.search.tell(Proposal(leaf, self.problem.path_to(leaf), ()), score)
-        waiting = [Proposal(leaf, self.problem.path_to(leaf), ()) for leaf in dict.fromkeys(first)]
+        waiting = [self._proposed(leaf) for leaf in dict.fromkeys(first)]
         at_once = effective_n_jobs(self._n_jobs)
         with (
             Parallel(n_jobs=self._n_jobs) as parallel,
@@ -109,10 +112,24 @@ class SelectionRun:
                         self.stopped = "callback"
                 if self.stopped == "callback":
                     return
-                reason = self.search.reason_to(self._stop, time.perf_counter() - self._began)
+                reason = self._reason_to_stop()
                 if reason is not None:
                     self.stopped = reason
                     return
+
+    def _proposed(self, leaf: frozenset[int]) -> Proposal:
+        """A subset as if the search had proposed it: it will not do so again."""
+        explored = self.search.explored
+        explored.graph.closed[explored.nodes([leaf])] = True
+        return Proposal(leaf, self.problem.path_to(leaf), ())
+
+    def _reason_to_stop(self) -> str | None:
+        seconds = time.perf_counter() - self._began
+        if self.search.history:
+            return self.search.reason_to(self._stop, seconds)
+        # As long as every subset failed, there is nothing to judge by but the time.
+        out_of_time = self._stop.seconds is not None and seconds >= self._stop.seconds
+        return "seconds" if out_of_time else None
 
     def _next(self, waiting: list[Proposal], count: int) -> list[Proposal]:
         """What to score at once."""
@@ -135,12 +152,15 @@ class SelectionRun:
         best = max((evaluation.reward for evaluation in told), default=None)
         self.entries.append(Entry(scored, best, time.perf_counter() - self._began))
         noted = self.beliefs[-1][0] if self.beliefs else 0
-        if len(told) >= max(10, round(_BELIEF_GROWTH * noted)):
-            self.note_belief()
+        if len(told) >= max(20, round(_BELIEF_GROWTH * noted)):
+            self.note_belief(self.search.sample_optimum(*_ROUGHLY))
 
-    def note_belief(self) -> None:
+    def settle(self) -> None:
+        """Learn from the scores there are, if the search still holds them back to standardise by more."""
+        self.search._learn(self.search._standardizer.release())
+
+    def note_belief(self, optimum: Optimum | None) -> None:
         """Keep what is believed of the best score there is, for the report."""
-        optimum = self.search.sample_optimum(128)
         if optimum is not None and (not self.beliefs or self.beliefs[-1][0] < len(self.entries)):
             value = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
             self.beliefs.append((len(self.entries), value))

@@ -60,7 +60,7 @@ class SubsetScorer:
         score_params: Mapping[str, Any],
     ) -> None:
         self._estimator, self._scorer, self._data = estimator, scorer, data
-        self.rows = int(data.shape[0])
+        self.rows, self.folds = int(data.shape[0]), len(splits)
         self._folds = [
             (
                 train,
