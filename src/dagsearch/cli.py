@@ -74,8 +74,8 @@ def _add_select(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
             "forward selection if the budget covers it; and how they do on rows that were kept aside."
         ),
         epilog=(
-            "Exit code 0: done. 1: bad input, with a message on the standard error. 130: interrupted; what "
-            "was found by then is printed and written all the same."
+            "Exit code 0: done. 1: bad input, 2: bad usage, with a message on the standard error. 130: "
+            "interrupted; what was found by then is printed and written all the same."
         ),
     )
     select.add_argument("data", type=Path, metavar="DATA", help="table: .csv, .tsv or .parquet")

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from dagsearch.results import Result
+
 # Inside <script> an HTML parser looks for these; in JSON they occur in strings only.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
 
@@ -52,6 +54,28 @@ def fragment(report: Mapping[str, Any]) -> str:
         f"<p><b>{chosen}</b>, {score}, {_text(result['evaluations'])} subsets scored</p>"
         f"{_curve(report['history'])}{_chosen(report)}</div>"
     )
+
+
+def result_fragment(result: Result) -> str:
+    """A snippet with what a search found and the curve of rewards, as for ``_repr_html_``."""
+    history = [
+        {"step": evaluation.step, "score": evaluation.reward, "best": evaluation.best_reward}
+        for evaluation in result.history
+    ]
+    rows = {
+        "best reward": _number(result.best_reward),
+        "best state": _text(result.best_state),
+        "path": _text(None if result.best_path is None else ", ".join(map(str, result.best_path))),
+        "best there may be": f"{_number(result.value.mean)} ± {_number(result.value.variance**0.5)}",
+        "probability to be best": _number(result.probability_best, ".2f"),
+        "evaluations": str(len(history)),
+        "ended by": _text(result.stopped),
+    }
+    left = 'style="text-align: left"'
+    table = "".join(
+        f'<tr><th scope="row" {left}>{name}</th><td {left}>{cell}</td></tr>' for name, cell in rows.items()
+    )
+    return f'<div style="max-width: 640px">{_curve(history)}<table><tbody>{table}</tbody></table></div>'
 
 
 def _chosen(report: Mapping[str, Any]) -> str:

@@ -92,6 +92,11 @@ class Result:
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
 
+    def _repr_html_(self) -> str:
+        from dagsearch.report import result_fragment
+
+        return result_fragment(self)
+
     def to_frame(self) -> "pandas.DataFrame":
         """The history as a pandas data frame, one row per evaluation."""
         try:

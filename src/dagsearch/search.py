@@ -259,14 +259,18 @@ class Search:
             finished = self._roll_out(path[-1])
             if finished is not None:
                 self.explored.graph.visits[path] += 1
-                return self._propose(finished[0], (*actions, *finished[1]), tuple(path))
+                return self.propose(finished[0], (*actions, *finished[1]), tuple(path))
             self.backup.back_up(self.explored, [])  # the DAG has grown without a reward
 
-    def _propose(self, leaf: State, actions: tuple[Action, ...], path: tuple[int, ...]) -> Proposal:
+    def propose(self, leaf: State, actions: Sequence[Action], path: tuple[int, ...] = ()) -> Proposal:
+        """A leaf of your own choice, as if it had been asked for: :meth:`ask` will not give it again.
+
+        ``actions`` lead there from the root.
+        """
         if not self.repeats:  # asked for once is enough, whether its reward comes soon, late or never
             (node,) = self.explored.nodes([leaf])
             self.explored.graph.closed[node] = True
-        return Proposal(leaf, actions, path)
+        return Proposal(leaf, tuple(actions), path)
 
     def _refine(self, refinement: Refinement) -> Proposal | None:
         """A leaf near the best so far, if there is a best and nobody plays against it."""
@@ -274,7 +278,7 @@ class Search:
         if best is None or best.actions is None or self._adversarial():
             return None
         found = refinement.refine(self.explored, best.leaf, best.actions, self.rng)
-        return None if found is None else self._propose(found[0], tuple(found[1]), ())
+        return None if found is None else self.propose(found[0], found[1])
 
     def incumbent(self) -> Evaluation | None:
         """The best evaluation so far: by reward, or by mean g where noise is learnt."""
@@ -310,6 +314,11 @@ class Search:
         with one_thread():
             self._learn(self._standardizer.admit(episode))
         return evaluation
+
+    def settle(self) -> None:
+        """Learn from the rewards there are, if they are still held back to be standardised with more."""
+        with one_thread():
+            self._learn(self._standardizer.release())
 
     def steps(self, budget: int, stop: Stop | None = None) -> Iterator[Evaluation]:
         """Evaluate ``budget`` leaves, one per iteration.
@@ -363,7 +372,7 @@ class Search:
             if graph.closed[path[-1]]:
                 path.pop()
                 if not path:
-                    self._learn(self._standardizer.release())
+                    self.settle()
                     raise SearchExhausted("every leaf has been evaluated or asked for")
                 actions.pop()
             options = self.expansion.options(self.explored, path[-1])

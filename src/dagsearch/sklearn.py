@@ -8,12 +8,13 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import beta, norm, rankdata
+from scipy.stats import beta, rankdata
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_array, check_random_state, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -22,7 +23,6 @@ from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.errors import CovarianceError, ProblemError
-from dagsearch.gaussians import Gaussian
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.search import Search
 from dagsearch.selection import (
@@ -34,10 +34,9 @@ from dagsearch.selection import (
     SubsetScorer,
     likeness,
 )
+from dagsearch.selection.report import CENTRAL, central_interval
 from dagsearch.stopping import Stop
 
-# What central intervals hold.
-INTERVAL = 0.9
 # A matrix between more features than these would not fit.
 _MOST_ALIKE = 10_000
 # With fewer subsets than these nothing is known but their own scores.
@@ -67,11 +66,18 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         As everywhere in scikit-learn; the estimator's own ``score`` by default.
     cv : int, splitter or iterable
         As everywhere in scikit-learn. Every subset is scored on the same folds.
-    max_seconds, patience, target_score, confidence : optional
-        Stop once so much time has passed; after so many subsets in a row without a better one; once a score
-        is at least this; once the best subset so far is the best of all with this probability.
-    fixed, forbidden : sequence of int or str, or mask
-        Features that belong to every subset, and to none.
+    max_seconds : float, optional
+        Stop once so much time has passed; a subset that is being scored is finished.
+    patience : int, optional
+        Stop after so many subsets in a row without a better one.
+    target_score : float, optional
+        Stop once a score is at least this.
+    confidence : float, optional
+        Stop once the best subset so far is the best of all with this probability.
+    fixed : sequence of int or str, or mask
+        Features that belong to every subset.
+    forbidden : sequence of int or str, or mask
+        Features that belong to none.
     groups : sequence of sequences of int or str
         Features that enter together.
     warm_start : sequence of subsets, or mapping from subsets to scores
@@ -232,13 +238,14 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     def _checked_data(self, X: Any) -> Any:
         """The data as it came, if it can be cut into columns; names and their number are noted."""
+        allow_nan = get_tags(self).input_tags.allow_nan
         if hasattr(X, "iloc") and X.ndim == 2:
             validate_data(self, X, skip_check_array=True)
             if len(X) == 0 or X.shape[1] == 0:
                 raise ValueError(f"Found array with {len(X)} sample(s) and {X.shape[1]} feature(s).")
             return X
         checked = validate_data(
-            self, X, accept_sparse="csc", dtype=None, ensure_all_finite=False, ensure_min_samples=2
+            self, X, accept_sparse="csc", dtype=None, ensure_all_finite=not allow_nan, ensure_min_samples=2
         )
         if checked.dtype == object:
             with suppress(ValueError):  # text may be what the estimator wants, but nothing else
@@ -272,7 +279,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     # What the arguments mean --------------------------------------------------------------------
 
     def _stop(self) -> Stop:
-        reasons = {
+        reasons: dict[str, tuple[str, Any]] = {
             "patience": ("patience", self.patience),
             "target_score": ("target", self.target_score),
             "max_seconds": ("seconds", self.max_seconds),
@@ -466,7 +473,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 f"{len(failed)} of {len(run.entries)} subsets could not be scored; {self._first(failed)}",
                 stacklevel=3,
             )
-        run.settle()
+        search.settle()
         run.note_belief(search.sample_optimum())
         result = search.result()
         self.search_ = search
@@ -475,7 +482,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.support_[sorted(result.best_state)] = True
         self.n_features_to_select_ = int(self.support_.sum())
         self.best_score_ = result.best_reward
-        self.score_interval_ = _interval(search.belief(result.best_state).g)
+        self.score_interval_ = central_interval(search.belief(result.best_state).g)
         self.probability_best_ = result.probability_best
         self._set_inclusion()
         self.history_ = self._history()
@@ -496,7 +503,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             samples = optimum.samples.shape[1]
             counts = included[optimum.winners].sum(axis=0)
         self.inclusion_probability_ = counts / max(samples, 1)
-        tail = (1.0 - INTERVAL) / 2.0
+        tail = (1.0 - CENTRAL) / 2.0
         bounds = [beta.ppf(q, counts + 0.5, max(samples, 1) - counts + 0.5) for q in (tail, 1.0 - tail)]
         self.inclusion_interval_ = np.column_stack(bounds)
         # Ties by what was chosen, then by position.
@@ -530,7 +537,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             {
                 "features": self._names(scored.columns),
                 "score": scored.mean,
-                "interval": _interval(self.search_.belief(frozenset(scored.columns)).g),
+                "interval": central_interval(self.search_.belief(frozenset(scored.columns)).g),
             }
             for scored in others[:_RUNNERS_UP]
         ]
@@ -574,15 +581,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse
-        # What an estimator makes of missing values it says itself, subset by subset; pipelines do not tell.
-        tags.input_tags.allow_nan = True
+        # Pipelines do not tell whether they impute.
+        parts = [self.estimator, *self.estimator.get_params().values()]
+        imputes = any(isinstance(part, Pipeline) for part in parts)
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan or imputes
         tags.target_tags.required = inner.target_tags.required
         return tags
-
-
-def _interval(belief: Gaussian) -> tuple[float, float]:
-    reach = float(norm.ppf(0.5 + INTERVAL / 2.0)) * belief.variance**0.5
-    return belief.mean - reach, belief.mean + reach
 
 
 def _checked_budget(budget: Any) -> int:

@@ -1,4 +1,4 @@
-"""The tables of ``docs/beyond.md``, from the CSV files that ``dagsearch benchmark`` wrote.
+"""The tables of ``docs/beyond.md`` and ``docs/selectors.md``, from what ``dagsearch benchmark`` wrote.
 
 ``python -m dagsearch.experiments.beyond results/beyond`` prints them; a test compares them with the page.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from dagsearch.experiments.runner import Curve, curves, read_rows
+from dagsearch.experiments.selectors import FOLDS, METHODS, OURS, TASKS
 
 Curves = Mapping[tuple[str, str], Curve]
 
@@ -17,10 +18,10 @@ Curves = Mapping[tuple[str, str], Curve]
 def tables(folder: Path) -> dict[str, str]:
     """Every table that the folder has the files for, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
-    makers["mnist"] = _mnist
+    makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead}
     found = {}
     for name, make in makers.items():
-        path = folder / f"{name}.csv"
+        path = folder / f"{'selection' if name == 'overhead' else name}.csv"
         if path.exists():
             found[name] = make(curves(read_rows(path)))
     return found
@@ -93,6 +94,28 @@ def _mnist(found: Curves) -> str:
     steps = [int(recorded.steps[recorded.at(step)]) for step in (100, 200, 400, 800, 1200)]
     head = ["method", *(f"at {step}" for step in steps)]
     return _table(head, [[method, *(_at(curve, s) for s in steps)] for (method, _), curve in found.items()])
+
+
+def _selection(found: Curves) -> str:
+    head = ["method", *TASKS]
+    return _table(head, [[method, *(_answer(found, method, name) for name in TASKS)] for method in METHODS])
+
+
+def _answer(found: Curves, method: str, name: str) -> str:
+    """Scores after 100 and 300 subsets where there is one, else in the end with the number of fits."""
+    if (method, name) in found:
+        return " / ".join(_at(found[method, name], step) for step in (100, 300))
+    end, fits = (found[method, f"{name}, {what}"].mean[0] for what in ("end", "fits"))
+    return f"{end:.3f} after {fits:,.0f} fits"
+
+
+def _overhead(found: Curves) -> str:
+    own, whole = (
+        found[OURS, f"overhead, {what}"].mean[-1]
+        for what in ("own ms", f"{FOLDS}-fold logistic regression ms")
+    )
+    head = ["own time per subset", f"{FOLDS}-fold logistic regression, 1,000 × 50", "ratio"]
+    return _table(head, [[f"{own:.1f} ms", f"{whole:.1f} ms", f"{own / whole:.2f}"]])
 
 
 if __name__ == "__main__":

@@ -197,19 +197,20 @@ def _boruta(task: Task) -> tuple[list[Trial], int]:
     return _one_answer(task, order[: task.k].tolist()), len(selector.importance_history_) - 1
 
 
-SEARCHES: dict[str, Peer] = {
-    "hill climbing": hill_climbing,
-    "genetic algorithm": _genetic,
+SEARCHES: dict[str, Peer] = {"hill climbing": hill_climbing, "genetic algorithm": _genetic}
+"""Methods that have an answer at any time, and a better one later."""
+GREEDY: dict[str, Peer] = {
     "SequentialFeatureSelector": _forward,
     "floating selection (mlxtend)": floating_selection,
 }
-"""Methods that score subsets, as many as the budget allows."""
+"""Methods that have an answer when they have scored all smaller subsets they want to."""
 RANKINGS: dict[str, Callable[[Task], tuple[list[Trial], int]]] = {
     "SelectKBest": _k_best,
     "RFE": _rfe,
     "Boruta": _boruta,
 }
 """Methods that score nothing before they have their answer; with the number of fits they took."""
+METHODS = (OURS, *SEARCHES, *GREEDY, *RANKINGS)
 
 
 # The benchmark ------------------------------------------------------------------------------------
@@ -219,12 +220,11 @@ def run(quick: bool, jobs: int, progress: bool) -> Outcome:
     """All methods on all tables."""
     rounds, budget = (1, 25) if quick else (3, BUDGET)
     names = list(TASKS)[1:2] if quick else list(TASKS)
-    methods = [OURS, *SEARCHES, *RANKINGS]
     # The longest first, so that no process is left with one at the end.
     tasks = [
         (method, name, number, budget)
         for name in names[::-1]
-        for method in methods[::-1]
+        for method in METHODS[::-1]
         for number in range(rounds)
     ]
     rows = [*_overhead(20 if quick else 100), *run_rounds(_one, tasks, jobs, progress)]
@@ -251,48 +251,48 @@ def _overhead(budget: int) -> list[Row]:
 
 def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     task = TASKS[name](number)
-    fits = None
     began = time.perf_counter()
-    if method == OURS:
-        trials = _ours(task, budget, number)
-    elif method in SEARCHES:
-        # Greedy selection has no answer before it has scored all smaller subsets.
-        greedy = "election" in method or "Selector" in method
-        trials = SEARCHES[method](task.problem(), 10_000 if greedy else budget, number)
-    else:
+    if method in RANKINGS:
         trials, fits = RANKINGS[method](task)
+        fits += FOLDS
+    else:
+        if method == OURS:
+            trials = _ours(task, budget, number)
+        elif method in SEARCHES:
+            trials = SEARCHES[method](task.problem(), budget, number)
+        else:
+            trials = GREEDY[method](task.problem(), 10_000, number)
+        fits = FOLDS * len(trials)
     seconds = time.perf_counter() - began
     best = best_rewards(trials)
-    answered = [step for step in recorded_steps(len(trials), 1.1) if not np.isnan(best[step - 1])]
-    rows = [Row(method, name, number, step, float(best[step - 1])) for step in answered]
-    in_all = FOLDS * len(trials) if fits is None else fits + FOLDS
-    return [
-        *rows,
-        Row(method, f"{name}, fits", number, 1, float(in_all)),
-        Row(method, f"{name}, seconds", number, 1, seconds),
-    ]
+    ends = {"end": float(best[-1]), "fits": float(fits), "seconds": seconds}
+    # At no step: greedy methods end at different ones in different rounds.
+    rows = [Row(method, f"{name}, {what}", number, 0, value) for what, value in ends.items()]
+    if method == OURS or method in SEARCHES:
+        steps = recorded_steps(len(trials), 1.1)
+        rows += [Row(method, name, number, step, float(best[step - 1])) for step in steps]
+    return rows
 
 
 def draw(rows: Sequence[Row]) -> "Figure":
-    """Best score against scored subsets, one panel per table; methods with one answer as levels."""
+    """Best score against scored subsets, one panel per table; methods with one answer as a point."""
     found = curves(rows)
-    names = [name for name in TASKS if any(setting == name for _, setting in found)]
-    drawn = figure(5.5 * min(2, len(names)), 3.8 * ((len(names) + 1) // 2))
-    panels = np.atleast_1d(drawn.subplots((len(names) + 1) // 2, min(2, len(names)))).ravel()
+    names = [name for name in TASKS if (OURS, name) in found]
+    across = min(2, len(names))
+    down = (len(names) + 1) // 2
+    drawn = figure(5.5 * across, 3.8 * down)
+    panels = np.atleast_1d(drawn.subplots(down, across)).ravel()
     for panel, name in zip(panels, names, strict=False):
-        for number, method in enumerate([OURS, *SEARCHES, *RANKINGS]):
-            curve = found[method, name]
+        ends = [float(found[method, f"{name}, end"].mean[0]) for method in METHODS]
+        for number, (method, end) in enumerate(zip(METHODS, ends, strict=True)):
             style: dict[str, Any] = {"color": f"C{number}", "label": method}
-            if method in RANKINGS:
-                panel.axhline(curve.mean[-1], linestyle=":", linewidth=1.2, **style)
+            if (method, name) in found:
+                curve = found[method, name]
+                panel.plot(curve.steps, curve.mean, linewidth=2.4 if method == OURS else 1.2, **style)
             else:
-                marker = "o" if len(curve.steps) == 1 else None
-                panel.plot(
-                    curve.steps, curve.mean, marker=marker, linewidth=2.4 if method == OURS else 1.2, **style
-                )
-        panel.set(title=name, xlabel="subsets scored", ylabel="best accuracy so far", xscale="log")
-        low = min(float(found[method, name].mean[-1]) for method in SEARCHES)
-        top = max(float(found[method, name].mean[-1]) for method in [OURS, *SEARCHES])
-        panel.set_ylim(low - 2.0 * max(top - low, 0.01), top + 0.2 * max(top - low, 0.01))
+                subsets = found[method, f"{name}, fits"].mean[0] / FOLDS
+                panel.plot([subsets], [end], marker="sD^vo"[number % 5], linestyle="", **style)
+        panel.set(title=name, xlabel="subsets scored, or a fifth of the fits", ylabel="best accuracy so far")
+        panel.set(xscale="log", ylim=(min(ends) - 0.02, max(ends) + 0.005))
     panels[0].legend(fontsize="x-small", loc="lower right")
     return drawn

@@ -1,11 +1,12 @@
 """``dagsearch select``: choose features of a table, compare, and write a report."""
 
 import csv
+import difflib
 import importlib
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,15 @@ from sklearn.compose import ColumnTransformer, make_column_selector, make_column
 from sklearn.feature_selection import f_classif, f_regression
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from dagsearch.gaussians import Gaussian
 from dagsearch.selection.likeness import numbers
-from dagsearch.selection.report import Comparison, Holdout, SelectionReport
+from dagsearch.selection.noise import FoldNoise
+from dagsearch.selection.report import Comparison, Holdout, SelectionReport, central_interval
 from dagsearch.selection.scoring import Scored, SubsetScorer
 from dagsearch.selection.table import Table, TableError, read_table, split_target
 from dagsearch.sklearn import DAGSearchSelector
@@ -61,9 +64,12 @@ class Outcome:
 def run(request: Request) -> Outcome:
     """Select, compare, and gather the report."""
     table = split_target(read_table(request.data), request.target, request.task)
+    groups = [_names(text) for text in request.groups]
+    _check_present("--fixed", request.fixed, table)
+    _check_present("--groups", [name for group in groups for name in group], table)
     kept, aside = _split(table, request)
     estimator = _estimator(request, table)
-    scoring = request.scoring or ("accuracy" if table.classification else "r2")
+    scoring = _scoring(request, table)
     folds = StratifiedKFold if table.classification else KFold
     cv = folds(request.cv, shuffle=True, random_state=request.seed)
     selector = DAGSearchSelector(
@@ -75,25 +81,13 @@ def run(request: Request) -> Outcome:
         max_seconds=request.seconds,
         patience=request.patience,
         fixed=list(request.fixed) or None,
-        forbidden=list(request.forbidden) or None,
-        groups=[_names(text) for text in request.groups] or None,
+        forbidden=[name for name in request.forbidden if name not in table.left_out] or None,
+        groups=groups or None,
         n_jobs=request.jobs,
         random_state=request.seed,
         verbose=int(request.progress),
     )
-    interrupted = False
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        try:
-            selector.fit(kept.features, kept.target)
-        except KeyboardInterrupt:
-            if not hasattr(selector, "support_"):
-                raise
-            interrupted = True
-    notes = [*table.notes, *_own_warnings(caught)]
     scorer = check_scoring(estimator, scoring=scoring)
-    splits = list(cv.split(kept.features, kept.target))
-    score = SubsetScorer(estimator, scorer, kept.features, kept.target, splits, {}, {})
 
     def on_holdout(columns: Sequence[int]) -> float | None:
         if aside is None:
@@ -103,13 +97,34 @@ def run(request: Request) -> Outcome:
         found = SubsetScorer(estimator, scorer, data, target, whole, {}, {})(columns)
         return None if found.failure else found.mean
 
-    chosen = np.flatnonzero(selector.support_).tolist()
-    comparisons = []
-    if not interrupted:
-        comparisons = [
-            replace(comparison, holdout_score=on_holdout(columns))
-            for comparison, columns in _comparisons(score, kept, len(chosen), request.budget)
-        ]
+    interrupted = False
+    comparisons: list[Comparison] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            selector.fit(kept.features, kept.target)
+        except KeyboardInterrupt:
+            if not hasattr(selector, "support_"):
+                raise
+            interrupted = True
+        chosen = np.flatnonzero(selector.support_).tolist()
+        held = None if aside is None else Holdout(len(aside.target), on_holdout(chosen))
+        splits = list(cv.split(kept.features, kept.target))
+        score = SubsetScorer(estimator, scorer, kept.features, kept.target, splits, {}, {})
+        noise = FoldNoise()
+        by_fold = [selector.history_[f"split{fold}_test_score"] for fold in range(len(splits))]
+        for scores in np.column_stack(by_fold):
+            if np.all(np.isfinite(scores)):
+                noise.add(scores)
+        out_of_time = selector.stopped_ == "seconds"  # nor has forward selection more of it
+        budget = len(selector.history_["features"]) if out_of_time else request.budget
+        try:
+            others = _comparisons(score, noise, kept, request.forbidden, len(chosen), budget)
+            for comparison, columns in () if interrupted else others:
+                comparisons.append(replace(comparison, holdout_score=on_holdout(columns)))
+        except KeyboardInterrupt:  # what was found by then is told all the same
+            interrupted = True
+    notes = [*table.notes, *_own_warnings(caught)]
     settings = {
         "data": request.data.name,
         "target": request.target,
@@ -122,8 +137,13 @@ def run(request: Request) -> Outcome:
         "hold-out": request.holdout,
         "seed": request.seed,
     }
-    held = None if aside is None else Holdout(len(aside.target), on_holdout(chosen))
     return Outcome(selector.report(settings, comparisons, held, notes), interrupted)
+
+
+def _check_present(option: str, names: Sequence[str], table: Table) -> None:
+    for name in names:
+        if name in table.left_out:
+            raise TableError(f"{option}: {name!r} can be no feature, it has {table.left_out[name]}")
 
 
 def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
@@ -146,7 +166,7 @@ def _split(table: Table, request: Request) -> tuple[Table, Table | None]:
             stratify=stratify,
         )
     except ValueError as error:
-        raise TableError(f"--holdout {request.holdout}: {error}; use a larger part, or 0 for none") from error
+        raise TableError(f"--holdout {request.holdout}: {error} Use another part, or 0 for none") from error
     return replace(table, features=parts[0], target=parts[2]), replace(
         table, features=parts[1], target=parts[3]
     )
@@ -196,22 +216,38 @@ def _estimator(request: Request, table: Table) -> Any:
     )
 
 
+def _scoring(request: Request, table: Table) -> str:
+    if request.scoring is None:
+        return "accuracy" if table.classification else "r2"
+    if request.scoring not in get_scorer_names():
+        alike = difflib.get_close_matches(request.scoring, get_scorer_names(), 1)
+        advice = f"did you mean {alike[0]!r}?" if alike else "see sklearn.metrics.get_scorer_names()"
+        raise TableError(f"--scoring: scikit-learn has no scorer {request.scoring!r}; {advice}")
+    return request.scoring
+
+
 def _imported(path: str) -> Any:
     """A class or an object by its import path: ``package.module.Name`` or ``package.module:Name``."""
     module, _, name = path.replace(":", ".").rpartition(".")
-    sys.path.insert(0, "")  # a script in the current folder counts
+    if "" not in sys.path:  # a script in the current folder counts, and in other processes it must too
+        sys.path.insert(0, "")
     try:
         found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise TableError(f"--estimator {path}: it cannot be imported ({error})") from error
-    finally:
-        sys.path.pop(0)
-    made = found
-    if not inspect.isclass(found) and not hasattr(found, "fit"):
-        made = found() if callable(found) else None
-    if not hasattr(made, "fit"):
-        raise TableError(f"--estimator {path}: {name} has no fit method")
-    return made if inspect.isclass(made) else clone(made)
+    except Exception as error:  # a user's script may fail in any way
+        raise TableError(f"--estimator {path}: it cannot be imported ({_told(error)})") from error
+    if inspect.isclass(found) and hasattr(found, "fit"):
+        return found
+    try:
+        made = found if hasattr(found, "fit") or not callable(found) else found()
+        if not hasattr(made, "fit"):
+            raise TypeError(f"{name} has no fit method")
+        return clone(made)
+    except Exception as error:
+        raise TableError(f"--estimator {path}: it is no estimator ({_told(error)})") from error
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _described(estimator: Any) -> str:
@@ -226,34 +262,39 @@ Chosen = tuple[Comparison, Sequence[int]]
 
 
 def _comparisons(
-    score: Callable[[Sequence[int]], Scored], table: Table, count: int, budget: int
-) -> list[Chosen]:
+    score: Callable[[Sequence[int]], Scored],
+    noise: FoldNoise,
+    table: Table,
+    forbidden: Collection[str],
+    count: int,
+    budget: int,
+) -> Iterator[Chosen]:
     """All features, the best ones each by itself, and forward selection if the budget covers it."""
-    columns = table.features.shape[1]
-    everything = range(columns)
-    found = [_compared("all features", score(everything), everything, 1)]
+    columns = [i for i, name in enumerate(table.features.columns) if name not in forbidden]
+    yield _compared("all features", score(columns), columns, 1, noise)
     test = f_classif if table.classification else f_regression
-    data = np.column_stack([numbers(table.features.iloc[:, i].to_numpy()) for i in everything])
+    data = np.column_stack([numbers(table.features.iloc[:, i]) for i in columns])
     with np.errstate(divide="ignore", invalid="ignore"):
         strength = np.nan_to_num(test(data, _target_numbers(table))[0], nan=0.0, posinf=np.inf)
-    best = sorted(np.argsort(-strength, kind="stable")[:count].tolist())
-    found.append(_compared(f"best {count} one by one ({test.__name__})", score(best), best, 1))
-    needed = sum(columns - taken for taken in range(count))
+    best = sorted(columns[i] for i in np.argsort(-strength, kind="stable")[:count])
+    yield _compared(f"best {count} one by one ({test.__name__})", score(best), best, 1, noise)
+    needed = sum(len(columns) - taken for taken in range(count))
     if needed <= budget:
-        found.append(_forward(score, columns, count))
-    return found
+        yield _forward(score, columns, count, noise)
 
 
 def _target_numbers(table: Table) -> Any:
-    return numbers(table.target.to_numpy()) if not table.classification else table.target.to_numpy()
+    return numbers(table.target) if not table.classification else table.target.to_numpy()
 
 
-def _forward(score: Callable[[Sequence[int]], Scored], columns: int, count: int) -> Chosen:
+def _forward(
+    score: Callable[[Sequence[int]], Scored], columns: Sequence[int], count: int, noise: FoldNoise
+) -> Chosen:
     taken: list[int] = []
     tried = 0
     last: Scored | None = None
     for _ in range(count):
-        options = [score([*taken, column]) for column in range(columns) if column not in taken]
+        options = [score([*taken, column]) for column in columns if column not in taken]
         tried += len(options)
         valid = [option for option in options if option.failure is None]
         if not valid:
@@ -262,13 +303,15 @@ def _forward(score: Callable[[Sequence[int]], Scored], columns: int, count: int)
         taken = list(last.columns)
     if last is None:
         return Comparison("forward selection", 0, tried, None), taken
-    return _compared("forward selection", last, taken, tried)
+    return _compared("forward selection", last, taken, tried, noise)
 
 
-def _compared(name: str, scored: Scored, columns: Sequence[int], tried: int) -> Chosen:
+def _compared(name: str, scored: Scored, columns: Sequence[int], tried: int, noise: FoldNoise) -> Chosen:
     if scored.failure is not None:
         return Comparison(name, len(columns), tried, None), columns
-    return Comparison(name, len(columns), tried, scored.mean), columns
+    variance = noise.add(scored.scores)
+    interval = None if variance is None else central_interval(Gaussian(scored.mean, variance))
+    return Comparison(name, len(columns), tried, scored.mean, interval), columns
 
 
 def summary(report: SelectionReport) -> str:
@@ -276,29 +319,36 @@ def summary(report: SelectionReport) -> str:
     content = report.to_dict()
     found, lines = content["result"], []
     chosen = [feature for feature in content["features"] if feature["selected"]]
-    width = max(len(feature["name"]) for feature in chosen)
+    names = {feature["name"]: _printable(feature["name"]) for feature in chosen}
+    width = max(len(name) for name in names.values())
     lines.append(f"{'feature':{width}}  in the best subset with probability")
     for feature in chosen:
         low, high = feature["interval"]
-        lines.append(f"{feature['name']:{width}}  {feature['inclusion']:.2f}  ({low:.2f} to {high:.2f})")
+        name = names[feature["name"]]
+        lines.append(f"{name:{width}}  {feature['inclusion']:.2f}  ({low:.2f} to {high:.2f})")
     lines.append("")
-    rows = [("chosen", len(chosen), found["evaluations"], found["score"], found["holdout_score"])]
+    ours = (found["evaluations"], found["score"], found["score_interval"], found["holdout_score"])
+    rows = [("chosen", len(chosen), *ours)]
     rows += [
-        (c["name"], c["features"], c["subsets"], c["score"], c["holdout_score"])
+        (c["name"], c["features"], c["subsets"], c["score"], c["interval"], c["holdout_score"])
         for c in content["comparisons"]
     ]
     name_width = max(len(row[0]) for row in rows)
-    lines.append(f"{'':{name_width}}  features  subsets scored  cross-validated  held out")
-    for name, features, subsets, score, held in rows:
-        lines.append(
-            f"{name:{name_width}}  {features:8}  {subsets:14}  {_number(score):>15}  {_number(held):>8}"
-        )
-    low, high = found["score_interval"]
+    lines.append(f"{'':{name_width}}  features  subsets  cross-validated  90% interval      held out")
+    for name, features, subsets, score, interval, held in rows:
+        shown = "–" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
+        counts = f"{features:8}  {subsets:7}"
+        lines.append(f"{name:{name_width}}  {counts}  {_number(score):>15}  {shown:16}  {_number(held):>8}")
     lines.append("")
-    lines.append(f"Their cross-validated score, less luck: {low:.4g} to {high:.4g} with 90% probability.")
     lines.append("Scores on the folds flatter what was chosen by them; those held out do not.")
-    lines += [f"warning: {text}" for text in content["warnings"]]
+    # The rest of a long message is in the report.
+    lines += [f"warning: {_printable(text.splitlines()[0])}" for text in content["warnings"]]
     return "\n".join(lines)
+
+
+def _printable(text: str) -> str:
+    """Without what would move a terminal's cursor or change its colours."""
+    return "".join(character if character.isprintable() else "�" for character in text)
 
 
 def _number(value: float | None) -> str:

@@ -20,10 +20,12 @@ from dagsearch.report import fragment, html_page
 from dagsearch.selection.run import Entry, SelectionRun
 
 SCHEMA = 1
+# What central intervals hold.
+CENTRAL = 0.9
 # Of a level of the DAG so many nodes are shown beside those on the way to the best subset.
 _BREADTH = 5
 _CANDIDATES = 12
-_NINETY = float(norm.ppf(0.95))
+_REACH = float(norm.ppf(0.5 + CENTRAL / 2.0))
 
 
 @dataclass(frozen=True)
@@ -159,9 +161,14 @@ def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
         writer.writerow({**entry, "features": json.dumps(entry["features"], ensure_ascii=False)})
 
 
+def central_interval(belief: Gaussian) -> tuple[float, float]:
+    """What holds the central 90%."""
+    reach = _REACH * belief.variance**0.5
+    return belief.mean - reach, belief.mean + reach
+
+
 def _bounds(belief: Gaussian) -> dict[str, float]:
-    reach = _NINETY * belief.variance**0.5
-    return {"low": belief.mean - reach, "high": belief.mean + reach}
+    return dict(zip(("low", "high"), central_interval(belief), strict=True))
 
 
 def _features(

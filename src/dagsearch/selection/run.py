@@ -86,8 +86,8 @@ class SelectionRun:
         """
         self.rows, self.folds = scorer.rows, scorer.folds
         for leaf, score in known.items():
-            self.search.tell(Proposal(leaf, self.problem.path_to(leaf), ()), score)
-        waiting = [self._proposed(leaf) for leaf in dict.fromkeys(first)]
+            self.search.tell(self.search.propose(leaf, self.problem.path_to(leaf)), score)
+        waiting = [self.search.propose(leaf, self.problem.path_to(leaf)) for leaf in dict.fromkeys(first)]
         at_once = effective_n_jobs(self._n_jobs)
         with (
             Parallel(n_jobs=self._n_jobs) as parallel,
@@ -116,12 +116,6 @@ class SelectionRun:
                 if reason is not None:
                     self.stopped = reason
                     return
-
-    def _proposed(self, leaf: frozenset[int]) -> Proposal:
-        """A subset as if the search had proposed it: it will not do so again."""
-        explored = self.search.explored
-        explored.graph.closed[explored.nodes([leaf])] = True
-        return Proposal(leaf, self.problem.path_to(leaf), ())
 
     def _reason_to_stop(self) -> str | None:
         seconds = time.perf_counter() - self._began
@@ -154,10 +148,6 @@ class SelectionRun:
         noted = self.beliefs[-1][0] if self.beliefs else 0
         if len(told) >= max(20, round(_BELIEF_GROWTH * noted)):
             self.note_belief(self.search.sample_optimum(*_ROUGHLY))
-
-    def settle(self) -> None:
-        """Learn from the scores there are, if the search still holds them back to standardise by more."""
-        self.search._learn(self.search._standardizer.release())
 
     def note_belief(self, optimum: Optimum | None) -> None:
         """Keep what is believed of the best score there is, for the report."""

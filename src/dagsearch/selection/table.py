@@ -31,6 +31,8 @@ class Table:
     """Whether the target are classes."""
     notes: list[str] = field(default_factory=list)
     """What was left out, in words."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Columns that can be no features, and what they have."""
 
 
 def read_table(path: Path) -> "pandas.DataFrame":
@@ -81,19 +83,32 @@ def split_target(table: "pandas.DataFrame", target: str, task: str = "auto") -> 
     features = table.drop(columns=[target])
     candidates = [name for name in names if name != target]
     empty = [name for name in candidates if features[name].isna().all()]
-    constant = [name for name in candidates if name not in empty and features[name].nunique(dropna=False) < 2]
-    for what, left_out in (("no values", empty), ("one value only", constant)):
-        if left_out:
-            notes.append(f"left out, with {what}: {_listed(left_out)}")
-    features = features.drop(columns=[*empty, *constant])
+    strange = [name for name in candidates if name not in empty and not _is_usable(features[name])]
+    others = [name for name in candidates if name not in {*empty, *strange}]
+    constant = [name for name in others if features[name].nunique(dropna=False) < 2]
+    reasons = {"no values": empty, "neither numbers nor text": strange, "one value only": constant}
+    for what, all_such in reasons.items():
+        if all_such:
+            notes.append(f"left out, with {what}: {_listed(all_such)}")
+    left_out = {name: what for what, all_such in reasons.items() for name in all_such}
+    features = features.drop(columns=list(left_out))
     if features.shape[1] < 2:
         raise TableError(f"the table has {features.shape[1]} columns to choose from beside the target")
-    return Table(features, values, classification, notes)
+    return Table(features, values, classification, notes, left_out)
 
 
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _is_usable(values: "pandas.Series") -> bool:
+    """Whether it holds numbers, text or classes, rather than times or lists."""
+    try:
+        hash(values.dropna().iloc[0])
+    except TypeError:
+        return False
+    return values.dtype.kind not in "mMcV"
 
 
 def _is_numeric(values: "pandas.Series") -> bool:

@@ -1,0 +1,159 @@
+"""The parts of the feature selector: how alike columns are, how noisy scores, subsets of several sizes."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, random_array
+
+import dagsearch as ds
+from dagsearch.covariances import SetKernel
+from dagsearch.errors import ProblemError
+from dagsearch.problem import Children
+from dagsearch.problems import SubsetRange
+from dagsearch.problems.subsets import Partial, Size
+from dagsearch.selection import likeness
+from dagsearch.selection.noise import FoldNoise
+from dagsearch.walks import random_leaves
+
+pandas = pytest.importorskip("pandas")
+
+
+# Likeness -----------------------------------------------------------------------------------------
+
+
+def test_likeness_of_sparse_data_is_that_of_dense_data():
+    data = random_array((60, 9), density=0.3, rng=np.random.default_rng(0)).toarray()
+    data[:, 3] = 0.0  # constant
+    data[:, 4] = 2.0 * data[:, 5] + 1.0  # the same but for its unit
+    assert likeness(csr_matrix(data)) == pytest.approx(likeness(data), abs=1e-12)
+    assert likeness(data)[4, 5] == pytest.approx(1.0)
+    assert likeness(data)[3].tolist() == [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_likeness_takes_text_gaps_and_nothing():
+    frame = pandas.DataFrame(
+        {
+            "number": [1.0, 2.0, np.nan, 4.0],
+            "text": ["a", "b", "b", "c"],
+            "kind": pandas.Categorical(["x", "y", "x", "y"]),
+            "nothing": [None, None, None, None],
+            "flag": [True, False, True, False],
+        }
+    )
+    alike = likeness(frame)
+    assert np.all(np.isfinite(alike))
+    assert alike[2, 4] == pytest.approx(1.0)
+    assert alike[3].tolist() == [0.0, 0.0, 0.0, 1.0, 0.0]
+
+
+# Noise --------------------------------------------------------------------------------------------
+
+
+def test_hard_folds_are_no_noise():
+    rng = np.random.default_rng(0)
+    difficulty, noise = FoldNoise(), FoldNoise()
+    folds = 10.0 * rng.normal(size=5)
+    for _ in range(200):
+        own = rng.normal(size=5)
+        with_difficulty = difficulty.add(folds + 0.1 * own + rng.normal())
+        without = noise.add(0.1 * own + rng.normal())
+    assert with_difficulty == pytest.approx(without)
+    assert without == pytest.approx(0.1**2 / 5, rel=0.7)
+
+
+def test_the_first_and_the_only_fold_tell_what_they_can():
+    assert FoldNoise().add(np.array([0.5, 0.7])) == pytest.approx(np.var([0.5, 0.7], ddof=1) / 2)
+    assert FoldNoise().add(np.array([0.5])) is None
+    same = FoldNoise()
+    assert same.add(np.array([0.5, 0.5])) is None
+    assert same.add(np.array([0.7, 0.7])) is None
+
+
+# Sizes --------------------------------------------------------------------------------------------
+
+
+def ranges(**settings):
+    return SubsetRange(9, 2, 4, reward=lambda chosen: float(sum(chosen)) - 6.5 * len(chosen), **settings)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"fixed": [0], "forbidden": [3]}, {"groups": [(1, 2), (5, 6, 7)]}, {"fixed": [1, 2]}]
+)
+def test_a_range_of_sizes_is_a_good_problem(settings):
+    problem = ranges(**settings)
+    ds.testing.check_problem(problem)
+    for leaf in random_leaves(problem):
+        state = problem.root()
+        for action in problem.path_to(leaf):
+            state = problem.step(state, action)
+        assert state == leaf
+        for parent, action in problem.parents(leaf):
+            assert problem.step(parent, action) == leaf
+
+
+def test_every_size_is_found_and_none_twice():
+    problem = ranges()
+    result = ds.search(problem, budget=1000, seed=0)
+    everything = {frozenset(chosen) for size in (2, 3, 4) for chosen in combinations(range(9), size)}
+    assert {evaluation.leaf for evaluation in result.history} == everything
+    assert len(result.history) == len(everything)
+    assert result.best_state == {7, 8}
+
+
+def test_inclusion_in_a_range_is_the_probability_under_random_play():
+    problem, rng = ranges(fixed=[0], groups=[(1, 2)]), np.random.default_rng(0)
+    for state in (problem.root(), Partial(3, frozenset({0, 4}))):
+        counts = np.zeros(9)
+        for _ in range(4000):
+            now = state
+            while actions := problem.actions(now):
+                now = problem.step(now, actions[int(rng.integers(len(actions)))])
+            counts[list(now)] += 1
+        assert problem.inclusion([state])[0] == pytest.approx(counts / 4000, abs=0.03)
+
+
+def test_children_in_a_range_at_once_equal_children_one_by_one():
+    problem = ranges(groups=[(1, 2)])
+    covariance = SetKernel().on(problem)
+    others = covariance.represent(random_leaves(problem)[:9])
+    for state in (problem.root(), Partial(3, frozenset()), Partial(3, frozenset({4, 5}))):
+        children = Children(problem, state, problem.actions(state))
+        cross, variances = covariance.of_children(children, covariance.prepared(others))
+        rows = covariance.represent(children.states)
+        assert cross == pytest.approx(covariance.cross(rows, others))
+        assert variances == pytest.approx(covariance.variances(rows))
+
+
+def test_what_is_no_subset_of_a_range_is_refused():
+    problem = ranges(groups=[(1, 2)])
+    for leaf in ({0}, {0, 3, 4, 5, 6}, {0, 1}):
+        with pytest.raises(ProblemError, match="is no complete subset: that is 2 to 4 choices"):
+            problem.path_to(frozenset(leaf))
+    with pytest.raises(ProblemError, match="is no complete subset: that is 2 choices"):
+        ds.problems.Subsets(5, 2, reward=sum).path_to(frozenset({1}))
+    for least in (0, 5, 2.5, "2"):
+        with pytest.raises(ValueError, match="least must be a whole number between 1"):
+            SubsetRange(9, least, 4, reward=sum)
+    assert problem.actions(problem.root()) == [Size(2), Size(3), Size(4)]
+
+
+def test_a_result_shows_itself_in_a_notebook():
+    class Letters:
+        def root(self):
+            return ()
+
+        def actions(self, state):
+            return ["<b>", "&"] if len(state) < 3 else []
+
+        def step(self, state, letter):
+            return (*state, letter)
+
+        def reward(self, leaf):
+            return float(leaf.count("<b>"))
+
+    shown = ds.search(Letters(), budget=8, seed=0)._repr_html_()
+    assert "best reward" in shown
+    assert "<svg" in shown
+    assert "&lt;b&gt;, &lt;b&gt;, &lt;b&gt;" in shown
+    assert "<b>" not in shown
