@@ -87,8 +87,7 @@ def test_task_follows_from_the_target(select, target, task):
     assert [other["name"] for other in written["comparisons"]][0::2] == ["all features", "forward selection"]
     for feature in written["result"]["features"]:
         assert f"\n{feature} " in out
-    for line in ["cross-validated  90% interval", "with 90% probability"]:
-        assert line in out
+    assert "cross-validated  90% interval" in out
 
 
 def test_range_of_sizes(select):

@@ -70,7 +70,13 @@ class Task:
         """The subsets and their scores, for peers."""
         scoring = check_scoring(self.estimator, scoring="accuracy")
         score = SubsetScorer(self.estimator, scoring, self.data, self.target, self.splits(), {}, {})
-        return Subsets(self.data.shape[1], self.k, reward=lambda subset: score(sorted(subset)).mean)
+
+        def accuracy(subset: frozenset[int]) -> float:
+            scored = score(sorted(subset))
+            # Discriminant analysis refuses pixels that are always black; peers would choke on NaN.
+            return 0.0 if scored.failure is not None else scored.mean
+
+        return Subsets(self.data.shape[1], self.k, reward=accuracy)
 
 
 def _table(load: Callable[..., Any], k: int, model: Any, seed: int) -> Task:
