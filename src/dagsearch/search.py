@@ -3,12 +3,13 @@
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from typing import Self, cast
+from concurrent.futures import Executor
+from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
 from tqdm import tqdm
 
-from dagsearch._checks import is_whole
+from dagsearch._checks import is_finite, is_whole
 from dagsearch._threads import one_thread
 from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance, Hyperparameter, checked_kind
@@ -36,6 +37,7 @@ from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
 from dagsearch.optimum import Optimum, sample_optimum
 from dagsearch.policies import Policy, UpperConfidence
+from dagsearch.pools import Pool, Running, make_pool
 from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
@@ -132,6 +134,8 @@ class Search:
         self.history: list[Evaluation] = []
         self._told: list[Episode] = []  # what the model has learnt from, in units of the reward
         self._turn = 0
+        self._pending: list[Proposal] = []  # asked for and not told, the oldest first
+        self._pretended = 0  # of them the first so many, in the model
         self._best: Evaluation | None = None  # the first of the largest rewards
         self._stopped: str | None = None
         self._probability: tuple[int, float | None] = (0, None)
@@ -236,18 +240,75 @@ class Search:
 
     # The loop ---------------------------------------------------------------------------------
 
-    def ask(self) -> Proposal:
-        """The next leaf to evaluate.
+    @overload
+    def ask(self) -> Proposal: ...
+
+    @overload
+    def ask(self, n: int) -> list[Proposal]: ...
+
+    def ask(self, n: int | None = None) -> Proposal | list[Proposal]:
+        """The next leaf to evaluate, or ``n`` different ones to evaluate at once.
+
+        A leaf that was asked for and not told yet is pending. It counts as observed for the variance of what
+        is believed, but not for the mean, so that the next ones are elsewhere.
+
+        Parameters
+        ----------
+        n : int, optional
+            How many; then the answer is a list, and shorter if there are not as many left.
 
         Raises
         ------
         SearchExhausted
             If every leaf has been evaluated or asked for, and none may be again.
         """
+        if n is not None and (not is_whole(n) or n < 1):
+            raise ValueError(f"n must be a positive whole number of leaves, got {n!r}")
+        found: list[Proposal] = []
         with one_thread():
-            return self._ask()
+            for _ in range(n or 1):
+                try:
+                    found.append(self._ask())
+                except SearchExhausted:
+                    if not found:
+                        raise
+                    break
+        return found if n is not None else found[0]
+
+    def forget(self, proposal: Proposal) -> None:
+        """Take back a pending proposal whose reward will not come; its leaf may be asked for again."""
+        pending = [number for number, other in enumerate(self._pending) if other is proposal]
+        if not pending:
+            raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
+        self._release()
+        del self._pending[pending[0]]
+        graph = self.explored.graph
+        graph.visits[list(proposal.path)] -= 1
+        if not self.repeats:
+            graph.closed[self.explored.find(proposal.leaf)] = False
+            # Whether others are closed will be found out anew where it matters.
+            inner = ~graph.terminal[: len(graph)]
+            graph.closed[: len(graph)][inner] = False
+
+    def _pretend_pending(self) -> None:
+        """Let the model count what is pending as observed, but for its mean."""
+        fresh = self._pending[self._pretended :]
+        if not fresh or self._standardizer.waiting or not hasattr(self.explored.scores, "pretend"):
+            return
+        for proposal in fresh:
+            self.explored.scores.pretend(self.explored.nodes([proposal.leaf])[0])
+        self._pretended = len(self._pending)
+        self.backup.back_up(self.explored, [])
+
+    def _release(self) -> None:
+        """Back to what is really known."""
+        if self._pretended > 0:
+            cast(JointScores, self.explored.scores).release()
+            self._pretended = 0
+            self.backup.back_up(self.explored, [])
 
     def _ask(self) -> Proposal:
+        self._pretend_pending()
         turn, self._turn = self._turn, (self._turn + 1) % (len(self.refinements) + 1)
         if turn > 0 and self._initial_asks == 0:
             proposal = self._refine(self.refinements[turn - 1])
@@ -270,7 +331,9 @@ class Search:
         if not self.repeats:  # asked for once is enough, whether its reward comes soon, late or never
             (node,) = self.explored.nodes([leaf])
             self.explored.graph.closed[node] = True
-        return Proposal(leaf, tuple(actions), path)
+        proposal = Proposal(leaf, tuple(actions), path)
+        self._pending.append(proposal)
+        return proposal
 
     def _refine(self, refinement: Refinement) -> Proposal | None:
         """A leaf near the best so far, if there is a best and nobody plays against it."""
@@ -305,6 +368,8 @@ class Search:
         if noise is not None:
             noise = checked_noise(noise)
         node = self._leaf_node(leaf)
+        self._release()
+        self._drop(leaf, proposal)
         self.explored.graph.closed[node] = not self.repeats
         evaluation = self._record(leaf, None if proposal is None else proposal.actions, value)
         if self.refinements and evaluation is self._best and evaluation.actions is not None:
@@ -315,31 +380,97 @@ class Search:
             self._learn(self._standardizer.admit(episode))
         return evaluation
 
+    def _drop(self, leaf: State, proposal: Proposal | None = None) -> None:
+        """Let a proposal be pending no longer; if it is not known which, the oldest for its leaf."""
+        for number, other in enumerate(self._pending):
+            if other is proposal or (proposal is None and self.explored.same(other.leaf, leaf)):
+                del self._pending[number]
+                return
+
     def settle(self) -> None:
         """Learn from the rewards there are, if they are still held back to be standardised with more."""
         with one_thread():
             self._learn(self._standardizer.release())
 
-    def steps(self, budget: int, stop: Stop | None = None) -> Iterator[Evaluation]:
-        """Evaluate ``budget`` leaves, one per iteration.
+    def steps(
+        self,
+        budget: int,
+        stop: Stop | None = None,
+        *,
+        executor: Executor | None = None,
+        n_jobs: int | None = None,
+        timeout: float | None = None,
+        on_error: Literal["raise", "skip"] | float = "raise",
+        deterministic: bool = False,
+    ) -> Iterator[Evaluation]:
+        """Evaluate ``budget`` leaves, one per iteration, as many at once as there are workers.
 
-        Ends early if nothing is left to evaluate, or for a reason to ``stop``. If the problem's ``reward``
-        fails, the error names the leaf and the search stays usable: a further call goes on.
+        Ends early if nothing is left to evaluate, or for a reason to ``stop``; evaluations that have begun
+        are waited for.
+
+        Parameters
+        ----------
+        budget : int
+            How many.
+        stop : Stop, optional
+            Reasons to stop before.
+        executor : concurrent.futures.Executor, optional
+            Evaluates; by default this very thread does.
+        n_jobs : int, optional
+            Evaluate in so many processes; -1 for one per core.
+        timeout : float, optional
+            Seconds after which an evaluation counts as failed.
+        on_error : "raise", "skip" or float
+            What an evaluation that fails means: an error that names the leaf, after which a further call goes
+            on; nothing; or this reward.
+        deterministic : bool
+            Whether rewards are learnt in the order in which they were asked for. Then the same seed gives the
+            same run, whatever the timing, but a slow evaluation may keep workers waiting.
         """
-        return self._steps(_checked_budget(budget), stop or Stop())
+        if on_error not in ("raise", "skip") and not is_finite(on_error):
+            raise ValueError(f"on_error must be 'raise', 'skip' or a finite reward, got {on_error!r}")
+        budget = _checked_budget(budget)
+        pool = make_pool(self.problem, executor, n_jobs, timeout, deterministic)
+        return self._steps(budget, stop or Stop(), pool, on_error)
 
-    def _steps(self, budget: int, stop: Stop) -> Iterator[Evaluation]:
+    def _steps(self, budget: int, stop: Stop, pool: Pool, on_error: str | float) -> Iterator[Evaluation]:
         self._stopped, began = "budget", time.perf_counter()
-        for _ in range(budget):
-            try:
-                proposal = self.ask()
-            except SearchExhausted:
-                logger.info("every leaf has been evaluated after %d rewards", len(self.history))
-                self._stopped = "exhausted"
-                return
-            yield self.tell(proposal, self._evaluate(proposal.leaf))
-            if self.reason_to(stop, time.perf_counter() - began) is not None:
-                return
+        running: list[Running] = []
+        left = budget
+        try:
+            while True:
+                while left > 0 and len(running) < pool.workers():
+                    try:
+                        proposal = self.ask()
+                    except SearchExhausted:
+                        logger.info(
+                            "every leaf has been evaluated or is, after %d rewards", len(self.history)
+                        )
+                        self._stopped, left = "exhausted", 0
+                        break
+                    left -= 1
+                    try:
+                        running.append(pool.start(self.problem, proposal))
+                    except BaseException:
+                        self.forget(proposal)
+                        raise
+                if not running:
+                    return
+                for ended in pool.finished(running, self.problem):
+                    running.remove(ended)
+                    evaluation = self._take(ended, on_error)
+                    if evaluation is not None:
+                        yield evaluation
+                    if self._stopped == "budget" and self.reason_to(stop, time.perf_counter() - began):
+                        left = 0
+        finally:
+            for one in running:
+                one.future.cancel()
+                if one.future.done() and not one.future.cancelled():
+                    self._take(one, "skip")  # paid for already
+                else:
+                    self.forget(one.proposal)
+            pool.close()
 
     def reason_to(self, stop: Stop, seconds: float) -> str | None:
         """Why to stop now, after so many seconds, if there is a reason; :meth:`result` then tells it."""
@@ -352,9 +483,13 @@ class Search:
             self._stopped = reason
         return reason
 
-    def run(self, budget: int, stop: Stop | None = None) -> Result:
-        """Evaluate ``budget`` leaves, or fewer if there is a reason to stop; return what is known then."""
-        for _ in self.steps(budget, stop):
+    def run(self, budget: int, stop: Stop | None = None, **execution: Any) -> Result:
+        """Evaluate ``budget`` leaves, or fewer if there is a reason to stop; return what is known then.
+
+        ``execution`` is where and how, as for :meth:`steps`: ``executor``, ``n_jobs``, ``timeout``,
+        ``on_error``, ``deterministic``.
+        """
+        for _ in self.steps(budget, stop, **execution):
             pass
         return self.result()
 
@@ -408,17 +543,29 @@ class Search:
         finished = self.rollout.finish(self.explored, state, self.rng)
         return finished if finished is not None else Uniform().finish(self.explored, state, self.rng)
 
-    def _evaluate(self, leaf: State) -> float:
+    def _take(self, ended: Running, on_error: str | float) -> Evaluation | None:
+        """Learn what an evaluation gave; ``None`` if it failed, and failures do not count."""
+        proposal, leaf = ended.proposal, ended.proposal.leaf
         try:
-            return checked_reward(self.problem.reward(leaf), leaf)
+            if ended.late:
+                raise TimeoutError("it took longer than the timeout")
+            reward = checked_reward(ended.future.result(), leaf)
         except Exception as error:
-            failure = EvaluationError(
-                f"evaluating {leaf!r} failed after {len(self.history)} evaluations "
-                f"({type(error).__name__}: {error}). Nothing told before is lost: call run again to "
-                "go on with another leaf, result() for what is known, or see error.result"
-            )
-            failure.result = self.result()
-            raise failure from error
+            self._release()
+            self._drop(leaf, proposal)
+            if on_error == "raise":
+                failure = EvaluationError(
+                    f"evaluating {leaf!r} failed after {len(self.history)} evaluations "
+                    f"({type(error).__name__}: {error}). Nothing told before is lost: call run again to "
+                    "go on with another leaf, result() for what is known, or see error.result"
+                )
+                failure.result = self.result()
+                raise failure from error
+            logger.warning("evaluating %r failed (%s: %s)", leaf, type(error).__name__, error)
+            if on_error == "skip":
+                return None
+            reward = float(on_error)
+        return self.tell(proposal, reward)
 
     def _learn(self, episodes: Sequence[Episode]) -> None:
         """Condition the scores and back up. A reward that the scores refuse does not hold up the others."""
@@ -487,8 +634,17 @@ class Search:
 
     # What is known --------------------------------------------------------------------------------
 
+    @property
+    def pending(self) -> tuple[Proposal, ...]:
+        """What was asked for and not told yet, the oldest first."""
+        return tuple(self._pending)
+
     def belief(self, state: State) -> Belief:
-        """Belief over g and v of a state, explored or not, in units of the reward."""
+        """Belief over g and v of a state, explored or not, in units of the reward.
+
+        What is pending does not count.
+        """
+        self._release()
         explored, graph = self.explored, self.explored.graph
         node = explored.find(state)
         if node >= 0:
@@ -572,6 +728,7 @@ class Search:
             or self._adversarial()
         ):
             return None
+        self._release()
         known = (len(self._told), count, most)
         if self._sampled is not None and self._sampled[0] == known:
             return self._sampled[1]

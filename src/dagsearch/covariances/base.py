@@ -62,6 +62,10 @@ class RowStore:
             self._stored[number] = stored
         self._count = new
 
+    def truncate(self, count: int) -> None:
+        """Keep the first rows only."""
+        self._count = count
+
     @property
     def rows(self) -> Rows:
         """All rows so far."""

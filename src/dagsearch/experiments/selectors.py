@@ -275,8 +275,9 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     # At no step: greedy methods end at different ones in different rounds.
     rows = [Row(method, f"{name}, {what}", number, 0, value) for what, value in ends.items()]
     if method == OURS or method in SEARCHES:
-        steps = recorded_steps(len(trials), 1.1)
-        rows += [Row(method, name, number, step, float(best[step - 1])) for step in steps]
+        # One that has nothing more to propose keeps its answer.
+        steps = recorded_steps(budget, 1.1)
+        rows += [Row(method, name, number, step, float(best[min(step, len(best)) - 1])) for step in steps]
     return rows
 
 

@@ -60,6 +60,15 @@ class JointScores(Scores, Protocol):
     ) -> None:
         """:meth:`condition` on many rewards; the model must be fresh."""
 
+    def pretend(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`.
+
+        Nothing may be conditioned on before that.
+        """
+
+    def release(self) -> None:
+        """Take back all that was pretended."""
+
     def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
         """Upper confidence ``sign · μ + β σ`` of the children of several states; −∞ for the hopeless."""
 

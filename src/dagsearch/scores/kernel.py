@@ -64,6 +64,7 @@ class KernelScores:
         self._factor = np.zeros((0, 0))
         self._whitened = np.zeros((0, 0))
         self._residuals, self._alpha_now = np.zeros(0), np.zeros(0)
+        self._pretended = 0  # of the rewards, the last
         self._scale = 0.0  # largest prior variance seen
         self._prior = np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
@@ -196,7 +197,10 @@ class KernelScores:
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
-        variance = self.noise if noise is None else checked_noise(noise)
+        assert self._pretended == 0, "release what was pretended first"
+        self._append(node, reward, self.noise if noise is None else checked_noise(noise))
+
+    def _append(self, node: int, reward: float, variance: float) -> None:
         n = self._rewards
         row, pivot = self._next_row(node, variance)
         remaining = self.variance - row * row
@@ -217,6 +221,26 @@ class KernelScores:
         self._mean[: self._nodes] += self._residuals[n] * row
         self._variance[: self._nodes] = np.maximum(remaining, 0.0)
         self._rewards = n + 1
+
+    def pretend(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`.
+
+        A reward equal to the mean does that: its row of V comes after those of all rewards, and its z is 0.
+        """
+        samples, self._samples = self._samples, None  # they follow real rewards only
+        try:
+            self._append(node, float(self._mean[node]), self.noise)
+        finally:
+            self._samples = samples
+        self._pretended += 1
+
+    def release(self) -> None:
+        """Take back all that was pretended."""
+        told = self._rewards - self._pretended
+        rows = self._whitened[told : self._rewards, : self._nodes]
+        self._variance[: self._nodes] += np.einsum("ij,ij->j", rows, rows)
+        self._seen.truncate(told)
+        self._rewards, self._pretended, self._alpha_now = told, 0, np.zeros(0)
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -307,6 +331,7 @@ class KernelSamples:
         self._rewards = 0
         self._whitened = np.zeros((0, count))
         self._grow()
+        assert scores._pretended == 0, "release what was pretended first"
         n = scores._rewards
         if n > 0:  # rewards that came before the samples
             observed, factor = scores._observed[:n], scores._factor[:n, :n]

@@ -38,6 +38,18 @@ from dagsearch.covariances import Covariance, FeatureMap, SparseRows
 from dagsearch.problem import Children, State
 from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
 
+# What a reward changes.
+_BELIEFS = (
+    "_weight_mean",
+    "_weight_cov",
+    "_linear_mean",
+    "_linear_var",
+    "_observed",
+    "_observed_noise",
+    "_mean",
+    "_variance",
+)
+
 
 class WeightScores:
     """Exact Gaussian regression in weight space: O(d²) per reward, however many there were.
@@ -68,6 +80,10 @@ class WeightScores:
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._samples: WeightSamples | None = None
+        self._before: dict[str, FloatArray] | None = (
+            None  # beliefs as they were before anything was pretended
+        )
+        self._nodes_before = self._dimension_before = 0
 
     def refitted(self, covariance: Covariance, noise: float) -> "WeightScores":
         """A fresh model with another covariance and noise."""
@@ -175,9 +191,43 @@ class WeightScores:
         self._samples = WeightSamples(self, count, rng)
         return self._samples
 
+    def pretend(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`."""
+        if self._before is None:
+            self._before = {name: getattr(self, name).copy() for name in _BELIEFS}
+            self._nodes_before, self._dimension_before = self._nodes, self._dimension
+        samples, self._samples = self._samples, None  # they follow real rewards only
+        try:
+            self._learn(node, float(self._mean[node]), self.noise)  # a reward equal to the mean
+        finally:
+            self._samples = samples
+
+    def release(self) -> None:
+        """Take back all that was pretended."""
+        if self._before is None:
+            return
+        for name, before in self._before.items():
+            now = getattr(self, name)
+            now[tuple(slice(size) for size in before.shape)] = before
+        self._before = None
+        # Features that came since are as they were a priori, and nodes that came since follow.
+        fresh = np.arange(self._dimension_before, self._dimension)
+        self._weight_mean[fresh] = self._weight_cov[fresh] = self._weight_cov[:, fresh] = 0.0
+        self._weight_cov[fresh, fresh] = 1.0
+        old, new = self._nodes_before, self._nodes
+        first, last = self._starts[old], self._starts[new]
+        rows = (self._starts[old : new + 1] - first, self._columns[first:last], self._values[first:last])
+        self._linear_mean[old:new], self._linear_var[old:new] = _project(*rows, *self._weights)
+        self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
+        self._mean[old:new] = self._prior[old:new] + self._linear_mean[old:new]
+        self._variance[old:new] = self._linear_var[old:new] + self.covariance.private
+
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
-        variance = self.noise if noise is None else checked_noise(noise)
+        assert self._before is None, "release what was pretended first"
+        self._learn(node, reward, self.noise if noise is None else checked_noise(noise))
+
+    def _learn(self, node: int, reward: float, variance: float) -> None:
         precision, information = self._observe(node, reward - self._prior[node], variance)
         if self._samples is not None:
             self._samples.condition(node, precision, information)

@@ -1,0 +1,245 @@
+"""Evaluations in threads, processes and on a cluster."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import dagsearch as ds
+from dagsearch.errors import EvaluationError
+from dagsearch.pools import PoolError
+from executing import Dying, Failing, Hanging, Sum, value
+
+distributed = pytest.importorskip("distributed")
+
+BEST = value({12, 13, 14, 15})
+
+
+def search_of(problem, seed=0):
+    return ds.Search.default(problem, initial=8, seed=seed)
+
+
+@contextmanager
+def threads(count):
+    with ThreadPoolExecutor(count) as executor:
+        yield executor
+
+
+@contextmanager
+def processes(count):
+    with ProcessPoolExecutor(count) as executor:
+        yield executor
+
+
+@contextmanager
+def cluster(count):
+    with (
+        distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client.get_executor()
+
+
+EXECUTORS = {"threads": threads, "processes": processes, "cluster": cluster}
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_every_executor_finds_the_best_and_scores_nothing_twice(kind):
+    with EXECUTORS[kind](3) as executor:
+        search = search_of(Sum())
+        result = search.run(60, executor=executor)
+    assert len(result.history) == 60
+    assert len({evaluation.leaf for evaluation in result.history}) == 60
+    assert result.best_reward > BEST - 4.0
+    assert (result.stopped, search.pending) == ("budget", ())
+
+
+def test_processes_of_our_own():
+    result = search_of(Sum()).run(40, n_jobs=2)
+    assert len(result.history) == 40
+    assert search_of(ds.problems.Subsets(6, 2, reward=lambda chosen: float(sum(chosen)))).run(
+        9, n_jobs=2
+    ).best_reward == pytest.approx(9.0, abs=2.0)
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_deterministic_runs_do_not_hang_on_the_timing(kind):
+    found = []
+    for jitter in (0.0, 0.02):
+        with EXECUTORS[kind](4) as executor:
+            result = search_of(Sum(jitter=jitter)).run(40, executor=executor, deterministic=True)
+        found.append([evaluation.leaf for evaluation in result.history])
+    assert found[0] == found[1]
+
+
+def test_with_one_worker_it_is_the_sequential_run():
+    with threads(1) as executor:
+        there = search_of(Sum()).run(30, executor=executor)
+    assert there.history == search_of(Sum()).run(30).history
+
+
+def test_stopping_waits_for_what_has_begun():
+    with threads(4) as executor:
+        search = search_of(Sum(0.01))
+        result = search.run(200, ds.stopping.Stop(target=40.0), executor=executor)
+    assert result.stopped == "target"
+    assert len(result.history) < 200
+    assert search.pending == ()
+
+
+def test_everything_is_evaluated_once_if_the_budget_is_larger():
+    with threads(5) as executor:
+        result = search_of(ds.problems.Subsets(6, 2, reward=value)).run(100, executor=executor)
+    assert (len(result.history), result.stopped) == (15, "exhausted")
+
+
+# What goes wrong ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes", "cluster"])
+def test_an_evaluation_that_raises(kind):
+    with EXECUTORS[kind](2) as executor:
+        search = search_of(Failing())
+        with pytest.raises(EvaluationError, match="no fifteen") as caught:
+            search.run(60, executor=executor)
+        assert caught.value.result.history == tuple(search.history[: len(caught.value.result.history)])
+        assert search.pending == ()
+        search = search_of(Failing())
+        result = search.run(40, executor=executor, on_error="skip")
+        assert all(15 not in evaluation.leaf for evaluation in result.history)
+        assert 0 < len(result.history) < 40
+        result = search_of(Failing()).run(40, executor=executor, on_error=-5.0)
+        assert len(result.history) == 40
+        assert {e.reward for e in result.history if 15 in e.leaf} == {-5.0}
+
+
+def test_an_evaluation_that_hangs():
+    result = search_of(Hanging()).run(24, n_jobs=2, timeout=2.0, on_error="skip")
+    assert result.history
+    assert all(3 not in evaluation.leaf for evaluation in result.history)
+    with pytest.raises(EvaluationError, match="TimeoutError"):
+        search_of(Hanging()).run(100, n_jobs=2, timeout=2.0)
+
+
+def test_a_process_that_dies_does_its_work_again(tmp_path):
+    result = search_of(Dying(tmp_path, deaths=2)).run(20, n_jobs=2)
+    assert len(result.history) == 20
+    assert len({evaluation.leaf for evaluation in result.history}) == 20
+    assert len(list(tmp_path.glob("death*"))) == 2
+
+
+def test_a_pool_that_always_dies_is_an_error(tmp_path):
+    search = search_of(Dying(tmp_path, deaths=1000))
+    with pytest.raises(PoolError, match="Nothing that was told is lost"):
+        search.run(20, n_jobs=2)
+    assert search.pending == ()
+
+
+def test_an_executor_that_breaks_is_an_error(tmp_path):
+    search = search_of(Dying(tmp_path))
+    with processes(2) as executor, pytest.raises(PoolError, match="stopped working") as caught:
+        search.run(20, executor=executor)
+    assert isinstance(caught.value.__cause__, BrokenProcessPool)
+    assert search.pending == ()
+    assert len(search.run(20, n_jobs=2).history) >= 20
+
+
+def test_a_cluster_loses_and_gains_workers(tmp_path):
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.Client(local) as client,
+    ):
+        search = search_of(Dying(tmp_path))
+        steps = search.steps(40, executor=client.get_executor())
+        for _ in range(10):
+            next(steps)
+        local.scale(4)
+        for _ in range(10):
+            next(steps)
+        local.scale(1)
+        rest = list(steps)
+    assert len(rest) == 20
+    assert len({evaluation.leaf for evaluation in search.history}) == 40
+    assert len(list(tmp_path.glob("death*"))) == 1
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # Dask's, of its lost scheduler
+def test_a_scheduler_that_goes_away_ends_the_run_cleanly(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    # A worker must be able to import what the problem is made of.
+    settings = {**silent, "cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}}
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", port, "--no-dashboard"], **settings
+    )
+    address = f"127.0.0.1:{port}"
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "2"], **settings
+    )
+    try:
+        client = distributed.Client(address, timeout=30)
+        client.wait_for_workers(1, timeout=60)
+        search = search_of(Sum(0.05))
+        steps = search.steps(1000, executor=client.get_executor(), timeout=5.0)
+        for _ in range(5):
+            next(steps)
+        scheduler.kill()
+        with pytest.raises((PoolError, EvaluationError)):
+            list(steps)
+        told = len(search.history)
+        assert search.pending == ()
+        assert told >= 5
+        assert len(search.run(5, n_jobs=2).history) == told + 5
+        client.close(timeout=1)
+    finally:
+        scheduler.kill()
+        worker.kill()
+        scheduler.wait()
+        worker.wait()
+
+
+def test_what_cannot_travel_is_refused_before_anything_runs():
+    locked = Sum()
+    locked.lock = threading.Lock()
+    with processes(1) as executor, pytest.raises(ValueError, match="cannot be sent to another process"):
+        search_of(locked).run(5, executor=executor)
+    with pytest.raises(ValueError, match="cannot be sent to another process"):
+        search_of(locked).run(5, n_jobs=1)
+    with threads(1) as executor:
+        assert len(search_of(locked).run(5, executor=executor).history) == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"n_jobs": 1.5}, "n_jobs must be"),
+        ({"timeout": 1.0}, "timeout needs an executor"),
+        ({"n_jobs": 1, "timeout": 0.0}, "timeout must be"),
+        ({"executor": "dask"}, "executor must have a submit"),
+        ({"on_error": "ignore"}, "on_error must be"),
+        ({"on_error": float("nan")}, "on_error must be"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        search_of(Sum()).run(5, **arguments)
+
+
+def test_sixty_four_workers():
+    with threads(64) as executor:
+        search = search_of(Sum(0.01))
+        result = search.run(200, executor=executor)
+    assert len({evaluation.leaf for evaluation in result.history}) == 200
+    assert search.pending == ()

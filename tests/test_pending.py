@@ -1,0 +1,173 @@
+"""Several leaves at once: pending ones, told in any order, late, never, or taken back."""
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.covariances import Overlap, SetKernel
+from dagsearch.errors import SearchExhausted
+from dagsearch.scores import KernelScores, WeightScores
+from dagsearch.walks import random_leaves
+
+
+def problem():
+    weights = np.random.default_rng(0).normal(size=20)
+    return ds.problems.Subsets(20, 4, reward=lambda chosen: float(weights[sorted(chosen)].sum()))
+
+
+SEARCHES = {
+    "default": lambda p: ds.Search.default(p, initial=6, seed=0),
+    "noisy": lambda p: ds.Search.default(p, initial=6, noisy=True, seed=0),
+    "paper": lambda p: ds.Search.paper(p, seed=0),
+    "joint samples": lambda p: ds.Search(
+        p,
+        scores=KernelScores(SetKernel().on(p), 0.01),
+        policy=ds.policies.UpperConfidence(1.0),
+        rollout=ds.rollouts.Greedy(1.0),
+        backup=ds.backups.JointSamples(64),
+        seed=0,
+    ),
+}
+
+
+def told(make, count=25):
+    chosen = problem()
+    search = make(chosen)
+    search.run(count)
+    return chosen, search
+
+
+def beliefs(search, nodes):
+    graph, scores = search.explored.graph, search.explored.scores
+    values = [scores.mean, scores.variance, graph.v_mean, graph.v_var]
+    return [array[:nodes].copy() for array in values]
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_pending_leaves_lower_the_variance_and_leave_the_mean(name):
+    _, search = told(SEARCHES[name])
+    nodes = len(search.explored.graph)
+    before = beliefs(search, nodes)
+    search.ask(4)
+    search.ask()  # sees four pending ones
+    mean, variance, _, _ = beliefs(search, nodes)
+    assert mean == pytest.approx(before[0], abs=1e-12)
+    assert np.all(variance <= before[1] + 1e-12)
+    assert np.any(variance < before[1] - 1e-6)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_taking_back_pending_leaves_restores_the_model(name):
+    _, search = told(SEARCHES[name])
+    nodes = len(search.explored.graph)
+    visits = search.explored.graph.visits[:nodes].copy()
+    before = beliefs(search, nodes)
+    asked = search.ask(9)
+    assert search.pending == tuple(asked)
+    for proposal in (asked[4], *asked[:4], *asked[5:]):
+        search.forget(proposal)
+    assert search.pending == ()
+    after = beliefs(search, nodes)
+    for number in (0, 1):  # v hangs on what is linked below, and the DAG has grown
+        assert after[number] == pytest.approx(before[number], abs=1e-8)
+    assert np.array_equal(search.explored.graph.visits[:nodes], visits)
+    with pytest.raises(ValueError, match="is not pending"):
+        search.forget(asked[0])
+
+
+@pytest.mark.parametrize("name", ["default", "paper"])
+def test_a_leaf_that_was_taken_back_can_be_asked_for_again(name):
+    chosen = ds.problems.Subsets(5, 2, reward=sum)
+    search = SEARCHES[name](chosen)
+    if name == "paper":  # which repeats leaves anyway
+        search.forget(search.ask())
+        return
+    asked = search.ask(100)
+    assert {proposal.leaf for proposal in asked} == {frozenset(p) for p in _pairs(5)}
+    with pytest.raises(SearchExhausted):
+        search.ask()
+    search.forget(asked[3])
+    assert search.ask().leaf == asked[3].leaf
+    for proposal in asked[:3] + asked[4:]:
+        search.tell(proposal, sum(proposal.leaf))
+    assert len(search.pending) == 1
+
+
+def _pairs(n):
+    return [(i, j) for i in range(n) for j in range(i)]
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_rewards_may_come_in_any_order_late_or_never(name):
+    chosen, search = told(SEARCHES[name], 10)
+    asked = search.ask(12)
+    for proposal in asked[::-2]:
+        search.tell(proposal, chosen.reward(proposal.leaf))
+    search.tell(frozenset({0, 1, 2, 3}), chosen.reward(frozenset({0, 1, 2, 3})))  # never asked for
+    search.run(10)
+    search.tell(asked[0], chosen.reward(asked[0].leaf))
+    assert len(search.history) == 10 + 6 + 1 + 10 + 1
+    assert len(search.pending) == 5
+    result = search.result()
+    assert result.best_reward <= max(evaluation.reward for evaluation in search.history) + 1e-12
+
+
+@pytest.mark.parametrize("name", ["default", "paper"])
+def test_told_in_any_order_the_model_is_the_same(name):
+    chosen = problem()
+    found = []
+    for order in (slice(None), slice(None, None, -1)):
+        search = SEARCHES[name](chosen)
+        search.evidence = None  # when it learns hangs on the order
+        asked = search.ask(6)  # all of which standardise the rewards
+        for proposal in asked[order]:
+            search.tell(proposal, chosen.reward(proposal.leaf))
+        found.append([search.belief(leaf).g for leaf in random_leaves(chosen)[:5]])
+    for one, other in zip(*found, strict=True):
+        assert one.mean == pytest.approx(other.mean)
+        assert one.variance == pytest.approx(other.variance)
+
+
+def test_results_do_not_know_what_is_pending():
+    _, search = told(SEARCHES["default"])
+    root = search.problem.root()
+    before, result = search.belief(root), search.result()
+    search.ask(5)
+    assert search.belief(root).g.variance == pytest.approx(before.g.variance)
+    assert search.result().value.mean == pytest.approx(result.value.mean)
+
+
+@pytest.mark.parametrize("make", [lambda: WeightScores(Overlap(), 0.1), lambda: KernelScores(Overlap(), 0.1)])
+def test_what_is_tracked_meanwhile_is_right_after_release(make):
+    states = [frozenset(p) for p in _pairs(6)]
+    plain, pretended = make(), make()
+    for scores in (plain, pretended):
+        scores.track(states[:5])
+        scores.condition(0, 1.0)
+        scores.condition(3, -1.0)
+    pretended.pretend(1)
+    pretended.track(states[5:])  # with items that are new
+    pretended.pretend(9)
+    with pytest.raises(AssertionError, match="release"):
+        pretended.condition(2, 0.0)
+    pretended.release()
+    plain.track(states[5:])
+    for scores in (plain, pretended):
+        scores.condition(9, 0.5)
+    assert pretended.mean == pytest.approx(plain.mean, abs=1e-12)
+    assert pretended.variance == pytest.approx(plain.variance, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "3"])
+def test_so_many_leaves_cannot_be_asked_for(n):
+    with pytest.raises(ValueError, match="n must be a positive whole number"):
+        ds.Search.default(problem()).ask(n)
+
+
+def test_batches_spread():
+    chosen, search = told(SEARCHES["default"], 60)
+    batch = search.ask(8)
+    assert len({proposal.leaf for proposal in batch}) == 8
+    for proposal in batch:
+        search.tell(proposal, chosen.reward(proposal.leaf))
+    assert search.pending == ()
