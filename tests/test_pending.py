@@ -1,5 +1,7 @@
 """Several leaves at once: pending ones, told in any order, late, never, or taken back."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -171,3 +173,19 @@ def test_batches_spread():
     for proposal in batch:
         search.tell(proposal, chosen.reward(proposal.leaf))
     assert search.pending == ()
+
+
+@pytest.mark.parametrize("covariance", [None, SetKernel() + 0.5 * Overlap()])
+def test_a_search_can_be_saved_and_goes_on_as_if_nothing_had_happened(covariance):
+    search = ds.Search.default(
+        ds.problems.Subsets(12, 3, reward=sum), covariance=covariance, initial=6, seed=0
+    )
+    search.run(15)
+    asked = search.ask(3)
+    copy = pickle.loads(pickle.dumps(search))
+    for one in (search, copy):
+        for proposal in one.pending:
+            one.tell(proposal, sum(proposal.leaf))
+        one.run(10)
+    assert [e.leaf for e in copy.history] == [e.leaf for e in search.history]
+    assert {proposal.leaf for proposal in asked} <= {e.leaf for e in copy.history}

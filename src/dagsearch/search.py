@@ -486,8 +486,8 @@ class Search:
     def run(self, budget: int, stop: Stop | None = None, **execution: Any) -> Result:
         """Evaluate ``budget`` leaves, or fewer if there is a reason to stop; return what is known then.
 
-        ``execution`` is where and how, as for :meth:`steps`: ``executor``, ``n_jobs``, ``timeout``,
-        ``on_error``, ``deterministic``.
+        ``execution`` is where and how, as for :meth:`steps`: ``executor``, ``n_jobs``,
+        ``timeout``, ``on_error``, ``deterministic``.
         """
         for _ in self.steps(budget, stop, **execution):
             pass
@@ -780,6 +780,7 @@ def search(
     confidence: float | None = None,
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
+    **execution: Any,
 ) -> Result:
     """Find the best leaf of a problem with ``budget`` evaluations.
 
@@ -813,6 +814,9 @@ def search(
         Source of all randomness.
     progress : bool
         Whether to show a bar with the best reward so far.
+    **execution
+        Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
+        ``timeout``, ``on_error``, ``deterministic``.
 
     Raises
     ------
@@ -827,7 +831,9 @@ def search(
         problem, covariance=covariance, noisy=noisy, initial=min(budget, 20, max(2, budget // 5)), seed=seed
     )
     try:
-        with tqdm(run.steps(budget, stop), total=budget, disable=not progress, unit="eval") as bar:
+        with tqdm(
+            run.steps(budget, stop, **execution), total=budget, disable=not progress, unit="eval"
+        ) as bar:
             for evaluation in bar:
                 bar.set_postfix(best=f"{evaluation.best_reward:.4g}", refresh=False)
         return run.result()

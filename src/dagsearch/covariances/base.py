@@ -11,7 +11,7 @@ What a covariance cannot know beforehand, its scales and lengths, are its :attr:
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,7 +54,7 @@ class RowStore:
         parts = _flat(rows)
         if not self._stored:
             self._stored = [np.zeros((0, 0), dtype=part.dtype) for part in parts]
-            self._unflat = _unflattener(rows)
+            self._nested = _nested(rows)
         new = self._count + len(rows)
         for number, part in enumerate(parts):
             stored = grown(self._stored[number], new, part.shape[1])
@@ -69,7 +69,7 @@ class RowStore:
     @property
     def rows(self) -> Rows:
         """All rows so far."""
-        return self._unflat(iter([part[: self._count] for part in self._stored]))
+        return _rebuilt(self._nested, iter([part[: self._count] for part in self._stored]))
 
 
 def _flat(rows: Rows) -> list[NDArray[Any]]:
@@ -78,12 +78,14 @@ def _flat(rows: Rows) -> list[NDArray[Any]]:
     return [rows]
 
 
-def _unflattener(rows: Rows) -> Any:
-    """What puts flat arrays together again as ``rows`` are."""
-    if isinstance(rows, Stacked):
-        parts = [_unflattener(part) for part in rows.parts]
-        return lambda arrays: Stacked([part(arrays) for part in parts])
-    return next
+def _nested(rows: Rows) -> list[Any] | None:
+    """How rows are stacked: a list of the same for every part, ``None`` for an array."""
+    return [_nested(part) for part in rows.parts] if isinstance(rows, Stacked) else None
+
+
+def _rebuilt(nested: list[Any] | None, arrays: Iterator[NDArray[Any]]) -> Rows:
+    """Flat arrays stacked again."""
+    return next(arrays) if nested is None else Stacked([_rebuilt(part, arrays) for part in nested])
 
 
 class SparseRows(NamedTuple):
