@@ -316,7 +316,7 @@ def test_search_takes_kernel_scores_for_subsets():
     assert isinstance(ds.Search.default(counting()).explored.scores, KernelScores)
 
 
-@pytest.mark.parametrize("name", ["synthetic", "tictactoe", "calibration"])
+@pytest.mark.parametrize("name", ["synthetic", "tictactoe", "calibration", "selection", "batches"])
 def test_benchmarks_run(name, tmp_path):
     outcome = benchmark.run(name, quick=True, progress=False)
     assert {path.suffix for path in outcome.write(tmp_path)} == {".csv", ".json", ".png", ".pdf"}
@@ -343,9 +343,9 @@ ROOT = Path(__file__).parent.parent
 
 
 def test_the_tables_of_the_page_are_those_of_the_results():
-    pages = [(ROOT / "docs" / name).read_text() for name in ("beyond.md", "selectors.md")]
+    pages = [(ROOT / "docs" / name).read_text() for name in ("beyond.md", "selectors.md", "parallel.md")]
     tables = beyond.tables(ROOT / "results" / "beyond")
-    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "overhead"}
+    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "overhead", "batches"}
     assert set(tables) == wanted
     for name, table in tables.items():
         assert any(table in page for page in pages), (

@@ -1,5 +1,6 @@
 """Evaluations in threads, processes and on a cluster."""
 
+import multiprocessing
 import os
 import socket
 import subprocess
@@ -34,7 +35,8 @@ def threads(count):
 
 @contextmanager
 def processes(count):
-    with ProcessPoolExecutor(count) as executor:
+    # Not forked: other tests have left threads behind.
+    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as executor:
         yield executor
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,8 @@ def run(
         return calibration.run(10 if quick else 200, jobs, progress)
     if name == "selection":
         return selectors.run(quick, jobs, progress)
+    if name == "batches":
+        return _batches(Settings(2, 40) if quick else Settings(), jobs, progress)
     if name == "mnist":
         return _mnist(2 if quick else 10, 60 if quick else 1_200, data, weights, device, jobs, progress)
     raise ValueError(f"there is no benchmark {name!r}")
@@ -248,6 +251,54 @@ def _mnist(
     rows = [row for run in found for row in run.rows]
     drawn = curves_figure(rows, "best validation accuracy so far", "10 of 784 pixels of MNIST", band=True)
     return Outcome("mnist", rows, about, {"mnist": drawn})
+
+
+# Batches --------------------------------------------------------------------------------------------
+
+BATCH, _SLEEP = 8, 0.1
+
+
+def _batches(size: Settings, jobs: int, progress: bool) -> Outcome:
+    tasks = [
+        (batch, split, number, size.budget)
+        for batch in (1, BATCH)
+        for split in range(size.splits)
+        for number in range(size.runs)
+    ]
+    rows = [*_throughput(size.budget), *run_rounds(_batch_run, tasks, jobs, progress)]
+    about = {"settings": asdict(size), "batch": BATCH, "seconds of a sleeping evaluation": _SLEEP}
+    scores = [row for row in rows if row.setting == "split 0"]
+    drawn = curves_figure(scores, "best accuracy so far", "10 of 64 pixels of the digits, demo's split")
+    return Outcome("batches", rows, about, {"batches": drawn})
+
+
+def _batch_run(batch: int, split: int, number: int, budget: int) -> list[Row]:
+    problem = DigitsPixels(split=split)
+    search = _changed(problem, number, min(20, budget // 5))
+    while len(search.history) < budget:
+        for proposal in search.ask(min(batch, budget - len(search.history))):
+            search.tell(proposal, problem.reward(proposal.leaf))
+    method = "one at a time" if batch == 1 else f"batches of {batch}"
+    best = [evaluation.best_reward for evaluation in search.history]
+    steps = sorted({*recorded_steps(budget, 1.1), 4 * budget // 5})
+    return [Row(method, f"split {split}", number, step, best[step - 1]) for step in steps]
+
+
+def _throughput(budget: int) -> list[Row]:
+    """Evaluations per second with as many sleeping workers, as a share of what could be."""
+    problem = Subsets(64, 10, reward=_sleeping)
+    search = _changed(problem, 0, 20)
+    began = time.perf_counter()
+    with ThreadPoolExecutor(BATCH) as executor:
+        search.run(budget, executor=executor)
+    seconds = time.perf_counter() - began
+    share = budget * _SLEEP / BATCH / seconds
+    return [Row(f"{BATCH} workers", "share of the ideal rate", 0, budget, share)]
+
+
+def _sleeping(chosen: frozenset[int]) -> float:
+    time.sleep(_SLEEP)
+    return float(sum(chosen))
 
 
 # Tic-Tac-Toe ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The tables of ``docs/beyond.md`` and ``docs/selectors.md``, from what ``dagsearch benchmark`` wrote.
+"""The tables in ``docs``, from what ``dagsearch benchmark`` wrote.
 
 ``python -m dagsearch.experiments.beyond results/beyond`` prints them; a test compares them with the page.
 """
@@ -18,7 +18,7 @@ Curves = Mapping[tuple[str, str], Curve]
 def tables(folder: Path) -> dict[str, str]:
     """Every table that the folder has the files for, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
-    makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead}
+    makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
     found = {}
     for name, make in makers.items():
         path = folder / f"{'selection' if name == 'overhead' else name}.csv"
@@ -116,6 +116,13 @@ def _overhead(found: Curves) -> str:
     )
     head = ["own time per subset", f"{FOLDS}-fold logistic regression, 1,000 × 50", "ratio"]
     return _table(head, [[f"{own:.1f} ms", f"{whole:.1f} ms", f"{own / whole:.2f}"]])
+
+
+def _batches(found: Curves) -> str:
+    steps = (50, 100, 160, 200)
+    methods = [method for method, setting in found if setting == "split 0"]
+    rows = [[method, *(_over_splits(found, method, step) for step in steps)] for method in methods]
+    return _table(["mean of three splits", *(f"at {step}" for step in steps)], rows)
 
 
 if __name__ == "__main__":
