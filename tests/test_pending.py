@@ -160,6 +160,15 @@ def test_what_is_tracked_meanwhile_is_right_after_release(make):
     assert pretended.variance == pytest.approx(plain.variance, abs=1e-12)
 
 
+def test_a_leaf_that_failed_need_not_be_asked_for_again():
+    search = ds.Search.default(ds.problems.Subsets(4, 2, reward=sum), seed=0)
+    failed = search.ask()
+    search.forget(failed, again=False)
+    assert search.pending == ()
+    assert failed.leaf not in {proposal.leaf for proposal in search.ask(100)}
+    assert len(search.pending) == 5
+
+
 @pytest.mark.parametrize("n", [0, -1, 1.5, "3"])
 def test_so_many_leaves_cannot_be_asked_for(n):
     with pytest.raises(ValueError, match="n must be a positive whole number"):

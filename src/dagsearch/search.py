@@ -275,8 +275,16 @@ class Search:
                     break
         return found if n is not None else found[0]
 
-    def forget(self, proposal: Proposal) -> None:
-        """Take back a pending proposal whose reward will not come; its leaf may be asked for again."""
+    def forget(self, proposal: Proposal, *, again: bool = True) -> None:
+        """Take back a pending proposal whose reward will not come.
+
+        Parameters
+        ----------
+        proposal : Proposal
+            What :meth:`ask` gave.
+        again : bool
+            Whether its leaf may be asked for again.
+        """
         pending = [number for number, other in enumerate(self._pending) if other is proposal]
         if not pending:
             raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
@@ -284,7 +292,7 @@ class Search:
         del self._pending[pending[0]]
         graph = self.explored.graph
         graph.visits[list(proposal.path)] -= 1
-        if not self.repeats:
+        if again and not self.repeats:
             graph.closed[self.explored.find(proposal.leaf)] = False
             # Whether others are closed will be found out anew where it matters.
             inner = ~graph.terminal[: len(graph)]

@@ -143,6 +143,8 @@ class SelectionRun:
         elif len(told) > 1:
             rewards = np.array([evaluation.reward for evaluation in told])
             self.search.tell(proposal, float(rewards.min()), float(rewards.var()) or None)
+        else:
+            self.search.forget(proposal, again=False)
         best = max((evaluation.reward for evaluation in told), default=None)
         self.entries.append(Entry(scored, best, time.perf_counter() - self._began))
         noted = self.beliefs[-1][0] if self.beliefs else 0
