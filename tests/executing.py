@@ -1,6 +1,7 @@
 """Problems whose rewards other processes can compute: they must be in a module of their own."""
 
 import os
+import random
 import signal
 import time
 from pathlib import Path
@@ -24,6 +25,16 @@ class Sum(ds.problems.Subsets):
     def reward(self, leaf):
         time.sleep(self.seconds + self.jitter * (hash(tuple(sorted(leaf))) % 7) / 7)
         return value(leaf)
+
+
+class Noisy(ds.problems.Subsets):
+    """Earns something else every time."""
+
+    def __init__(self):
+        super().__init__(4, 2, reward=value)
+
+    def reward(self, leaf):
+        return value(leaf) + random.random()
 
 
 class Failing(Sum):

@@ -6,7 +6,8 @@ import socket
 import subprocess
 import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+import time
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
 from dagsearch.pools import PoolError
-from executing import Dying, Failing, Hanging, Sum, value
+from executing import Dying, Failing, Hanging, Noisy, Sum, value
 
 distributed = pytest.importorskip("distributed")
 
@@ -128,6 +129,76 @@ def test_an_evaluation_that_hangs():
     assert all(3 not in evaluation.leaf for evaluation in result.history)
     with pytest.raises(EvaluationError, match="TimeoutError"):
         search_of(Hanging()).run(100, n_jobs=2, timeout=2.0)
+
+
+def test_what_runs_beside_a_late_evaluation_is_not_lost():
+    result = search_of(Hanging(0.5)).run(24, n_jobs=4, timeout=3.0, on_error="skip")
+    assert all(3 not in evaluation.leaf for evaluation in result.history)
+    assert len(result.history) >= 12
+
+
+def test_threads_that_hang_are_missed():
+    release = threading.Event()
+
+    def reward(chosen):
+        if 3 in chosen:
+            release.wait(20)
+        return value(chosen)
+
+    problem = ds.problems.Subsets(16, 4, reward=reward)
+    with threads(1) as executor:
+        with pytest.raises(PoolError, match="all workers hang"):
+            search_of(problem).run(60, executor=executor, timeout=0.2, on_error="skip")
+        release.set()
+    release.clear()
+    with threads(40) as executor:
+        result = search_of(problem).run(30, executor=executor, timeout=0.5, on_error="skip")
+        release.set()
+    assert result.history
+    assert all(3 not in evaluation.leaf for evaluation in result.history)
+
+
+def test_leaves_of_a_broken_executor_are_asked_for_again():
+    class Breaking:
+        _max_workers = 3
+
+        def __init__(self):
+            self.futures = []
+
+        def submit(self, function, *arguments):
+            if len(self.futures) == 3:
+                for future in self.futures:
+                    if not future.done():
+                        future.set_exception(BrokenProcessPool("gone"))
+                raise BrokenProcessPool("gone")
+            self.futures.append(Future())
+            if len(self.futures) == 1:
+                self.futures[0].set_result(function(*arguments))
+            return self.futures[-1]
+
+    search = search_of(ds.problems.Subsets(5, 2, reward=value))
+    with pytest.raises(PoolError):
+        search.run(50, executor=Breaking())
+    result = search.run(50)
+    assert len(result.history) == 10
+    assert result.best_reward == value({3, 4})
+
+
+def test_time_is_up_even_if_every_evaluation_fails():
+    class Never(Sum):
+        def reward(self, leaf):
+            time.sleep(0.01)
+            raise RuntimeError("never")
+
+    result = search_of(Never()).run(1000, ds.stopping.Stop(seconds=0.2), on_error="skip")
+    assert (result.stopped, result.history) == ("seconds", ())
+
+
+def test_noisy_rewards_are_computed_anew_on_a_cluster():
+    search = ds.Search.default(Noisy(), noisy=True, initial=4, seed=0)
+    with cluster(1) as executor:
+        result = search.run(20, executor=executor)
+    assert len({evaluation.reward for evaluation in result.history}) == 20
 
 
 def test_a_process_that_dies_does_its_work_again(tmp_path):

@@ -175,8 +175,9 @@ def test_so_many_leaves_cannot_be_asked_for(n):
         ds.Search.default(problem()).ask(n)
 
 
-def test_batches_spread():
-    chosen, search = told(SEARCHES["default"], 60)
+@pytest.mark.parametrize("name", SEARCHES)
+def test_batches_spread(name):
+    chosen, search = told(SEARCHES[name], 60)
     batch = search.ask(8)
     assert len({proposal.leaf for proposal in batch}) == 8
     for proposal in batch:
@@ -198,3 +199,39 @@ def test_a_search_can_be_saved_and_goes_on_as_if_nothing_had_happened(covariance
         one.run(10)
     assert [e.leaf for e in copy.history] == [e.leaf for e in search.history]
     assert {proposal.leaf for proposal in asked} <= {e.leaf for e in copy.history}
+
+
+def test_a_noisy_search_of_few_leaves_asks_for_all_of_them_and_then_again():
+    search = ds.Search.default(ds.problems.Subsets(4, 2, reward=sum), noisy=True, seed=0)
+    asked = [proposal.leaf for proposal in search.ask(8)]
+    assert len(set(asked[:6])) == 6
+    assert len(asked) == 8
+
+
+def test_a_proposal_that_has_travelled_is_known_by_its_leaf():
+    _, search = told(SEARCHES["default"], 10)
+    for _ in range(3):
+        copy = pickle.loads(pickle.dumps(search.ask()))
+        search.tell(copy, 1.0)
+    search.forget(pickle.loads(pickle.dumps(search.ask())))
+    assert search.pending == ()
+
+
+def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
+    chosen, search = told(SEARCHES["default"])
+    (first, *_) = search.ask(3)
+    search._release()
+    calls = []
+
+    def interrupted(node):
+        calls.append(node)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        type(search.explored.scores).pretend(search.explored.scores, node)
+
+    monkeypatch.setattr(search.explored.scores, "pretend", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        search.ask()
+    monkeypatch.undo()
+    search.tell(first, chosen.reward(first.leaf))
+    assert len(search.pending) == 2

@@ -128,7 +128,7 @@ def test_children_in_a_range_at_once_equal_children_one_by_one():
 def test_what_is_no_subset_of_a_range_is_refused():
     problem = ranges(groups=[(1, 2)])
     for leaf in ({0}, {0, 3, 4, 5, 6}, {0, 1}):
-        with pytest.raises(ProblemError, match="is no complete subset: that is 2 to 4 choices"):
+        with pytest.raises(ProblemError, match="is no subset of this problem"):
             problem.path_to(frozenset(leaf))
     with pytest.raises(ProblemError, match="is no complete subset: that is 2 choices"):
         ds.problems.Subsets(5, 2, reward=sum).path_to(frozenset({1}))
@@ -136,6 +136,42 @@ def test_what_is_no_subset_of_a_range_is_refused():
         with pytest.raises(ValueError, match="least must be a whole number between 1"):
             SubsetRange(9, least, 4, reward=sum)
     assert problem.actions(problem.root()) == [Size(2), Size(3), Size(4)]
+
+
+def test_sets_of_another_size_are_no_leaves():
+    search = ds.Search.default(ranges(), seed=0)
+    for leaf in (set(range(9)), {1}):
+        with pytest.raises(ProblemError, match="is no subset of this problem"):
+            search.tell(frozenset(leaf), 1.0)
+    grouped = ds.Search.default(ds.problems.Subsets(6, 2, reward=sum, groups=[(0, 1)]), seed=0)
+    for leaf in ({0, 2}, {2, 3, 4}):
+        with pytest.raises(ProblemError, match="groups whole"):
+            grouped.tell(frozenset(leaf), 1.0)
+
+
+def test_only_leaves_may_be_best():
+    problem = SubsetRange(40, 1, 4, reward=lambda chosen: float(len(chosen)), fixed=[0])
+    search = ds.Search.default(problem, initial=8, seed=0)
+    search.run(25)
+    assert all(isinstance(leaf, frozenset) for leaf in search.sample_optimum().leaves)
+
+
+def test_leaves_of_small_sizes_have_nothing_left_to_gain():
+    problem = SubsetRange(60, 1, 8, reward=lambda chosen: float(sum(chosen)))
+    search = ds.Search.default(problem, initial=8, seed=0)
+    search.run(20)
+    node = search.explored.nodes([problem.step(problem.root(), Size(1))])[0]
+    options = search.expansion.options(search.explored, node)
+    unseen = options.children < 0
+    g, _ = search.explored.scores.preview(search.explored.children(node), node)
+    assert options.mean[unseen] == pytest.approx(g[unseen])
+
+
+def test_a_kernel_can_be_used_for_another_problem():
+    kernel = SetKernel().on(ds.problems.Subsets(200, 3, reward=sum))
+    assert (
+        ds.Search.default(ds.problems.Subsets(20, 3, reward=sum), covariance=kernel, seed=0).run(25).history
+    )
 
 
 def test_a_result_shows_itself_in_a_notebook():

@@ -8,6 +8,7 @@ import numpy as np
 
 from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.explored import Explored
+from dagsearch.gaussians import Gaussian
 from dagsearch.problem import Action, Children, State
 
 
@@ -58,6 +59,9 @@ class Options:
             return graph.v_mean[self.children], graph.v_var[self.children]
         g_mean, g_var = explored.scores.preview(self._made, self.node)
         delta = explored.increments.at(int(graph.level[self.node]) + 1)
+        last = self._made.actions[int(self.actions[np.flatnonzero(unseen)[-1]])]
+        if len(explored.problem.actions(explored.problem.step(self._made.parent, last))) == 0:
+            delta = Gaussian(0.0, 0.0)  # leaves, above the deepest level
         mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
         variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
         if not hasattr(explored.problem, "added_items"):  # the children are made anyway: look closer

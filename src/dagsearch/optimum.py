@@ -90,8 +90,9 @@ def _promising(
         options = [(own, i, rating) for own, r in enumerate(ratings) for i, rating in enumerate(r.tolist())]
         options.sort(key=lambda option: -option[2])
         for own, action, _ in options[:_MOST_NEIGHBOURS]:
-            children = families[own]
-            yield problem.step(children.parent, children.actions[action])
+            state = problem.step(families[own].parent, families[own].actions[action])
+            if len(problem.actions(state)) == 0:
+                yield state
         made += min(len(options), _MOST_NEIGHBOURS)
         if made >= most:
             return

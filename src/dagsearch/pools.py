@@ -90,16 +90,24 @@ class Elsewhere:
 
     def __init__(self, executor: Executor, timeout: float | None, deterministic: bool) -> None:
         self._executor, self._timeout, self._deterministic = executor, timeout, deterministic
+        self._stuck: list[Future[Any]] = []  # late, and still holding a worker
 
     def workers(self) -> int:
         """Of the executor; a cluster may gain and lose some at any time."""
+        self._stuck = [future for future in self._stuck if not future.done()]
+        left = self._size() - len(self._stuck)
+        if left < 1 and self._stuck:
+            raise PoolError(_broken(TimeoutError("all workers hang in evaluations that are late")))
+        return max(1, left)
+
+    def _size(self) -> int:
         own = getattr(self._executor, "_max_workers", None)
         if own is not None:
             return int(own)
         client = getattr(self._executor, "_client", None)  # Dask's
         if client is not None:
             try:
-                return max(1, int(sum(client.nthreads().values())))
+                return int(sum(client.nthreads().values()))
             except OSError as error:
                 raise PoolError(_broken(error)) from error
         return os.cpu_count() or 1
@@ -107,7 +115,9 @@ class Elsewhere:
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Hand an evaluation over."""
         try:
-            return Running(proposal, self._executor.submit(_reward, problem, proposal.leaf))
+            # Dask would take a leaf's last reward for its next one.
+            anew = {"pure": False} if hasattr(self._executor, "_client") else {}
+            return Running(proposal, self._executor.submit(_reward, problem, proposal.leaf, **anew))
         except (BrokenExecutor, RuntimeError) as error:
             raise PoolError(_broken(error)) from error
 
@@ -122,10 +132,11 @@ class Elsewhere:
         for one in awaited:
             if not one.future.done() and self._timeout is not None and now - one.started >= self._timeout:
                 one.late = True
-                one.future.cancel()
+                if not one.future.cancel():
+                    self._stuck.append(one.future)
         ended = [one for one in awaited if one.late or one.future.done()]
         for one in ended:
-            if not one.late and (broken := _breakdown(one.future)) is not None:
+            if not one.late and (broken := breakdown(one.future)) is not None:
                 raise PoolError(_broken(broken)) from broken
         return ended
 
@@ -170,12 +181,12 @@ class Processes(Elsewhere):
             return ended
 
     def _begin_again(self, running: Sequence[Running], problem: Problem) -> None:
+        lost = [one for one in running if not one.future.done() or breakdown(one.future) is not None]
         self.close()
-        self._executor = self._made()
-        for one in running:
-            if not one.future.done() or _breakdown(one.future) is not None:
-                again = self.start(problem, one.proposal)
-                one.future, one.started = again.future, again.started
+        self._executor, self._stuck = self._made(), []
+        for one in lost:
+            again = self.start(problem, one.proposal)
+            one.future, one.started = again.future, again.started
 
     def close(self) -> None:
         """End the processes, whatever they do."""
@@ -233,12 +244,13 @@ def _reward(problem: Problem, leaf: State) -> float:
     return problem.reward(leaf)
 
 
-def _breakdown(future: "Future[Any]") -> BaseException | None:
+def breakdown(future: "Future[Any]") -> BaseException | None:
     """Why a finished future says nothing of its evaluation, if it does not."""
     if future.cancelled():
         return BrokenExecutor("the evaluation was cancelled")
     error = future.exception()
-    return error if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker" else None
+    ended = type(error).__name__ in ("KilledWorker", "ShutdownExecutorError")  # Dask's and loky's
+    return error if isinstance(error, BrokenExecutor) or ended else None
 
 
 def _broken(error: BaseException) -> str:

@@ -1,6 +1,7 @@
 """The search: one loop in ask/tell form, composed of exchangeable parts."""
 
 import logging
+import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
@@ -27,6 +28,7 @@ from dagsearch.errors import (
     DagSearchError,
     EvaluationError,
     ProblemError,
+    RewardError,
     SearchExhausted,
     SearchInterrupted,
 )
@@ -37,7 +39,7 @@ from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
 from dagsearch.optimum import Optimum, sample_optimum
 from dagsearch.policies import Policy, UpperConfidence
-from dagsearch.pools import Pool, Running, make_pool
+from dagsearch.pools import Pool, Running, breakdown, make_pool
 from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
@@ -268,7 +270,7 @@ class Search:
         with one_thread():
             for _ in range(n or 1):
                 try:
-                    found.append(self._ask())
+                    found.append(self._ask_elsewhere())
                 except SearchExhausted:
                     if not found:
                         raise
@@ -285,18 +287,35 @@ class Search:
         again : bool
             Whether its leaf may be asked for again.
         """
-        pending = [number for number, other in enumerate(self._pending) if other is proposal]
-        if not pending:
+        found = self._which(proposal.leaf, proposal)
+        if found is None:
             raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
         self._release()
-        del self._pending[pending[0]]
+        del self._pending[found]
         graph = self.explored.graph
         graph.visits[list(proposal.path)] -= 1
         if again and not self.repeats:
-            graph.closed[self.explored.find(proposal.leaf)] = False
-            # Whether others are closed will be found out anew where it matters.
-            inner = ~graph.terminal[: len(graph)]
-            graph.closed[: len(graph)][inner] = False
+            self._reopen([self.explored.find(proposal.leaf)])
+
+    def _reopen(self, leaves: Sequence[int]) -> None:
+        """Let leaves be evaluated again; whether others are closed will be found out where it matters."""
+        graph = self.explored.graph
+        graph.closed[leaves] = False
+        graph.closed[: len(graph)][~graph.terminal[: len(graph)]] = False
+
+    def _ask_elsewhere(self) -> Proposal:
+        """A leaf that is not pending, even if it may be evaluated again, as long as there are others."""
+        if not self.repeats or not self._pending:
+            return self._ask()
+        pending = self.explored.nodes([proposal.leaf for proposal in self._pending])
+        self.explored.graph.closed[pending] = True
+        try:
+            return self._ask()
+        except SearchExhausted:
+            self._reopen(pending)
+            return self._ask()
+        finally:
+            self._reopen(pending)
 
     def _pretend_pending(self) -> None:
         """Let the model count what is pending as observed, but for its mean."""
@@ -304,8 +323,9 @@ class Search:
         if not fresh or self._standardizer.waiting or not hasattr(self.explored.scores, "pretend"):
             return
         for proposal in fresh:
-            self.explored.scores.pretend(self.explored.nodes([proposal.leaf])[0])
-        self._pretended = len(self._pending)
+            node = self.explored.nodes([proposal.leaf])[0]
+            self._pretended += 1
+            self.explored.scores.pretend(node)
         self.backup.back_up(self.explored, [])
 
     def _release(self) -> None:
@@ -389,11 +409,16 @@ class Search:
         return evaluation
 
     def _drop(self, leaf: State, proposal: Proposal | None = None) -> None:
-        """Let a proposal be pending no longer; if it is not known which, the oldest for its leaf."""
-        for number, other in enumerate(self._pending):
-            if other is proposal or (proposal is None and self.explored.same(other.leaf, leaf)):
-                del self._pending[number]
-                return
+        """Let a proposal be pending no longer: this very one, else the oldest for its leaf."""
+        found = self._which(leaf, proposal)
+        if found is not None:
+            del self._pending[found]
+
+    def _which(self, leaf: State, proposal: Proposal | None) -> int | None:
+        """Number of a pending proposal; one that has travelled is known by its leaf."""
+        same = [number for number, other in enumerate(self._pending) if self.explored.same(other.leaf, leaf)]
+        itself = [number for number in same if self._pending[number] is proposal]
+        return next(iter(itself or same), None)
 
     def settle(self) -> None:
         """Learn from the rewards there are, if they are still held back to be standardised with more."""
@@ -472,21 +497,24 @@ class Search:
                     if self._stopped == "budget" and self.reason_to(stop, time.perf_counter() - began):
                         left = 0
         finally:
-            for one in running:
-                one.future.cancel()
-                if one.future.done() and not one.future.cancelled():
-                    self._take(one, "skip")  # paid for already
-                else:
-                    self.forget(one.proposal)
-            pool.close()
+            try:
+                for one in running:
+                    one.future.cancel()
+                    if one.future.done() and breakdown(one.future) is None:
+                        self._take(one, "skip")  # paid for already
+                    else:
+                        self.forget(one.proposal)
+            finally:
+                pool.close()
 
     def reason_to(self, stop: Stop, seconds: float) -> str | None:
         """Why to stop now, after so many seconds, if there is a reason; :meth:`result` then tells it."""
         best = self._best
-        if best is None:
-            return None
-        since_best = len(self.history) - best.step
-        reason = stop.reason(best.reward, since_best, seconds, self._probability_now_and_then)
+        if best is None:  # nothing to judge by but the time
+            reason = stop.reason(-math.inf, 0, seconds, lambda: None)
+        else:
+            since_best = len(self.history) - best.step
+            reason = stop.reason(best.reward, since_best, seconds, self._probability_now_and_then)
         if reason is not None:
             self._stopped = reason
         return reason
@@ -554,11 +582,14 @@ class Search:
     def _take(self, ended: Running, on_error: str | float) -> Evaluation | None:
         """Learn what an evaluation gave; ``None`` if it failed, and failures do not count."""
         proposal, leaf = ended.proposal, ended.proposal.leaf
-        try:
-            if ended.late:
-                raise TimeoutError("it took longer than the timeout")
-            reward = checked_reward(ended.future.result(), leaf)
-        except Exception as error:
+        error = TimeoutError("it took longer than the timeout") if ended.late else ended.future.exception()
+        reward = float("nan")
+        if error is None:
+            try:
+                reward = checked_reward(ended.future.result(), leaf)
+            except RewardError as refused:
+                error = refused
+        if error is not None:
             self._release()
             self._drop(leaf, proposal)
             if on_error == "raise":
@@ -707,7 +738,7 @@ class Search:
         history = tuple(self.history)
         value, probability = self._optimum()
         if not history:
-            return Result(None, None, None, value, None, None, history)
+            return Result(None, None, None, value, None, self._stopped, history)
         if self._adversarial():
             line = self.recommend()
             leaf = self.explored.find(line.states[-1])

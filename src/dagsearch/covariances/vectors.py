@@ -493,8 +493,8 @@ class SetKernel(_VectorKernel):
 
     def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
         center = np.asarray(self._problem.inclusion([problem.root()])[0], dtype=np.float64)
-        if center.size > _MANY_ITEMS:
-            self._mask = ((center > 0.0) & (center < 1.0)).astype(np.float64)
+        free = ((center > 0.0) & (center < 1.0)).astype(np.float64)
+        self._mask = free if center.size > _MANY_ITEMS else None
         return center
 
     def represent(self, states: Sequence[State]) -> Rows:

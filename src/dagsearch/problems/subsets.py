@@ -135,7 +135,7 @@ class Subsets:
         self.validate(leaf)
         path = tuple(choice for choice, members in self._free.items() if members <= leaf)
         held = self.k - self._most
-        if len(path) + held not in allowed or self._root.union(*(self._free[c] for c in path)) != leaf:
+        if len(path) + held not in allowed:
             sizes = " to ".join(str(size) for size in sorted({allowed[0], allowed[-1]}))
             raise ProblemError(f"{sorted(leaf)} is no complete subset: that is {sizes} choices, groups whole")
         return path
@@ -146,11 +146,13 @@ class Subsets:
 
     def validate(self, state: Subset) -> None:
         """Raise unless ``state`` is a frozenset that choices can lead to."""
-        allowed = self._root.union(*self._free.values())
-        if not isinstance(state, frozenset) or not self._root <= state <= allowed:
+        chosen = state if isinstance(state, frozenset) else frozenset()
+        whole = self._root.union(*(members for members in self._free.values() if members <= chosen))
+        if state != whole or self._made(whole) > self._most:
             raise ProblemError(
                 f"{state!r} is no subset of this problem: it must be a frozenset of features 0 to "
-                f"{self.n - 1} with all that is fixed and nothing that is forbidden"
+                f"{self.n - 1} with all that is fixed, nothing that is forbidden, groups whole, and at most "
+                f"{self.k} choices"
             )
 
     def branching(self, level: int) -> int:
@@ -304,7 +306,9 @@ class SubsetRange(Subsets):
 
     def validate(self, state: Any) -> None:
         """Raise unless ``state`` is one that decisions can lead to."""
-        super().validate(state.chosen if isinstance(state, Partial) else state)
+        super().validate(self.items(state))
+        if not isinstance(state, Partial) and self._made(state) + self._held < self._sizes[0].choices:
+            raise ProblemError(f"{sorted(state)} is no subset of this problem: it has too few choices")
 
     def branching(self, level: int) -> int:
         """Number of sizes, then of choices that are left."""

@@ -118,12 +118,7 @@ class SelectionRun:
                     return
 
     def _reason_to_stop(self) -> str | None:
-        seconds = time.perf_counter() - self._began
-        if self.search.history:
-            return self.search.reason_to(self._stop, seconds)
-        # As long as every subset failed, there is nothing to judge by but the time.
-        out_of_time = self._stop.seconds is not None and seconds >= self._stop.seconds
-        return "seconds" if out_of_time else None
+        return self.search.reason_to(self._stop, time.perf_counter() - self._began)
 
     def _next(self, waiting: list[Proposal], count: int) -> list[Proposal]:
         """What to score at once."""
