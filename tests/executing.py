@@ -52,7 +52,7 @@ class Hanging(Sum):
     def reward(self, leaf):
         if 3 in leaf:
             time.sleep(600)
-        return value(leaf)
+        return super().reward(leaf)
 
 
 class Dying(Sum):

@@ -16,7 +16,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.pools import PoolError
+from dagsearch.pools import PoolError, Processes
 from executing import Dying, Failing, Hanging, Noisy, Sum, value
 
 distributed = pytest.importorskip("distributed")
@@ -135,6 +135,23 @@ def test_what_runs_beside_a_late_evaluation_is_not_lost():
     result = search_of(Hanging(0.5)).run(24, n_jobs=4, timeout=3.0, on_error="skip")
     assert all(3 not in evaluation.leaf for evaluation in result.history)
     assert len(result.history) >= 12
+
+
+def test_processes_begin_again_what_ran_beside_a_late_evaluation():
+    problem = Hanging(1.5)
+    hanging, *others = [frozenset({0, 1, 2, 3}), frozenset({4, 5, 6, 7}), frozenset({8, 9, 10, 11})]
+    pool = Processes(3, timeout=3.0, deterministic=False)
+    try:
+        running = [pool.start(problem, ds.Proposal(hanging, ()))]
+        time.sleep(2.0)
+        running += [pool.start(problem, ds.Proposal(leaf, ())) for leaf in others]
+        ended = pool.finished(running, problem)
+        while running[0] not in ended:  # a machine so busy that the others were first
+            ended = pool.finished([one for one in running if one not in ended], problem)
+        assert running[0].late
+        assert [one.future.result(timeout=60) for one in running[1:]] == [value(leaf) for leaf in others]
+    finally:
+        pool.close()
 
 
 def test_threads_that_hang_are_missed():

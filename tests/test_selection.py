@@ -167,6 +167,28 @@ def test_leaves_of_small_sizes_have_nothing_left_to_gain():
     assert options.mean[unseen] == pytest.approx(g[unseen])
 
 
+def test_what_is_beside_a_leaf_may_still_gain():
+    class Uneven:
+        def root(self):
+            return ""
+
+        def actions(self, state):
+            return "" if state.endswith("stop") or len(state) > 3 else ["a", "b", "stop"]
+
+        def step(self, state, action):
+            return state + action
+
+        def reward(self, leaf):
+            return float(leaf.count("a"))
+
+    search = ds.Search.default(Uneven(), initial=3, seed=0)
+    options = search.expansion.options(search.explored, search.explored.root)
+    g, _ = search.explored.scores.preview(search.explored.children(search.explored.root))
+    gain = (options.mean - g)[options.children < 0]
+    assert (gain[:-1] > 0.1).all()  # the others can go on
+    assert gain[-1] == 0.0  # stop cannot
+
+
 def test_a_kernel_can_be_used_for_another_problem():
     kernel = SetKernel().on(ds.problems.Subsets(200, 3, reward=sum))
     assert (

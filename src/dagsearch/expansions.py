@@ -59,12 +59,14 @@ class Options:
             return graph.v_mean[self.children], graph.v_var[self.children]
         g_mean, g_var = explored.scores.preview(self._made, self.node)
         delta = explored.increments.at(int(graph.level[self.node]) + 1)
-        last = self._made.actions[int(self.actions[np.flatnonzero(unseen)[-1]])]
-        if len(explored.problem.actions(explored.problem.step(self._made.parent, last))) == 0:
-            delta = Gaussian(0.0, 0.0)  # leaves, above the deepest level
+        unmade = hasattr(
+            explored.problem, "added_items"
+        )  # the children are of one kind, and need not be made
+        if unmade and self._is_leaf(int(np.flatnonzero(unseen)[-1])):
+            delta = Gaussian(0.0, 0.0)
         mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
         variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
-        if not hasattr(explored.problem, "added_items"):  # the children are made anyway: look closer
+        if not unmade:
             for option in np.flatnonzero(unseen):
                 state = self._made.states[option]
                 node = explored.find(state)
@@ -73,6 +75,11 @@ class Options:
                 elif len(explored.problem.actions(state)) == 0:
                     mean[option], variance[option] = g_mean[option], g_var[option]
         return mean, variance
+
+    def _is_leaf(self, option: int) -> bool:
+        """Whether an option leads to a leaf; not every leaf is at the deepest level."""
+        problem = self._explored.problem
+        return len(problem.actions(problem.step(self._made.parent, self.action(option)))) == 0
 
     @property
     def terminal(self) -> BoolArray:

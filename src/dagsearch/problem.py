@@ -41,7 +41,7 @@ class Problem(Protocol):
     ``added_items(state, actions) -> Sequence[Collection[Hashable]]``
         The items each action adds to ``items(state)``, where actions do nothing but add: then the
         search looks at all children at once without making them. It cannot tell then which of those
-        outside the DAG are leaves or known from elsewhere, so let all leaves be equally deep.
+        outside the DAG are leaves or known from elsewhere, so let all children of a state be leaves, or none.
     ``inclusion(states) -> array``
         Probability of each item to be in the leaf that random play ends at, one row per state; for
         :class:`dagsearch.covariances.SetKernel`, which :func:`dagsearch.search` then uses.

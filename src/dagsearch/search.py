@@ -707,6 +707,7 @@ class Search:
 
     def best_action(self, state: State) -> Action | None:
         """The action with the best mean value; ``None`` where the explored part ends."""
+        self._release()
         node = self.explored.find(state)
         if node < 0 or self.explored.graph.count[node] == 0:
             return None
