@@ -94,16 +94,16 @@ def test_a_peer_ends_when_every_subset_is_known(name):
 
 
 def test_a_peer_that_only_repeats_itself_ends():
-    evaluate = peers.Evaluator(Subsets(8, 3, weight), budget=5, patience=10)
+    evaluate = peers._Evaluator(Subsets(8, 3, weight), budget=5, patience=10)
     for _ in range(10):
         assert evaluate([0, 1, 2]) == weight({0, 1, 2})
-    with pytest.raises(peers.Spent):
+    with pytest.raises(peers._Spent):
         evaluate([0, 1, 2])
     assert len(evaluate.trials) == 1
 
 
 def test_new_subsets_restore_patience():
-    evaluate = peers.Evaluator(Subsets(8, 3, weight), budget=50, patience=2)
+    evaluate = peers._Evaluator(Subsets(8, 3, weight), budget=50, patience=2)
     for first in range(6):
         assert evaluate([first, 6, 7]) == evaluate([7, 6, first])
 
@@ -152,7 +152,7 @@ def test_parts_of_an_answer_have_no_best_reward():
 
 
 def test_swaps_are_all_subsets_at_distance_one():
-    evaluate = peers.Evaluator(Subsets(6, 2, weight), budget=1)
+    evaluate = peers._Evaluator(Subsets(6, 2, weight), budget=1)
     swaps = [frozenset(neighbour) for neighbour in evaluate.swaps(np.array([4, 1])).tolist()]
     assert len(swaps) == 8
     assert set(swaps) == {frozenset({kept, new}) for kept in (1, 4) for new in (0, 2, 3, 5)}
@@ -174,7 +174,7 @@ def test_the_kernel_over_indicators_is_that_of_the_hamming_distance():
 def test_expected_improvement_is_botorchs_own():
     botorch, torch = pytest.importorskip("botorch"), pytest.importorskip("torch")
     problem, rng = Subsets(8, 3, weight), np.random.default_rng(0)
-    evaluate = peers.Evaluator(problem, budget=50)
+    evaluate = peers._Evaluator(problem, budget=50)
     while len(evaluate.known) < 12:
         evaluate(evaluate.random(rng))
     improvement = peers._gaussian_process(botorch)(evaluate)

@@ -48,6 +48,10 @@ class SelectionError(ValueError):
     """No subset could be scored."""
 
 
+class FailedSubsetsWarning(UserWarning):
+    """Some subsets could not be scored."""
+
+
 class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Select the features with which an estimator does best, within so many fits.
 
@@ -465,14 +469,11 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def _conclude(self) -> None:
         """Set what a fitted selector has."""
         run, search = self._run, self._run.search
-        failed = run.failures()
+        failures = run.failures_in_words(self._names(range(self.n_features_in_)))
         if not search.history:
-            raise SelectionError(f"none of the {len(failed)} subsets could be scored; {self._first(failed)}")
-        if failed:
-            warnings.warn(
-                f"{len(failed)} of {len(run.entries)} subsets could not be scored; {self._first(failed)}",
-                stacklevel=3,
-            )
+            raise SelectionError(failures)
+        if failures is not None:
+            warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)
         search.settle()
         run.note_belief(search.sample_optimum())
         result = search.result()
@@ -487,10 +488,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self._set_inclusion()
         self.history_ = self._history()
         self.runners_up_ = self._runners_up(result.best_state)
-
-    def _first(self, failed: Sequence[Entry]) -> str:
-        scored = failed[0].scored
-        return f"the first, {list(self._names(scored.columns))}: {scored.failure}"
 
     def _set_inclusion(self) -> None:
         optimum = self.search_.sample_optimum()

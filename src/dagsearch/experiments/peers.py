@@ -9,11 +9,13 @@ import importlib
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SequentialFeatureSelector
 from threadpoolctl import threadpool_limits
 
 from dagsearch._checks import is_whole
@@ -44,12 +46,12 @@ def best_rewards(trials: Iterable[Trial]) -> FloatArray:
     return np.fmax.accumulate(rewards)
 
 
-class Spent(Exception):
+class _Spent(Exception):
     """The budget is spent, or nothing new can be expected any more."""
 
 
-class Evaluator:
-    """Counts, remembers and times what a peer evaluates; ends it by raising :class:`Spent`.
+class _Evaluator:
+    """Counts, remembers and times what a peer evaluates; ends it by raising :class:`_Spent`.
 
     A call takes the numbers of the choices and returns the reward of the subset they make up. The clock of
     a peer's own time starts with the constructor, so packages are imported before.
@@ -82,7 +84,7 @@ class Evaluator:
         if chosen in self.known:
             self._repeats += 1
             if self._repeats >= self._patience:
-                raise Spent
+                raise _Spent
         else:
             self._repeats = 0
             self._evaluate(chosen)
@@ -97,7 +99,7 @@ class Evaluator:
         self.trials.append(Trial(subset, self.known[chosen], complete, seconds))
         self._missing -= complete
         if len(self.trials) == self._budget or self._missing == 0:
-            raise Spent
+            raise _Spent
         self._resumed = time.perf_counter()
 
     def random(self, rng: np.random.Generator) -> IntArray:
@@ -115,8 +117,8 @@ class Evaluator:
 
 def random_subsets(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """Distinct subsets, all equally likely."""
-    evaluate, rng = Evaluator(problem, budget), np.random.default_rng(seed)
-    with suppress(Spent):
+    evaluate, rng = _Evaluator(problem, budget), np.random.default_rng(seed)
+    with suppress(_Spent):
         while True:
             evaluate(evaluate.random(rng))
     return evaluate.trials
@@ -124,14 +126,14 @@ def random_subsets(problem: Subsets, budget: int, seed: int) -> list[Trial]:
 
 def hill_climbing(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """From a random subset, take the first swap that helps; start again where none does."""
-    evaluate, rng = Evaluator(problem, budget), np.random.default_rng(seed)
-    with suppress(Spent):
+    evaluate, rng = _Evaluator(problem, budget), np.random.default_rng(seed)
+    with suppress(_Spent):
         while True:
             _climb(evaluate, rng)
     return evaluate.trials
 
 
-def _climb(evaluate: Evaluator, rng: np.random.Generator) -> None:
+def _climb(evaluate: _Evaluator, rng: np.random.Generator) -> None:
     chosen = evaluate.random(rng)
     reward, climbing = evaluate(chosen), True
     while climbing:
@@ -155,16 +157,31 @@ def floating_selection(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     return _sequential_selection(problem, budget, floating=True)
 
 
-class _NothingToFit:
-    """mlxtend's estimator: the reward trains whatever there is to train."""
+class _NothingToFit(BaseEstimator):  # type: ignore[misc]
+    """What a selector is given to fit: the reward trains whatever there is to train."""
 
-    def fit(self, features: IntArray, labels: IntArray) -> None:
-        pass
+    def fit(self, features: IntArray, labels: IntArray) -> "_NothingToFit":
+        """Nothing."""
+        return self
+
+
+def sklearn_forward_selection(problem: Subsets, budget: int, seed: int) -> list[Trial]:
+    """:func:`forward_selection` by scikit-learn's SequentialFeatureSelector."""
+    evaluate = _Evaluator(problem, budget)
+    selector = SequentialFeatureSelector(
+        _NothingToFit(),
+        n_features_to_select=evaluate.k,
+        scoring=lambda estimator, features, labels: evaluate(features[0]),
+        cv=[([0], [0])],
+    )
+    with suppress(_Spent):
+        selector.fit(np.arange(evaluate.n)[None], np.zeros(1, dtype=np.int64))
+    return evaluate.trials
 
 
 def _sequential_selection(problem: Subsets, budget: int, floating: bool) -> list[Trial]:
     mlxtend = import_peer("mlxtend.feature_selection")
-    evaluate = Evaluator(problem, budget)
+    evaluate = _Evaluator(problem, budget)
     selector = mlxtend.SequentialFeatureSelector(
         _NothingToFit(),
         k_features=evaluate.k,
@@ -174,9 +191,38 @@ def _sequential_selection(problem: Subsets, budget: int, floating: bool) -> list
         clone_estimator=False,
     )
     # mlxtend hands the columns it has chosen to the scorer. The only row of these data numbers them.
-    with suppress(Spent):
+    with suppress(_Spent):
         selector.fit(np.arange(evaluate.n)[None], np.zeros(1, dtype=np.int64))
     return evaluate.trials
+
+
+_POPULATION, _PARENTS, _MUTATION = 30, 3, 0.2
+
+
+def genetic_algorithm(problem: Subsets, budget: int, seed: int) -> list[Trial]:
+    """A genetic algorithm: tournaments, children of what their parents have, now and then a swap."""
+    evaluate, rng = _Evaluator(problem, budget, patience=2_000), np.random.default_rng(seed)
+    try:
+        people = [evaluate.random(rng) for _ in range(_POPULATION)]
+        fitness = [evaluate(person) for person in people]
+        while True:
+            mother, father = (_winner(fitness, rng) for _ in range(2))
+            pool = np.union1d(people[mother], people[father])
+            child = rng.choice(pool, evaluate.k, replace=False)
+            if rng.random() < _MUTATION:
+                absent = np.setdiff1d(np.arange(evaluate.n), child)
+                child[int(rng.integers(evaluate.k))] = rng.choice(absent)
+            value = evaluate(child)
+            worst = int(np.argmin(fitness))
+            if value >= fitness[worst]:
+                people[worst], fitness[worst] = child, value
+    except _Spent:
+        return evaluate.trials
+
+
+def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
+    entered = rng.choice(len(fitness), _PARENTS, replace=False)
+    return int(max(entered, key=lambda number: fitness[number]))
 
 
 def optuna_tpe(problem: Subsets, budget: int, seed: int) -> list[Trial]:
@@ -184,12 +230,12 @@ def optuna_tpe(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     optuna = import_peer("optuna")
     # Once it has converged it proposes the same subset for ever, and slower each time. In 200 evaluations of
     # DigitsPixels() it never repeated itself more than a dozen times in a row.
-    evaluate = Evaluator(problem, budget, patience=200)
+    evaluate = _Evaluator(problem, budget, patience=200)
     # Tried on the pixels of DigitsPixels(), mean of 5 seeds after 200 evaluations: 0.839 with scores, and
     # 0.841 with a multivariate sampler (after 12 seeds 0.833 and 0.829); 0.804 with k categorical choices
     # where the next free one replaces a duplicate; 0.800 with the Lehmer code of Optuna's FAQ.
     sampler = optuna.samplers.TPESampler(seed=seed, multivariate=False)
-    with _quiet(optuna.logging), suppress(Spent):
+    with _quiet(optuna.logging), suppress(_Spent):
         study = optuna.create_study(direction="maximize", sampler=sampler)
         while True:
             trial = study.ask()
@@ -228,10 +274,10 @@ def botorch_hamming(problem: Subsets, budget: int, seed: int) -> list[Trial]:
         warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
         botorch = import_peer("botorch")
     improvement = _gaussian_process(botorch)
-    evaluate, rng = Evaluator(problem, budget, patience=200), np.random.default_rng(seed)
+    evaluate, rng = _Evaluator(problem, budget, patience=200), np.random.default_rng(seed)
     # One thread, as for everything in the runner's workers. The global seed is for fits that start again.
     seeded = botorch.utils.sampling.manual_seed(seed)
-    with threadpool_limits(limits=1), seeded, warnings.catch_warnings(), suppress(Spent):
+    with threadpool_limits(limits=1), seeded, warnings.catch_warnings(), suppress(_Spent):
         # After the one, BoTorch starts a fit again; the other says that a variance was rounded up.
         warnings.simplefilter("ignore", botorch.exceptions.warnings.OptimizationWarning)
         warnings.simplefilter("ignore", import_peer("linear_operator.utils.warnings").NumericalWarning)
@@ -246,7 +292,7 @@ Acquisition = Callable[[IntArray], FloatArray]
 """How promising subsets are, shape ``(m,)``, given the numbers of their choices, shape ``(m, k)``."""
 
 
-def _most_promising(evaluate: Evaluator, acquisition: Acquisition, rng: np.random.Generator) -> IntArray:
+def _most_promising(evaluate: _Evaluator, acquisition: Acquisition, rng: np.random.Generator) -> IntArray:
     """Best unknown subset that steepest ascent over swaps leads to."""
 
     def value(subsets: IntArray) -> FloatArray:
@@ -260,7 +306,7 @@ def _most_promising(evaluate: Evaluator, acquisition: Acquisition, rng: np.rando
     return max(peaks, key=lambda peak: peak[1])[0]
 
 
-def _ascend(evaluate: Evaluator, value: Acquisition, chosen: IntArray) -> tuple[IntArray, float]:
+def _ascend(evaluate: _Evaluator, value: Acquisition, chosen: IntArray) -> tuple[IntArray, float]:
     height = float(value(chosen[None])[0])
     while True:
         neighbours = evaluate.swaps(chosen)
@@ -270,7 +316,7 @@ def _ascend(evaluate: Evaluator, value: Acquisition, chosen: IntArray) -> tuple[
         chosen, height = neighbours[values.argmax()], float(values.max())
 
 
-def _gaussian_process(botorch: Any) -> Callable[[Evaluator], Acquisition]:
+def _gaussian_process(botorch: Any) -> Callable[[_Evaluator], Acquisition]:
     """What fits a Gaussian process to the known rewards and gives its logarithmic expected improvement."""
     torch, gpytorch = import_peer("torch"), import_peer("gpytorch")
 
@@ -286,7 +332,7 @@ def _gaussian_process(botorch: Any) -> Callable[[Evaluator], Acquisition]:
         chosen = torch.tensor([list(subset) for subset in subsets])
         return torch.zeros(len(chosen), n, dtype=torch.float64).scatter_(1, chosen, 1.0)
 
-    def improvement(evaluate: Evaluator) -> Acquisition:
+    def improvement(evaluate: _Evaluator) -> Acquisition:
         rewards = torch.tensor(list(evaluate.known.values()), dtype=torch.float64)
         # The squared distance of 0/1 vectors is their Hamming distance, so this is BoTorch's
         # CategoricalKernel, only faster. One length scale for all choices does better than one for each.

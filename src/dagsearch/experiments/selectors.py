@@ -6,17 +6,15 @@ Everyone chooses as many features and is judged by the same cross-validated scor
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import RFE, SelectKBest, SequentialFeatureSelector
+from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import StratifiedKFold
@@ -27,14 +25,14 @@ from sklearn.preprocessing import StandardScaler
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.experiments.drawing import figure
 from dagsearch.experiments.peers import (
-    Evaluator,
     Peer,
-    Spent,
     Trial,
     best_rewards,
     floating_selection,
+    genetic_algorithm,
     hill_climbing,
     import_peer,
+    sklearn_forward_selection,
 )
 from dagsearch.experiments.runner import Outcome, Row, curves, recorded_steps, run_rounds
 from dagsearch.problems import Subsets
@@ -121,57 +119,6 @@ def _ours(task: Task, budget: int, seed: int) -> list[Trial]:
     ]
 
 
-class _NothingToFit(BaseEstimator):  # type: ignore[misc]
-    """What is asked to fit while the subset's own score decides."""
-
-    def fit(self, features: IntArray, labels: IntArray) -> "_NothingToFit":
-        """Nothing."""
-        return self
-
-
-def _forward(problem: Subsets, budget: int, seed: int) -> list[Trial]:
-    """scikit-learn's SequentialFeatureSelector, told which columns it looks at by their only row."""
-    evaluate = Evaluator(problem, budget)
-    selector = SequentialFeatureSelector(
-        _NothingToFit(),
-        n_features_to_select=evaluate.k,
-        scoring=lambda estimator, features, labels: evaluate(features[0]),
-        cv=[([0], [0])],
-    )
-    with suppress(Spent):
-        selector.fit(np.arange(evaluate.n)[None], np.zeros(1, dtype=np.int64))
-    return evaluate.trials
-
-
-_POPULATION, _PARENTS, _MUTATION = 30, 3, 0.2
-
-
-def _genetic(problem: Subsets, budget: int, seed: int) -> list[Trial]:
-    """A genetic algorithm: tournaments, children of what their parents have, now and then a swap."""
-    evaluate, rng = Evaluator(problem, budget, patience=2_000), np.random.default_rng(seed)
-    try:
-        people = [evaluate.random(rng) for _ in range(_POPULATION)]
-        fitness = [evaluate(person) for person in people]
-        while True:
-            mother, father = (_winner(fitness, rng) for _ in range(2))
-            pool = np.union1d(people[mother], people[father])
-            child = rng.choice(pool, evaluate.k, replace=False)
-            if rng.random() < _MUTATION:
-                absent = np.setdiff1d(np.arange(evaluate.n), child)
-                child[int(rng.integers(evaluate.k))] = rng.choice(absent)
-            value = evaluate(child)
-            worst = int(np.argmin(fitness))
-            if value >= fitness[worst]:
-                people[worst], fitness[worst] = child, value
-    except Spent:
-        return evaluate.trials
-
-
-def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
-    entered = rng.choice(len(fitness), _PARENTS, replace=False)
-    return int(max(entered, key=lambda number: fitness[number]))
-
-
 def _one_answer(task: Task, columns: Sequence[int]) -> list[Trial]:
     problem = task.problem()
     return [Trial(frozenset(columns), problem.reward(frozenset(columns)), True, 0.0)]
@@ -203,10 +150,10 @@ def _boruta(task: Task) -> tuple[list[Trial], int]:
     return _one_answer(task, order[: task.k].tolist()), len(selector.importance_history_) - 1
 
 
-SEARCHES: dict[str, Peer] = {"hill climbing": hill_climbing, "genetic algorithm": _genetic}
+SEARCHES: dict[str, Peer] = {"hill climbing": hill_climbing, "genetic algorithm": genetic_algorithm}
 """Methods that have an answer at any time, and a better one later."""
 GREEDY: dict[str, Peer] = {
-    "SequentialFeatureSelector": _forward,
+    "SequentialFeatureSelector": sklearn_forward_selection,
     "floating selection (mlxtend)": floating_selection,
 }
 """Methods that have an answer when they have scored all smaller subsets they want to."""

@@ -148,8 +148,7 @@ def _check_present(option: str, names: Sequence[str], table: Table) -> None:
 
 def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """What the selector warned of; failed subsets are told by the report itself."""
-    texts = [str(warning.message) for warning in caught if warning.category is UserWarning]
-    return [text for text in dict.fromkeys(texts) if "could not be scored" not in text]
+    return list(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning))
 
 
 def _split(table: Table, request: Request) -> tuple[Table, Table | None]:

@@ -81,13 +81,7 @@ class SelectionReport:
         names = [str(name) for name in names]
         result = run.search.result()
         best = sorted(result.best_state)
-        failures = [entry.scored for entry in run.failures()]
-        warned = list(notes)
-        if failures:
-            warned.append(
-                f"{len(failures)} of {len(run.entries)} subsets could not be scored; the first, "
-                f"{[names[column] for column in failures[0].columns]}: {failures[0].failure}"
-            )
+        failures = run.failures_in_words(names)
         content = {
             "schema": SCHEMA,
             "dagsearch": __version__,
@@ -104,7 +98,7 @@ class SelectionReport:
                 "probability_best": result.probability_best,
                 "stopped": run.stopped,
                 "evaluations": len(run.entries),
-                "failed": len(failures),
+                "failed": len(run.failures()),
                 "seconds": run.entries[-1].seconds if run.entries else 0.0,
                 "holdout_score": None if holdout is None else holdout.score,
             },
@@ -122,7 +116,7 @@ class SelectionReport:
                 }
                 for other in runners_up
             ],
-            "warnings": warned,
+            "warnings": [*notes, *([] if failures is None else [failures])],
         }
         # Through JSON and back: what is written and what is shown are the same plain types.
         return cls(json.loads(json.dumps(content, allow_nan=False)))

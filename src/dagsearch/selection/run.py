@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -159,3 +159,14 @@ class SelectionRun:
     def failures(self) -> Sequence[Entry]:
         """The entries without."""
         return [entry for entry in self.entries if entry.scored.failure is not None]
+
+    def failures_in_words(self, names: Sequence[Any]) -> str | None:
+        """How many subsets could not be scored, and why the first could not; ``None`` if all could."""
+        failed = self.failures()
+        if not failed:
+            return None
+        scored, count = failed[0].scored, len(self.entries)
+        what = f"{len(failed)} of {count} subsets could not be scored"
+        if len(failed) == count:
+            what = f"none of the {count} subsets could be scored"
+        return f"{what}; the first, {[names[column] for column in scored.columns]}: {scored.failure}"
