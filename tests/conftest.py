@@ -25,3 +25,13 @@ def minimax_of(problem: Problem) -> Callable[[Any], float]:
 @pytest.fixture(scope="session")
 def minimax() -> Callable[[Problem], Callable[[Any], float]]:
     return minimax_of
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run tests marked long at their full length")
+
+
+@pytest.fixture
+def long(request: pytest.FixtureRequest) -> bool:
+    """Whether a test marked long is to run at its full length; otherwise it runs shortened."""
+    return bool(request.config.getoption("--long"))

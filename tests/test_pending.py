@@ -220,7 +220,7 @@ def test_a_proposal_that_has_travelled_is_known_by_its_leaf():
 def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
     chosen, search = told(SEARCHES["default"])
     (first, *_) = search.ask(3)
-    search._release()
+    search.release_pending()
     calls = []
 
     def interrupted(node):

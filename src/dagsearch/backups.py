@@ -171,6 +171,9 @@ class MomentMatching:
         overestimation that comes from taking the children for independent.
     """
 
+    from_scratch = True
+    """Values follow from the DAG and the scores as they are, whatever they were before."""
+
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
 
@@ -188,6 +191,9 @@ class Softmax:
     The printed weights are normalised by themselves; here, as they must be, by the sum of the
     exponentials exp(−(μ_max − μ_i)/σ_i). MIN nodes use the mirror image.
     """
+
+    from_scratch = True
+    """Values follow from the DAG and the scores as they are, whatever they were before."""
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""

@@ -1,6 +1,7 @@
 """The command line."""
 
 import argparse
+import json
 import os
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from dagsearch import __version__
 
 if TYPE_CHECKING:
     from dagsearch.experiments.runner import Outcome
+    from dagsearch.selection.command import Outcome as SelectionOutcome
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     _add_demo(commands)
     _add_select(commands)
+    _add_show(commands)
+    _add_resume(commands)
     _add_reproduce(commands)
     _add_benchmark(commands)
     return parser
@@ -114,7 +118,17 @@ def _add_select(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
         default=0.25,
         help="part of the rows kept aside; 0 for none (default: %(default)s)",
     )
-    select.add_argument("--jobs", type=_positive, help="subsets scored at once (default: 1)")
+    where = select.add_mutually_exclusive_group()
+    where.add_argument("--jobs", type=_positive, help="subsets scored at once (default: 1)")
+    where.add_argument(
+        "--cluster", metavar="ADDRESS", help="score on the workers of a Dask scheduler, as tcp://host:8786"
+    )
+    select.add_argument(
+        "--journal",
+        type=Path,
+        metavar="FILE",
+        help="keep every scored subset there; if it exists, go on from it. See 'dagsearch resume'",
+    )
     select.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     select.add_argument(
         "--out", type=Path, metavar="DIR", help="write result.json, history.csv and report.html there"
@@ -124,23 +138,108 @@ def _add_select(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def _run_select(options: argparse.Namespace) -> int:
+    from dagsearch.selection import command
+
+    def run() -> command.Outcome:
+        names = [field.name for field in fields(command.Request) if field.name != "progress"]
+        wanted = {name: getattr(options, name) for name in names}
+        return command.run(command.Request(**wanted, progress=not options.quiet))
+
+    return _tell_selection(options, run)
+
+
+def _tell_selection(options: argparse.Namespace, run: "Callable[[], SelectionOutcome]") -> int:
+    """Select, and print and write what was found."""
     from dagsearch.errors import DagSearchError
     from dagsearch.selection import command
 
     try:
         if options.out is not None:
             _check_folder(options.out)
-        names = [field.name for field in fields(command.Request) if field.name != "progress"]
-        wanted = {name: getattr(options, name) for name in names}
-        outcome = command.run(command.Request(**wanted, progress=not options.quiet))
+        outcome = run()
         written = [] if options.out is None else outcome.report.write(options.out)
     except (DagSearchError, ModuleNotFoundError, ValueError, OSError) as error:
-        print(f"dagsearch select: error: {error}", file=sys.stderr)
+        print(f"dagsearch {options.command}: error: {error}", file=sys.stderr)
         return 1
     print(command.summary(outcome.report))
     if written:
         print("wrote", *written, sep="\n  ")
     return 130 if outcome.interrupted else 0
+
+
+def _add_show(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    show = commands.add_parser(
+        "show",
+        help="what a journal says of its search",
+        description="Print what a journal says of its search, which may be running meanwhile.",
+    )
+    show.add_argument("journal", type=Path, metavar="JOURNAL", help="file that a search keeps")
+    show.add_argument("--json", action="store_true", help="as JSON")
+    show.set_defaults(run=_run_show)
+
+
+def _run_show(options: argparse.Namespace) -> int:
+    from dagsearch import journal_command
+    from dagsearch.journal import JournalError
+
+    try:
+        found = journal_command.summary(options.journal)
+    except JournalError as error:
+        print(f"dagsearch show: error: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(found, indent=2) if options.json else journal_command.text(found))
+    return 0
+
+
+def _add_resume(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    resume = commands.add_parser(
+        "resume",
+        help="go on with a search from its journal",
+        description=(
+            "Go on with a search from its journal, exactly where it was cut off. Journals of 'dagsearch "
+            "select' know their data; for others name the problem."
+        ),
+    )
+    resume.add_argument("journal", type=Path, metavar="JOURNAL", help="file that a search keeps")
+    resume.add_argument(
+        "--problem",
+        metavar="MODULE:NAME",
+        help="import path of the problem, or of a class or function without arguments that makes it",
+    )
+    resume.add_argument(
+        "--budget",
+        type=_positive,
+        help="evaluations in all, those so far included (default: as begun)",
+    )
+    resume.add_argument("--jobs", type=_positive, help="evaluations at once (default: 1; select: as begun)")
+    resume.add_argument(
+        "--out", type=Path, metavar="DIR", help="select only: write result.json, history.csv and report.html"
+    )
+    resume.set_defaults(run=_run_resume)
+
+
+def _run_resume(options: argparse.Namespace) -> int:
+    from dagsearch import journal_command
+    from dagsearch.errors import DagSearchError
+    from dagsearch.journal import read_events
+
+    try:
+        selection = journal_command.selection_of(read_events(options.journal))
+        if selection is not None:
+            from dagsearch.selection import command
+
+            noted = selection if options.jobs is None else {**selection, "jobs": options.jobs}
+            return _tell_selection(options, lambda: command.resumed(options.journal, noted, options.budget))
+        if options.problem is None:
+            raise ValueError("the journal does not know its problem: give --problem module:name")
+        problem = journal_command.imported_problem(options.problem)
+        result = journal_command.resume(options.journal, problem, options.budget, options.jobs)
+    except (DagSearchError, ValueError, OSError) as error:
+        print(f"dagsearch resume: error: {error}", file=sys.stderr)
+        return 1
+    print(f"best reward {result.best_reward:.6g} after {len(result.history)} evaluations")
+    print(f"at {result.best_state!r}")
+    return 0
 
 
 def _sizes(text: str) -> int | tuple[int, int]:

@@ -9,8 +9,8 @@ to which every hyperparameter θ adds its log-normal prior: ten rewards alone mu
 """
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -69,6 +69,11 @@ class Evidence:
         self._next = math.ceil(self.growth * rewards)
         return True
 
+    def recall(self, covariance: Covariance, learnt: Mapping[str, Any]) -> Covariance:
+        """The covariance with the hyperparameters that :meth:`maximise` found at another time."""
+        self._begun = True
+        return covariance.with_values(learnt["values"])
+
     def maximise(
         self,
         covariance: Covariance,
@@ -102,6 +107,9 @@ class Evidence:
         if noise.deviation > 0.0:
             return covariance.with_values(values[:-1]), values[-1]
         return covariance.with_values(values), noise.value
+
+    def __repr__(self) -> str:
+        return f"Evidence(growth={self.growth}, restarts={self.restarts})"
 
 
 def _loss(

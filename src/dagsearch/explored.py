@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
@@ -21,6 +22,8 @@ class Explored:
         self.scores = scores
         self.increments = increments
         self.graph = Graph()
+        self.changes: list[Sequence[Any]] | None = None
+        """What the DAG went through since somebody who keeps a journal looked last; ``None`` without one."""
         self.key = KeyFunction(problem)
         """What identifies a state."""
         self.root = self.nodes([problem.root()])[0]
@@ -99,6 +102,7 @@ class Explored:
 
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
         """Add edges. A child that had no path to it starts at the boundary: v = g + Δ, or g at a leaf."""
+        self.note_change("link", node, list(actions))
         graph = self.graph
         fresh = [child for child in children if graph.level[child] < 0]
         graph.link(node, children, actions)
@@ -107,3 +111,32 @@ class Explored:
             delta = Gaussian(0.0, 0.0) if at_leaf else self.increments.at(int(graph.level[child]))
             graph.v_mean[child] = self.scores.mean[child] + delta.mean
             graph.v_var[child] = self.scores.variance[child] + delta.variance
+
+    def close(self, node: int) -> None:
+        """Note that nothing below a node is left to evaluate."""
+        self.note_change("close", node)
+        self.graph.closed[node] = True
+
+    def reopen(self, leaves: Sequence[int]) -> None:
+        """Let leaves be evaluated again; whether others are closed will be found out where it matters."""
+        self.note_change("reopen", list(leaves))
+        graph = self.graph
+        graph.closed[leaves] = False
+        graph.closed[: len(graph)][~graph.terminal[: len(graph)]] = False
+
+    def note_change(self, kind: str, *details: Any) -> None:
+        """Let a journal know, if there is one."""
+        if self.changes is not None:
+            self.changes.append((kind, *details))
+
+    def repeat(self, change: Sequence[Any]) -> None:
+        """Make a change again that a journal holds."""
+        kind, what = change[0], change[1]
+        if kind == "link":
+            family, actions = self.children(what), change[2]
+            made = [self.problem.step(family.parent, family.actions[action]) for action in actions]
+            self.link(what, self.nodes(made), actions)
+        elif kind == "close":
+            self.close(what)
+        else:
+            self.reopen(what)

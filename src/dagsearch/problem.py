@@ -52,6 +52,12 @@ class Problem(Protocol):
         leaf's actions could have been the last by replaying them.
     ``validate(state) -> None``
         Raises if something that was told as a leaf is not a state at all.
+    ``encode(state)`` and ``decode(encoded)``
+        A state as what JSON knows, and back, for a journal. States made of numbers, text, tuples and
+        frozensets need neither.
+    ``identity() -> str``
+        What tells the problem from others with the same states, say a digest of its data, so that a journal
+        of another one is noticed.
     ``covariance: dagsearch.covariances.Covariance``
         The covariance that suits the problem; it is used unless another one is given.
     """

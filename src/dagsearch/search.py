@@ -3,8 +3,10 @@
 import logging
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
@@ -23,6 +25,7 @@ from dagsearch.defaults import (
     default_parts,
     default_scale,
 )
+from dagsearch.encoding import StateCodec
 from dagsearch.errors import (
     CovarianceError,
     DagSearchError,
@@ -37,18 +40,20 @@ from dagsearch.expansions import Expansion, Options
 from dagsearch.explored import Explored
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
+from dagsearch.journal import Journal, JournalError
 from dagsearch.optimum import Optimum, sample_optimum
 from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.pools import Pool, Running, breakdown, make_pool
 from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
+from dagsearch.replay import Replay, check_same, generator_like, generator_states, settings_of
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.rewards import Episode, Standardizer, checked_reward
 from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores import JointScores, MeanFunction, Scores, scores_for
 from dagsearch.scores.base import checked_noise
 from dagsearch.stopping import Stop
-from dagsearch.walks import shape_rng
+from dagsearch.walks import numbered, shape_rng
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +99,9 @@ class Search:
         Whether a leaf may be evaluated again. If not, the search ends when all leaves have been.
     seed : int, numpy Generator or None
         Source of all randomness.
+    journal : path, optional
+        File in which everything that happens is kept, so that :meth:`resume` can go on after a crash. It must
+        not exist yet. ``docs/durability.md`` says what is promised.
     """
 
     def __init__(
@@ -111,6 +119,7 @@ class Search:
         standardize: int = 0,
         repeats: bool = True,
         seed: int | np.random.Generator | None = None,
+        journal: str | PathLike[str] | None = None,
     ) -> None:
         check_members(problem)
         if scores.mean.size > 0:
@@ -145,7 +154,15 @@ class Search:
         self._started = time.perf_counter()
         self._standardizer = Standardizer(standardize)
         self._initial_asks = standardize
-        self.backup.back_up(self.explored, [])
+        self.fast_forward = False
+        """Whether values are left alone for now, as a replay brings them up to date once."""
+        self.expected = (0.0, 0.0)
+        """Mean and variance of g of the leaf whose reward was told last, just before."""
+        self._recorded: Mapping[str, Any] | None = None  # hyperparameters to take instead of learning them
+        self._offered: list[Proposal] = []  # pending since before the search was resumed
+        self._journal: Journal | None = None
+        self.back_up([])
+        self._keep(journal, "Search", {})
 
     @classmethod
     def paper(
@@ -162,6 +179,7 @@ class Search:
         backup: Backup | None = None,
         expansion: Expansion | None = None,
         standardize: int = 0,
+        journal: str | PathLike[str] | None = None,
     ) -> Self:
         """The method as the paper has it, with its settings as arguments.
 
@@ -194,7 +212,20 @@ class Search:
             ``AllChildren()`` or ``OneChild()``; by default the latter where there are many children.
         standardize : int
             Number of initial roll-outs that standardise the rewards (20 in the paper's section 4.3).
+        journal : path, optional
+            See :class:`Search`.
         """
+        arguments: dict[str, Any] = {
+            "c": c,
+            "noise": noise,
+            "beta": beta,
+            "covariance": covariance,
+            "mean": mean,
+            "increment_prior": increment_prior,
+            "backup": backup,
+            "expansion": expansion,
+            "standardize": standardize,
+        }
         check_members(problem)
         if covariance is None:
             covariance = default_covariance(problem)
@@ -203,7 +234,7 @@ class Search:
         scaled = covariance if c is None else c * covariance
         increments = Increments.of(problem, scaled, shape_rng(), increment_prior)
         expansion = expansion or default_expansion(increments)
-        return cls(
+        search = cls(
             problem,
             scores=scores_for(scaled, noise, mean),
             policy=UpperConfidence(beta),
@@ -214,6 +245,8 @@ class Search:
             standardize=standardize,
             seed=seed,
         )
+        search._keep(journal, "Search.paper", arguments)
+        return search
 
     @classmethod
     def default(
@@ -224,6 +257,7 @@ class Search:
         noisy: bool = False,
         initial: int = 20,
         seed: int | np.random.Generator | None = None,
+        journal: str | PathLike[str] | None = None,
     ) -> Self:
         """What :func:`dagsearch.search` runs, to be asked and told by hand.
 
@@ -237,8 +271,107 @@ class Search:
             Number of random leaves to begin with.
         seed : int, numpy Generator or None
             Source of all randomness.
+        journal : path, optional
+            See :class:`Search`.
         """
-        return cls(problem, **default_parts(problem, covariance, noisy, initial), seed=seed)
+        search = cls(problem, **default_parts(problem, covariance, noisy, initial), seed=seed)
+        arguments = {"covariance": covariance, "noisy": noisy, "initial": initial}
+        search._keep(journal, "Search.default", arguments)
+        return search
+
+    # Durable runs -----------------------------------------------------------------------------
+
+    @classmethod
+    def resume(cls, journal: str | PathLike[str], problem: Problem, **arguments: Any) -> Self:
+        """The search that a journal is of, as it was after the last event; it goes on writing there.
+
+        Pending leaves are offered again: :meth:`ask` gives them first.
+
+        Parameters
+        ----------
+        journal : path
+            What the search was given as ``journal``.
+        problem : Problem
+            The same as before.
+        **arguments
+            What a journal cannot hold of the arguments the search was made with: a covariance, parts.
+            Numbers and text are known.
+        """
+        kept, events = Journal.resume(journal)
+        try:
+            search = cls._made_again(events[0].content, problem, arguments)
+            check_same(events[0].content, search, journal)
+            Replay(search, events[1:]).run()
+        except BaseException:
+            kept.close()
+            raise
+        search._offered = list(search._pending)
+        if search.history:
+            search._started = time.perf_counter() - search.history[-1].seconds
+        search._begin_notes(kept)
+        return search
+
+    @classmethod
+    def _made_again(cls, settings: Mapping[str, Any], problem: Problem, given: Mapping[str, Any]) -> Self:
+        """A fresh search of the same composition."""
+        from dagsearch import __version__
+
+        if settings["dagsearch"] != __version__:
+            raise JournalError(
+                f"the journal was written by dagsearch {settings['dagsearch']}, this is {__version__}: "
+                "another version may decide otherwise. Install that one to go on"
+            )
+        makers: dict[str, Callable[..., Self]] = {
+            "Search": cls,
+            "Search.paper": cls.paper,
+            "Search.default": cls.default,
+        }
+        missing = sorted(set(settings["given"]) - set(given))
+        if missing:
+            raise JournalError(
+                f"the search was made with {', '.join(missing)}, which a journal cannot hold: give the same "
+                "to resume"
+            )
+        known = settings["arguments"]
+        for name in sorted(set(known) & set(given)):
+            if known[name] != given[name]:
+                raise JournalError(
+                    f"the search was made with {name}={known[name]!r}, not {given[name]!r}: give the same to "
+                    "resume, or nothing"
+                )
+        arguments = {**known, **given, "seed": generator_like(settings["generators"][0])}
+        try:
+            return makers[settings["made_by"]](problem, **arguments)
+        except TypeError as error:
+            raise JournalError(
+                f"the search was made by {settings['made_by']}(...); give resume the same arguments ({error})"
+            ) from error
+
+    def _keep(self, path: str | PathLike[str] | None, made_by: str, arguments: Mapping[str, Any]) -> None:
+        """Begin a journal, if there is to be one."""
+        if path is not None:
+            self._begin_notes(Journal.create(path, settings_of(self, made_by, arguments)))
+
+    def _begin_notes(self, journal: Journal) -> None:
+        self._journal, self.explored.changes = journal, []
+        self._codec = StateCodec(self.problem)
+
+    def _note(self, kind: str, **content: Any) -> None:
+        """Commit what has just happened, or is about to, with what the DAG went through meanwhile."""
+        if self._journal is not None:
+            changes, self.explored.changes = self.explored.changes, []
+            generators = generator_states(self)
+            self._journal.append(kind, {**content, "changes": changes, "generators": generators})
+
+    def note(self, content: Any) -> None:
+        """Keep something of your own in the journal, of the kind that JSON knows; nothing without one."""
+        self._note("note", note=content)
+
+    def close(self) -> None:
+        """Let go of the journal, if there is one: the file may then be resumed. No event is kept any more."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = self.explored.changes = None
 
     # The loop ---------------------------------------------------------------------------------
 
@@ -270,14 +403,41 @@ class Search:
         with one_thread():
             for _ in range(n or 1):
                 try:
-                    found.append(self._ask_elsewhere())
+                    found.append(self._ask_durably())
                 except SearchExhausted:
                     if not found:
                         raise
                     break
         return found if n is not None else found[0]
 
-    def forget(self, proposal: Proposal, *, again: bool = True) -> None:
+    def _ask_durably(self) -> Proposal:
+        """What is offered again, else a new proposal that is in the journal before anybody sees it."""
+        while self._offered:
+            offered = self._offered.pop(0)
+            if any(offered is pending for pending in self._pending):
+                return offered
+        proposal = self._ask_elsewhere()
+        if self._journal is not None:
+            self._note(
+                "ask",
+                leaf=self._codec.encode(proposal.leaf),
+                actions=numbered(self.problem, proposal.actions),
+                path=proposal.path,
+                turn=[self._turn, self._initial_asks],
+                nodes=len(self.explored.graph),
+            )
+        return proposal
+
+    def asked(
+        self, leaf: State, actions: Sequence[Action], path: tuple[int, ...], turn: int, initial_asks: int
+    ) -> None:
+        """Take a leaf as asked for, as a journal says."""
+        self._turn, self._initial_asks = turn, initial_asks
+        if path:
+            self.explored.graph.visits[list(path)] += 1
+        self._propose(leaf, actions, path)
+
+    def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
         """Take back a pending proposal whose reward will not come.
 
         Parameters
@@ -286,22 +446,19 @@ class Search:
             What :meth:`ask` gave.
         again : bool
             Whether its leaf may be asked for again.
+        note : optional
+            What else to keep in the journal, of the kind that JSON knows.
         """
         found = self._which(proposal.leaf, proposal)
         if found is None:
             raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
-        self._release()
+        self.release_pending()
+        self._note("forget", pending=found, again=again, note=note)
         del self._pending[found]
         graph = self.explored.graph
         graph.visits[list(proposal.path)] -= 1
         if again and not self.repeats:
-            self._reopen([self.explored.find(proposal.leaf)])
-
-    def _reopen(self, leaves: Sequence[int]) -> None:
-        """Let leaves be evaluated again; whether others are closed will be found out where it matters."""
-        graph = self.explored.graph
-        graph.closed[leaves] = False
-        graph.closed[: len(graph)][~graph.terminal[: len(graph)]] = False
+            self.explored.reopen([self.explored.find(proposal.leaf)])
 
     def _ask_elsewhere(self) -> Proposal:
         """A leaf that is not pending, even if it may be evaluated again, as long as there are others."""
@@ -312,12 +469,17 @@ class Search:
         try:
             return self._ask()
         except SearchExhausted:
-            self._reopen(pending)
+            self.explored.reopen(pending)
             return self._ask()
         finally:
-            self._reopen(pending)
+            self.explored.reopen(pending)
 
-    def _pretend_pending(self) -> None:
+    def back_up(self, episodes: Sequence[Episode]) -> None:
+        """Bring values up to date; not now, if a replay will do so later and nothing else depends on it."""
+        if not (self.fast_forward and getattr(self.backup, "from_scratch", False)):
+            self.backup.back_up(self.explored, episodes)
+
+    def pretend_pending(self) -> None:
         """Let the model count what is pending as observed, but for its mean."""
         fresh = self._pending[self._pretended :]
         if not fresh or self._standardizer.waiting or not hasattr(self.explored.scores, "pretend"):
@@ -326,17 +488,17 @@ class Search:
             node = self.explored.nodes([proposal.leaf])[0]
             self._pretended += 1
             self.explored.scores.pretend(node)
-        self.backup.back_up(self.explored, [])
+        self.back_up([])
 
-    def _release(self) -> None:
+    def release_pending(self) -> None:
         """Back to what is really known."""
         if self._pretended > 0:
             cast(JointScores, self.explored.scores).release()
             self._pretended = 0
-            self.backup.back_up(self.explored, [])
+            self.back_up([])
 
     def _ask(self) -> Proposal:
-        self._pretend_pending()
+        self.pretend_pending()
         turn, self._turn = self._turn, (self._turn + 1) % (len(self.refinements) + 1)
         if turn > 0 and self._initial_asks == 0:
             proposal = self._refine(self.refinements[turn - 1])
@@ -348,16 +510,22 @@ class Search:
             finished = self._roll_out(path[-1])
             if finished is not None:
                 self.explored.graph.visits[path] += 1
-                return self.propose(finished[0], (*actions, *finished[1]), tuple(path))
-            self.backup.back_up(self.explored, [])  # the DAG has grown without a reward
+                return self._propose(finished[0], (*actions, *finished[1]), tuple(path))
+            self.back_up([])  # the DAG has grown without a reward
+            self.explored.note_change("back up")
 
-    def propose(self, leaf: State, actions: Sequence[Action], path: tuple[int, ...] = ()) -> Proposal:
+    def propose(self, leaf: State, actions: Sequence[Action]) -> Proposal:
         """A leaf of your own choice, as if it had been asked for: :meth:`ask` will not give it again.
 
         ``actions`` lead there from the root.
         """
+        if self._journal is not None:
+            self._note("propose", actions=numbered(self.problem, actions))
+        return self._propose(leaf, actions)
+
+    def _propose(self, leaf: State, actions: Sequence[Action], path: tuple[int, ...] = ()) -> Proposal:
+        (node,) = self.explored.nodes([leaf])
         if not self.repeats:  # asked for once is enough, whether its reward comes soon, late or never
-            (node,) = self.explored.nodes([leaf])
             self.explored.graph.closed[node] = True
         proposal = Proposal(leaf, tuple(actions), path)
         self._pending.append(proposal)
@@ -369,7 +537,7 @@ class Search:
         if best is None or best.actions is None or self._adversarial():
             return None
         found = refinement.refine(self.explored, best.leaf, best.actions, self.rng)
-        return None if found is None else self.propose(found[0], found[1])
+        return None if found is None else self._propose(found[0], found[1])
 
     def incumbent(self) -> Evaluation | None:
         """The best evaluation so far: by reward, or by mean g where noise is learnt."""
@@ -378,7 +546,9 @@ class Search:
         nodes = [episode.leaf for episode in self._told]
         return self.history[int(np.argmax(self.explored.scores.mean[nodes]))]
 
-    def tell(self, evaluated: Proposal | State, reward: float, noise: float | None = None) -> Evaluation:
+    def tell(
+        self, evaluated: Proposal | State, reward: float, noise: float | None = None, *, note: Any = None
+    ) -> Evaluation:
         """Learn a leaf's reward.
 
         Parameters
@@ -389,24 +559,72 @@ class Search:
             Its reward; finite, or it is refused and the model stays as it was.
         noise : float, optional
             Variance of this very reward, in squared units of the reward.
+        note : optional
+            What else to keep in the journal, of the kind that JSON knows.
         """
+        return self._tell(evaluated, reward, noise, time.perf_counter() - self._started, note)
+
+    def relearn(
+        self,
+        evaluated: Proposal | State,
+        content: Mapping[str, Any],
+        learnt: Mapping[str, Any] | None,
+    ) -> None:
+        """:meth:`tell` as a journal says; ``learnt`` are the hyperparameters that followed, if any did."""
+        self._recorded = learnt
+        self._tell(evaluated, content["reward"], content["noise"], content["seconds"], None)
+        self._recorded = None
+
+    def _tell(
+        self, evaluated: Proposal | State, reward: float, noise: float | None, seconds: float, note: Any
+    ) -> Evaluation:
         proposal = evaluated if isinstance(evaluated, Proposal) else None
         leaf = proposal.leaf if proposal is not None else evaluated
         value = checked_reward(reward, leaf)
         if noise is not None:
             noise = checked_noise(noise)
         node = self._leaf_node(leaf)
-        self._release()
+        self.release_pending()
+        self.expected = self.explored.score(node)
+        if self._journal is not None:  # before anything is learnt: the reward has been paid for
+            self._note_reward(leaf, proposal, value, noise, seconds, note)
         self._drop(leaf, proposal)
         self.explored.graph.closed[node] = not self.repeats
-        evaluation = self._record(leaf, None if proposal is None else proposal.actions, value)
+        actions = None if proposal is None else proposal.actions
+        evaluation = self._record(leaf, actions, value, seconds)
         if self.refinements and evaluation is self._best and evaluation.actions is not None:
             self.expansion.adopt(self.explored, evaluation.actions)
         episode = Episode(() if proposal is None else proposal.path, node, value, noise)
         self._told.append(episode)
-        with one_thread():
-            self._learn(self._standardizer.admit(episode))
+        try:
+            with one_thread():
+                self._learn(self._standardizer.admit(episode))
+        finally:
+            if self._journal is not None:
+                self.explored.changes = []  # telling it again makes them again
         return evaluation
+
+    def _note_reward(
+        self,
+        leaf: State,
+        proposal: Proposal | None,
+        reward: float,
+        noise: float | None,
+        seconds: float,
+        note: Any,
+    ) -> None:
+        self._note(
+            "tell",
+            leaf=self._codec.encode(leaf),
+            actions=None if proposal is None else numbered(self.problem, proposal.actions),
+            path=() if proposal is None else proposal.path,
+            pending=self._which(leaf, proposal),
+            reward=reward,
+            noise=noise,
+            seconds=seconds,
+            expected=[float(number) if math.isfinite(number) else 0.0 for number in self.expected],
+            note=note,
+        )
 
     def _drop(self, leaf: State, proposal: Proposal | None = None) -> None:
         """Let a proposal be pending no longer: this very one, else the oldest for its leaf."""
@@ -422,6 +640,7 @@ class Search:
 
     def settle(self) -> None:
         """Learn from the rewards there are, if they are still held back to be standardised with more."""
+        self._note("settle")
         with one_thread():
             self._learn(self._standardizer.release())
 
@@ -467,6 +686,7 @@ class Search:
         return self._steps(budget, stop or Stop(), pool, on_error)
 
     def _steps(self, budget: int, stop: Stop, pool: Pool, on_error: str | float) -> Iterator[Evaluation]:
+        self._note("run", budget=len(self.history) + budget)
         self._stopped, began = "budget", time.perf_counter()
         running: list[Running] = []
         left = budget
@@ -500,6 +720,8 @@ class Search:
             try:
                 for one in running:
                     one.future.cancel()
+                    if self._journal is not None and self._journal.broken:
+                        continue  # what the journal does not take must not be known here either
                     if one.future.done() and breakdown(one.future) is None:
                         self._take(one, "skip")  # paid for already
                     else:
@@ -551,7 +773,7 @@ class Search:
                 return path, actions
             option = self._choose(options)
             if option is None:
-                graph.closed[path[-1]] = True
+                self.explored.close(path[-1])
                 continue
             child, new = options.enter(option)
             path.append(child)
@@ -590,17 +812,18 @@ class Search:
             except RewardError as refused:
                 error = refused
         if error is not None:
-            self._release()
-            self._drop(leaf, proposal)
+            described = f"{type(error).__name__}: {error}"
+            if isinstance(on_error, str):
+                self.forget(proposal, again=False, note={"failure": described})
             if on_error == "raise":
                 failure = EvaluationError(
                     f"evaluating {leaf!r} failed after {len(self.history)} evaluations "
-                    f"({type(error).__name__}: {error}). Nothing told before is lost: call run again to "
+                    f"({described}). Nothing told before is lost: call run again to "
                     "go on with another leaf, result() for what is known, or see error.result"
                 )
                 failure.result = self.result()
                 raise failure from error
-            logger.warning("evaluating %r failed (%s: %s)", leaf, type(error).__name__, error)
+            logger.warning("evaluating %r failed (%s)", leaf, described)
             if on_error == "skip":
                 return None
             reward = float(on_error)
@@ -616,7 +839,7 @@ class Search:
                 refused.append(error)
         if episodes and self.evidence is not None and self.evidence.due(len(self._told)):
             self._learn_hyperparameters(self.evidence)
-        self.backup.back_up(self.explored, episodes)
+        self.back_up(episodes)
         if refused:
             raise refused[0]
 
@@ -631,7 +854,13 @@ class Search:
         rows = old.covariance.represent([explored.graph.states[leaf] for leaf in np.unique(leaves)])
         noises = [episode.noise for episode in told]
         observed = by_leaf(rows, leaves, rewards, noises)
-        covariance, noise = evidence.maximise(old.covariance, self._noise(old), observed, shape_rng())
+        if self._recorded is not None:
+            covariance, noise = evidence.recall(old.covariance, self._recorded), self._recorded["noise"]
+        else:
+            covariance, noise = evidence.maximise(old.covariance, self._noise(old), observed, shape_rng())
+        if self._journal is not None:
+            values = [parameter.value for parameter in covariance.hyperparameters]
+            self._journal.append("learn", {"values": values, "noise": noise})
         scores = old.refitted(covariance, noise)
         scores.track(explored.graph.states)
         scores.condition_all(leaves, rewards, noises)
@@ -662,9 +891,10 @@ class Search:
             )
         return node
 
-    def _record(self, leaf: State, actions: tuple[Action, ...] | None, reward: float) -> Evaluation:
+    def _record(
+        self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float
+    ) -> Evaluation:
         best = max(reward, self.history[-1].best_reward) if self.history else reward
-        seconds = time.perf_counter() - self._started
         evaluation = Evaluation(len(self.history) + 1, leaf, actions, reward, best, seconds)
         if self._best is None or reward > self._best.reward:
             self._best = evaluation
@@ -683,7 +913,7 @@ class Search:
 
         What is pending does not count.
         """
-        self._release()
+        self.release_pending()
         explored, graph = self.explored, self.explored.graph
         node = explored.find(state)
         if node >= 0:
@@ -707,7 +937,7 @@ class Search:
 
     def best_action(self, state: State) -> Action | None:
         """The action with the best mean value; ``None`` where the explored part ends."""
-        self._release()
+        self.release_pending()
         node = self.explored.find(state)
         if node < 0 or self.explored.graph.count[node] == 0:
             return None
@@ -768,7 +998,7 @@ class Search:
             or self._adversarial()
         ):
             return None
-        self._release()
+        self.release_pending()
         known = (len(self._told), count, most)
         if self._sampled is not None and self._sampled[0] == known:
             return self._sampled[1]
@@ -820,6 +1050,7 @@ def search(
     confidence: float | None = None,
     seed: int | np.random.Generator | None = None,
     progress: bool = False,
+    journal: str | PathLike[str] | None = None,
     **execution: Any,
 ) -> Result:
     """Find the best leaf of a problem with ``budget`` evaluations.
@@ -854,6 +1085,9 @@ def search(
         Source of all randomness.
     progress : bool
         Whether to show a bar with the best reward so far.
+    journal : path, optional
+        File in which everything that happens is kept. If it exists, its search goes on until there are
+        ``budget`` rewards in all.
     **execution
         Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
         ``timeout``, ``on_error``, ``deterministic``.
@@ -867,20 +1101,28 @@ def search(
     """
     budget = _checked_budget(budget)
     stop = Stop(patience, target, seconds, confidence)
-    run = Search.default(
-        problem, covariance=covariance, noisy=noisy, initial=min(budget, 20, max(2, budget // 5)), seed=seed
-    )
+    if journal is not None and Path(journal).exists():
+        given = {"noisy": noisy} if covariance is None else {"noisy": noisy, "covariance": covariance}
+        run = Search.resume(journal, problem, **given)
+    else:
+        initial = min(budget, 20, max(2, budget // 5))
+        run = Search.default(
+            problem, covariance=covariance, noisy=noisy, initial=initial, seed=seed, journal=journal
+        )
+    done = len(run.history)
     try:
-        with tqdm(
-            run.steps(budget, stop, **execution), total=budget, disable=not progress, unit="eval"
-        ) as bar:
-            for evaluation in bar:
-                bar.set_postfix(best=f"{evaluation.best_reward:.4g}", refresh=False)
+        if done < budget:
+            steps = run.steps(budget - done, stop, **execution)
+            with tqdm(steps, total=budget, initial=done, disable=not progress, unit="eval") as bar:
+                for evaluation in bar:
+                    bar.set_postfix(best=f"{evaluation.best_reward:.4g}", refresh=False)
         return run.result()
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
         interrupted.result = run.result()
         raise interrupted from error
+    finally:
+        run.close()
 
 
 def _checked_budget(budget: int) -> int:

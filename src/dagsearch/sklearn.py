@@ -5,8 +5,11 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
+import joblib
 import numpy as np
 from scipy.stats import beta, rankdata
 from sklearn import get_config
@@ -23,7 +26,9 @@ from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.errors import CovarianceError, ProblemError
+from dagsearch.journal import Event, JournalError, read_events
 from dagsearch.problems import SubsetRange, Subsets
+from dagsearch.replay import without_addresses
 from dagsearch.search import Search
 from dagsearch.selection import (
     Comparison,
@@ -99,6 +104,9 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Each is called with a :class:`sklearn.utils.Bunch` after every subset: ``step``, ``features``,
         ``score``, ``fold_scores``, ``failure``, ``best_features``, ``best_score``. One that returns true ends
         the search.
+    journal : path, optional
+        File in which every scored subset is kept. If it exists, ``fit`` goes on from there: call it again
+        with the same data and arguments after a crash. A larger budget is another reason to.
 
     Attributes
     ----------
@@ -161,6 +169,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         random_state: Any = None,
         verbose: int = 0,
         callbacks: Sequence[Callable[[Bunch], Any]] | None = None,
+        journal: str | PathLike[str] | None = None,
     ) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
@@ -180,6 +189,9 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.random_state = random_state
         self.verbose = verbose
         self.callbacks = callbacks
+        self.journal = journal
+
+    _asked_by: Mapping[str, Any] = {}  # what else a journal must know: the command that made the selector
 
     # Fitting --------------------------------------------------------------------------------------
 
@@ -227,8 +239,14 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             routed.scorer.score,
         )
         problem = self._problem()
-        search = self._search(problem, data, budget)
+        data_digest = self._data_digest(data, y, splits)
+        events = self._events(data_digest)
+        search = self._search(problem, data, budget, resumed=bool(events))
         self._run = SelectionRun(problem, search, budget, stop, self.n_jobs, bool(self.verbose))
+        if events:
+            self._run.restore(events, len(splits))
+        else:
+            search.note({"data": data_digest, **self._asked_by})
         known, first = self._begin_with(problem)
         try:
             self._run.go(scorer, known, first, self._after_each)
@@ -237,8 +255,31 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             if search.history:
                 self._conclude()
             raise
-        self._conclude()
+        else:
+            self._conclude()
+        finally:
+            search.close()
         return self
+
+    def _data_digest(self, data: Any, y: Any, splits: Any) -> str | None:
+        """What a journal's scores are of."""
+        if self.journal is None:
+            return None
+        how = without_addresses(f"{self.estimator!r} {self.scoring!r}")
+        return f"{joblib.hash((data, y, splits))} {how}"
+
+    def _events(self, data_digest: str | None) -> list[Event]:
+        """What the journal holds already."""
+        if self.journal is None or not Path(self.journal).exists():
+            return []
+        events = read_events(self.journal)
+        notes = (event.content.get("note") or {} for event in events)
+        if data_digest not in [note["data"] for note in notes if "data" in note]:
+            raise JournalError(
+                f"journal: {self.journal} holds scores of other data, folds, estimator or scoring; it was "
+                "left as it is. Choose another name to begin anew"
+            )
+        return events
 
     def _checked_data(self, X: Any) -> Any:
         """The data as it came, if it can be cut into columns; names and their number are noted."""
@@ -385,7 +426,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed")
         return max(least, held), most
 
-    def _search(self, problem: Subsets, data: Any, budget: int) -> Search:
+    def _search(self, problem: Subsets, data: Any, budget: int, resumed: bool) -> Search:
         if budget < _FEWEST:
             warnings.warn(
                 f"a budget of {budget} subsets is too small to learn from: they are little more than random; "
@@ -398,7 +439,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         try:
             if not isinstance(covariance, Covariance):
                 covariance = SetKernel(self._between(data))
-            return Search.default(problem, covariance=covariance, initial=initial, seed=seed)
+            if resumed:
+                assert self.journal is not None
+                return Search.resume(self.journal, problem, covariance=covariance)
+            return Search.default(
+                problem, covariance=covariance, initial=initial, seed=seed, journal=self.journal
+            )
         except CovarianceError as error:
             raise CovarianceError(f"covariance: {error}") from error
 
@@ -474,6 +520,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise SelectionError(failures)
         if failures is not None:
             warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)
+        search.close()  # all is scored; what follows only looks
         search.settle()
         run.note_belief(search.sample_optimum())
         result = search.result()

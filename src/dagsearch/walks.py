@@ -1,5 +1,7 @@
 """Random walks: what a problem looks like when nobody thinks."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dagsearch.errors import ProblemError
@@ -30,3 +32,21 @@ def random_leaves(problem: Problem) -> list[State]:
     """Some leaves of random walks from the root, the same ones every time."""
     rng = shape_rng()
     return [random_walk(problem, problem.root(), rng)[0] for _ in range(_SAMPLED_LEAVES)]
+
+
+def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
+    """Actions from the root on by their place among those there are: a journal cannot hold them as such."""
+    found, state = [], problem.root()
+    for action in actions:
+        found.append(list(problem.actions(state)).index(action))
+        state = problem.step(state, action)
+    return found
+
+
+def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
+    """Where numbered actions lead, and which they are."""
+    state, taken = problem.root(), []
+    for number in numbers:
+        taken.append(problem.actions(state)[number])
+        state = problem.step(state, taken[-1])
+    return state, tuple(taken)

@@ -91,7 +91,17 @@ class Overlap(FeatureMap):
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
         """The overlap of what a problem says its states consist of."""
         items, added = getattr(problem, "items", None), getattr(problem, "added_items", None)
-        return cls(items, bias, private, added if items is not None else None)
+        covariance = cls(items, bias, private, added if items is not None else None)
+        if items is not None and added is not None:
+            covariance._number_items(problem)
+        return covariance
+
+    def _number_items(self, problem: Problem) -> None:
+        """Number what a path adds beforehand: rounding must not depend on which states are seen first."""
+        state = problem.root()
+        while len(actions := problem.actions(state)) > 0:
+            self.added_features(Children(problem, state, actions))
+            state = problem.step(state, actions[0])
 
     @property
     def dimension(self) -> int:

@@ -29,9 +29,14 @@ class DigitsPixels(Subsets):
         from sklearn.model_selection import train_test_split
 
         super().__init__(64, k, self.accuracy, positions=np.indices(self.shape).reshape(2, -1).T)
+        self.split = int(split)
         images, labels = load_digits(return_X_y=True)
         halves = train_test_split(images, labels, test_size=0.5, random_state=split, stratify=labels)
         self._train, self._test, self._train_labels, self._test_labels = halves
+
+    def identity(self) -> str:
+        """The split, to tell a journal of another one."""
+        return f"split {self.split}"
 
     def accuracy(self, pixels: Subset | range) -> float:
         """Accuracy on the second half with these pixels; also for subsets of another size."""

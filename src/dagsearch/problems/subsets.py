@@ -159,9 +159,9 @@ class Subsets:
         """Number of choices that are left after ``level`` of them."""
         return len(self._free) - level
 
-    def items(self, state: Subset) -> Subset:
-        """The chosen features."""
-        return state
+    def items(self, state: Any) -> list[int]:
+        """The chosen features, ascending: how a set came about must not matter to the last digit."""
+        return sorted(state)
 
     def inclusion(self, states: Sequence[Subset]) -> FloatArray:
         """Probability of each feature to be in the subset that random choices end with, one row per state."""
@@ -206,6 +206,14 @@ class Subsets:
     def added_items(self, state: Subset, actions: Sequence[Choice]) -> list[Subset]:
         """The features each choice adds."""
         return [self._free[action] for action in actions]
+
+    def encode(self, state: Any) -> Any:
+        """The chosen features as a list, for a journal."""
+        return [int(feature) for feature in sorted(state)]
+
+    def decode(self, encoded: Any) -> Any:
+        """The state that :meth:`encode` was given."""
+        return frozenset(encoded)
 
 
 class Size(NamedTuple):
@@ -296,7 +304,7 @@ class SubsetRange(Subsets):
 
     def parents(self, state: Any) -> list[tuple[Any, Any]]:
         """The states one decision before, and that decision."""
-        chosen = self.items(state)
+        chosen = self._chosen(state)
         choices = state.choices if isinstance(state, Partial) else self._made(chosen) + self._held
         if choices is None:
             return []
@@ -306,7 +314,7 @@ class SubsetRange(Subsets):
 
     def validate(self, state: Any) -> None:
         """Raise unless ``state`` is one that decisions can lead to."""
-        super().validate(self.items(state))
+        super().validate(self._chosen(state))
         if not isinstance(state, Partial) and self._made(state) + self._held < self._sizes[0].choices:
             raise ProblemError(f"{sorted(state)} is no subset of this problem: it has too few choices")
 
@@ -314,8 +322,11 @@ class SubsetRange(Subsets):
         """Number of sizes, then of choices that are left."""
         return len(self._sizes) if level == 0 else len(self._free) - (level - 1)
 
-    def items(self, state: Any) -> Subset:
-        """The chosen features."""
+    def items(self, state: Any) -> list[int]:
+        """The chosen features, ascending."""
+        return sorted(self._chosen(state))
+
+    def _chosen(self, state: Any) -> Subset:
         return state.chosen if isinstance(state, Partial) else state
 
     def added_items(self, state: Any, actions: Sequence[Any]) -> list[Subset]:
@@ -324,7 +335,7 @@ class SubsetRange(Subsets):
 
     def inclusion(self, states: Sequence[Any]) -> FloatArray:
         """Probability of each feature to be in the subset that random choices end with, one row per state."""
-        rows = [self._included(self.items(state), self._expected(state)) for state in states]
+        rows = [self._included(self._chosen(state), self._expected(state)) for state in states]
         return np.array(rows).reshape(-1, self.n)
 
     def _expected(self, state: Any) -> float:
@@ -341,3 +352,15 @@ class SubsetRange(Subsets):
         if state.choices is None:
             return None
         return self._with_one_more(state.chosen, int(self._expected(state)) - 1, actions)
+
+    def encode(self, state: Any) -> Any:
+        """The chosen features as a list, for a journal; with the number of choices at an inner state."""
+        if not isinstance(state, Partial):
+            return super().encode(state)
+        return {"choices": state.choices, "chosen": super().encode(state.chosen)}
+
+    def decode(self, encoded: Any) -> Any:
+        """The state that :meth:`encode` was given."""
+        if not isinstance(encoded, dict):
+            return super().decode(encoded)
+        return Partial(encoded["choices"], super().decode(encoded["chosen"]))

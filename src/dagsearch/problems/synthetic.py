@@ -1,5 +1,7 @@
 """The paper's synthetic problem, section 4.1."""
 
+import hashlib
+
 import numpy as np
 
 from dagsearch.covariances import FeatureMap, Overlap
@@ -39,6 +41,10 @@ class Synthetic(Subsets):
     def covariance(self) -> FeatureMap:
         """The covariance that the rewards were drawn from."""
         return 1.0 / (self.k + 1) * Overlap.of(self, bias=1.0, private=0.0)
+
+    def identity(self) -> str:
+        """The drawn rewards, to tell a journal of other ones."""
+        return hashlib.sha256(np.append(self._weights, self._constant).tobytes()).hexdigest()
 
     def _sum(self, leaf: Subset) -> float:
         return float(self._weights[sorted(leaf)].sum()) + self._constant

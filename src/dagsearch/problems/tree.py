@@ -8,6 +8,7 @@ from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows, items_of
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Children, Problem, State
+from dagsearch.walks import numbered, walked
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,13 @@ class _Tree:
                 f"states of a tree carry their path: TreeState(path, {state!r}), not {state!r}"
             )
         return state.path
+
+    def encode(self, state: TreeState) -> list[int]:
+        return numbered(self, state.path)
+
+    def decode(self, encoded: Sequence[int]) -> TreeState:
+        state: TreeState = walked(self, encoded)[0]
+        return state
 
     def __getattr__(self, name: str) -> Any:
         """The problem's optional members, where it has them."""

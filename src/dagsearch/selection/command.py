@@ -4,13 +4,16 @@ import csv
 import difflib
 import importlib
 import inspect
+import json
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import joblib
 import numpy as np
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
@@ -50,6 +53,8 @@ class Request:
     patience: int | None = None
     holdout: float = 0.25
     jobs: int | None = None
+    cluster: str | None = None
+    journal: Path | None = None
     seed: int = 0
     progress: bool = True
 
@@ -86,7 +91,10 @@ def run(request: Request) -> Outcome:
         n_jobs=request.jobs,
         random_state=request.seed,
         verbose=int(request.progress),
+        journal=request.journal,
     )
+    # So that 'dagsearch resume' can go on with nothing but the journal.
+    selector._asked_by = {"select": json.loads(json.dumps(asdict(request), default=str))}
     scorer = check_scoring(estimator, scoring=scoring)
 
     def on_holdout(columns: Sequence[int]) -> float | None:
@@ -102,7 +110,8 @@ def run(request: Request) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
-            selector.fit(kept.features, kept.target)
+            with _cluster(request.cluster):
+                selector.fit(kept.features, kept.target)
         except KeyboardInterrupt:
             if not hasattr(selector, "support_"):
                 raise
@@ -138,6 +147,39 @@ def run(request: Request) -> Outcome:
         "seed": request.seed,
     }
     return Outcome(selector.report(settings, comparisons, held, notes), interrupted)
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[None]:
+    """While entered, joblib's work is done by the workers of a Dask cluster."""
+    if address is None:
+        yield
+        return
+    try:
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("--cluster needs Dask: pip install 'dagsearch[dask]'") from error
+    try:
+        client = Client(address, timeout=10)  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise TableError(f"--cluster {address}: there is no scheduler ({error})") from error
+    with client, joblib.parallel_config(backend="dask", n_jobs=-1):
+        yield
+
+
+def resumed(journal: Path, noted: Mapping[str, Any], budget: int | None) -> Outcome:
+    """Go on with a selection that :func:`run` began, as its journal says."""
+    request = Request(**noted)
+    sizes = tuple(request.k) if isinstance(request.k, (list, tuple)) else request.k
+    return run(
+        replace(
+            request,
+            data=Path(request.data),
+            journal=journal,
+            k=cast("int | tuple[int, int] | None", sizes),
+            budget=request.budget if budget is None else budget,
+        )
+    )
 
 
 def _check_present(option: str, names: Sequence[str], table: Table) -> None:

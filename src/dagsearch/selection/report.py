@@ -300,7 +300,7 @@ def _leads_to(problem: Subsets, best: frozenset[int]) -> Callable[[State], bool]
 
 
 def _added(run: SelectionRun, names: Sequence[str], before: State, after: State) -> str:
-    new = sorted(run.problem.items(after) - run.problem.items(before))
+    new = sorted(set(run.problem.items(after)) - set(run.problem.items(before)))
     if not new:  # a size was decided; with what is fixed, that may be all
         return f"{after.choices} features" if isinstance(after, Partial) else "nothing else"
     return ", ".join(names[column] for column in new)

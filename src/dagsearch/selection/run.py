@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from dagsearch.errors import SearchExhausted
 from dagsearch.gaussians import Gaussian
+from dagsearch.journal import Event
 from dagsearch.optimum import Optimum
 from dagsearch.problems import Subsets
 from dagsearch.results import Proposal
@@ -85,9 +86,17 @@ class SelectionRun:
         ``after_each`` is called with every entry; if it returns true, the search ends.
         """
         self.rows, self.folds = scorer.rows, scorer.folds
+        # After a crash some of them are known already.
+        begun = {evaluation.leaf for evaluation in self.search.history}
+        begun |= {proposal.leaf for proposal in self.search.pending}
         for leaf, score in known.items():
-            self.search.tell(self.search.propose(leaf, self.problem.path_to(leaf)), score)
-        waiting = [self.search.propose(leaf, self.problem.path_to(leaf)) for leaf in dict.fromkeys(first)]
+            if leaf not in begun:
+                self.search.tell(self.search.propose(leaf, self.problem.path_to(leaf)), score)
+        waiting = [
+            self.search.propose(leaf, self.problem.path_to(leaf))
+            for leaf in dict.fromkeys(first)
+            if leaf not in begun
+        ]
         at_once = effective_n_jobs(self._n_jobs)
         with (
             Parallel(n_jobs=self._n_jobs) as parallel,
@@ -133,15 +142,23 @@ class SelectionRun:
     def _take(self, proposal: Proposal, scored: Scored) -> None:
         """Learn a subset's score; a failure counts as the worst score so far, and as uncertain as that."""
         told = self.search.history
+        seconds = time.perf_counter() - self._began
+        note = {
+            "columns": scored.columns,
+            "scores": None if scored.failure else scored.scores.tolist(),
+            "score_time": scored.seconds,
+            "failure": scored.failure,
+            "seconds": seconds,
+        }
         if scored.failure is None:
-            self.search.tell(proposal, scored.mean, self._noise.add(scored.scores))
+            self.search.tell(proposal, scored.mean, self._noise.add(scored.scores), note=note)
         elif len(told) > 1:
             rewards = np.array([evaluation.reward for evaluation in told])
-            self.search.tell(proposal, float(rewards.min()), float(rewards.var()) or None)
+            self.search.tell(proposal, float(rewards.min()), float(rewards.var()) or None, note=note)
         else:
-            self.search.forget(proposal, again=False)
+            self.search.forget(proposal, again=False, note=note)
         best = max((evaluation.reward for evaluation in told), default=None)
-        self.entries.append(Entry(scored, best, time.perf_counter() - self._began))
+        self.entries.append(Entry(scored, best, seconds))
         noted = self.beliefs[-1][0] if self.beliefs else 0
         if len(told) >= max(20, round(_BELIEF_GROWTH * noted)):
             self.note_belief(self.search.sample_optimum(*_ROUGHLY))
@@ -151,6 +168,27 @@ class SelectionRun:
         if optimum is not None and (not self.beliefs or self.beliefs[-1][0] < len(self.entries)):
             value = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
             self.beliefs.append((len(self.entries), value))
+            self.search.note({"belief": [len(self.entries), *value]})
+
+    def restore(self, events: Iterable[Event], folds: int) -> None:
+        """Know again what a journal says was scored; the search itself was resumed from it."""
+        best: float | None = None
+        for event in events:
+            note = event.content.get("note") or {}
+            if event.kind == "tell":
+                reward = event.content["reward"]
+                best = reward if best is None else max(best, reward)
+            if "belief" in note:
+                entries, mean, variance = note["belief"]
+                self.beliefs.append((entries, Gaussian(mean, variance)))
+            if "columns" in note:
+                scores = np.full(folds, np.nan) if note["scores"] is None else np.array(note["scores"])
+                if note["failure"] is None:
+                    self._noise.add(scores)
+                scored = Scored(tuple(note["columns"]), scores, note["score_time"], note["failure"])
+                self.entries.append(Entry(scored, best, note["seconds"]))
+        if self.entries:
+            self._began = time.perf_counter() - self.entries[-1].seconds
 
     def successes(self) -> Sequence[Entry]:
         """The entries with a score."""

@@ -1,0 +1,231 @@
+"""A durable record of a search: one committed row per event, in an SQLite file.
+
+The file holds what happened (``docs/durability.md`` says what each event holds), as JSON; nothing in it is
+executable. Every row carries a digest of itself and all rows before it.
+"""
+
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from dagsearch.errors import DagSearchError
+
+# "dags", so that the file tells what it is.
+_APPLICATION = 0x64616773
+_FORMAT = 1
+_SCHEMA = """
+CREATE TABLE event (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    at REAL NOT NULL,
+    content TEXT NOT NULL,
+    digest TEXT NOT NULL
+)
+"""
+
+
+class JournalError(DagSearchError, RuntimeError):
+    """A journal cannot be made, read, continued or written to."""
+
+
+class Event(NamedTuple):
+    """A row of a journal."""
+
+    number: int
+    """From 0, without gaps."""
+    kind: str
+    """What happened."""
+    at: float
+    """When, in seconds since 1970."""
+    content: dict[str, Any]
+    """All about it."""
+
+
+def _digest(before: str, number: int, kind: str, at: float, content: str) -> str:
+    return hashlib.sha256(f"{before}\n{number}\n{kind}\n{at!r}\n{content}".encode()).hexdigest()
+
+
+class Journal:
+    """A journal that is open for writing; nobody else can have it open for that.
+
+    :meth:`create` begins one, :meth:`resume` goes on with one.
+    """
+
+    def __init__(self, path: Path, lock: sqlite3.Connection, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._lock, self._connection = lock, connection
+        self._next, self._last_digest = 0, ""
+        self._failure: str | None = None
+
+    @classmethod
+    def create(cls, path: str | PathLike[str], settings: dict[str, Any]) -> "Journal":
+        """A new journal whose first event is ``settings``."""
+        path = Path(path)
+        if path.exists():
+            raise JournalError(f"{path} exists already: resume it, or choose another name")
+        if not path.parent.is_dir():
+            raise JournalError(f"the folder {path.parent} does not exist; make it first")
+        lock = _locked(path)
+        journal = cls(path, lock, _connected(path))
+        try:
+            # Durable against loss of power, not only of the process: a lost evaluation costs more.
+            journal._connection.executescript(
+                f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA application_id={_APPLICATION}; "
+                f"PRAGMA user_version={_FORMAT};"
+            )
+            journal._connection.execute(_SCHEMA)
+            journal.append("settings", settings)
+        except (sqlite3.Error, JournalError) as error:
+            journal.close()
+            raise JournalError(f"cannot begin the journal {path} ({error})") from error
+        return journal
+
+    @classmethod
+    def resume(cls, path: str | PathLike[str]) -> tuple["Journal", list[Event]]:
+        """A journal that exists, and all its events."""
+        path = Path(path)
+        events = read_events(path)  # before anything is touched
+        lock = _locked(path)
+        journal = cls(path, lock, _connected(path))
+        try:
+            journal._connection.execute("PRAGMA synchronous=FULL")
+            events, journal._last_digest = _checked_events(path, journal._connection)
+        except BaseException:
+            journal.close()
+            raise
+        journal._next = len(events)
+        return journal, events
+
+    def append(self, kind: str, content: dict[str, Any]) -> None:
+        """Commit an event. If that fails, this journal takes no further one."""
+        if self._failure is not None:
+            raise JournalError(self._failure)
+        text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+        at = time.time()
+        digest = _digest(self._last_digest, self._next, kind, at, text)
+        try:
+            self._connection.execute(
+                "INSERT INTO event VALUES (?, ?, ?, ?, ?)", (self._next, kind, at, text, digest)
+            )
+        except sqlite3.Error as error:
+            self._fail(kind, content, error)
+        self._next, self._last_digest = self._next + 1, digest
+
+    def _fail(self, kind: str, content: dict[str, Any], error: sqlite3.Error) -> NoReturn:
+        lost = f"the {kind} that came next was not"
+        if kind == "tell":
+            lost = f"the reward {content['reward']!r} of {content['leaf']} was not: tell it after resuming"
+        self._failure = (
+            f"cannot write to the journal {self.path} ({error}). The first {self._next} events are safe in "
+            f"the file; {lost}. Make the disk writable again, then resume the search from the file"
+        )
+        raise JournalError(self._failure) from error
+
+    @property
+    def broken(self) -> bool:
+        """Whether an event could not be written."""
+        return self._failure is not None
+
+    def close(self) -> None:
+        """Let go of the file; another search may have it then."""
+        for connection in (self._connection, self._lock):
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a search that keeps a journal cannot be copied or pickled: resume it from its file")
+
+
+def read_events(path: str | PathLike[str]) -> list[Event]:
+    """All events of a journal, whether or not a search is writing to it; the file is not touched."""
+    path = Path(path)
+    if not path.is_file():
+        raise JournalError(f"there is no journal {path}")
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise JournalError(f"cannot open {path} ({error})") from error
+    try:
+        return _checked_events(path, connection)[0]
+    finally:
+        connection.close()
+
+
+def _checked_events(path: Path, connection: sqlite3.Connection) -> tuple[list[Event], str]:
+    """All events, once everything about the file is found to be right; and the last digest."""
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if application != _APPLICATION:
+            raise JournalError(f"{path} is no journal of dagsearch")
+        if version != _FORMAT:
+            raise JournalError(f"{path} has format {version}, and this dagsearch reads {_FORMAT}")
+        rows = connection.execute(
+            "SELECT number, kind, at, content, digest FROM event ORDER BY number"
+        ).fetchall()
+    except sqlite3.Error as error:
+        raise JournalError(
+            f"{path} is damaged, or no journal at all ({error}); it was left as it is"
+        ) from error
+    events, digest = list(_verified(path, rows)), ""
+    if not events or events[0].kind != "settings":
+        raise JournalError(f"{path} has no settings: the search that made it never began")
+    digest = rows[-1][4]
+    return events, digest
+
+
+def _verified(path: Path, rows: list[Any]) -> Iterator[Event]:
+    before = ""
+    for expected, (number, kind, at, content, digest) in enumerate(rows):
+        if number != expected or digest != _digest(before, number, kind, at, content):
+            raise JournalError(
+                f"{path} was changed or damaged: event {expected} is not what was written. It was left as it "
+                "is; a copy of the file from before may be used"
+            )
+        before = digest
+        yield Event(number, kind, at, json.loads(content))
+
+
+def is_in_use(path: str | PathLike[str]) -> bool:
+    """Whether a search has the journal open for writing."""
+    if not Path(f"{os.fspath(path)}-lock").exists():
+        return False
+    try:
+        _locked(Path(path)).close()
+    except JournalError:
+        return True
+    return False
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    try:
+        # Every statement is a transaction of its own.
+        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
+    except sqlite3.Error as error:
+        raise JournalError(f"cannot open {path} ({error})") from error
+
+
+def _locked(path: Path) -> sqlite3.Connection:
+    """A lock that ends with the process, however that ends.
+
+    A transaction on a file beside the journal: readers of the journal itself are not held up by it.
+    """
+    beside = Path(f"{path}-lock")
+    try:
+        lock = sqlite3.connect(beside, isolation_level=None, check_same_thread=False, timeout=0.0)
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        if "locked" not in str(error):
+            raise JournalError(f"cannot write beside {path} ({error})") from error
+        raise JournalError(
+            f"{path} is in use by another search, of this process ({os.getpid()}) or another one: end it or "
+            "close() it first. 'dagsearch show' reads it all the same"
+        ) from error
+    return lock

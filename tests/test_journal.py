@@ -1,0 +1,523 @@
+"""Durable runs: what a journal promises (docs/durability.md)."""
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.encoding import from_json, to_json
+from dagsearch.errors import EvaluationError, ProblemError
+from dagsearch.journal import JournalError, read_events
+from dagsearch.replay import Replay, parts_of
+from executing import Failing, Sum
+from test_experiments import golden_runs
+from test_pending import SEARCHES, problem
+
+HERE = Path(__file__).parent
+
+
+def history(search):
+    return [(e.leaf, e.actions, e.reward, e.best_reward) for e in search.history]
+
+
+def state(search):
+    """All that decides what happens next."""
+    graph, scores, count = search.explored.graph, search.explored.scores, len(search.explored.graph)
+    arrays = [graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var]
+    return [
+        *[array[:count].tolist() for array in arrays],
+        scores.mean.tolist(),
+        scores.variance.tolist(),
+        graph.states,
+        search.pending,
+        str(search.rng.bit_generator.state),
+    ]
+
+
+def cut_off(journal, events, copy):
+    """The file as it was after so many events."""
+    shutil.copy(journal, copy)
+    with sqlite3.connect(copy) as connection:
+        connection.execute("DELETE FROM event WHERE number >= ?", (events,))
+    connection.close()
+    return copy
+
+
+def kept(search, path):
+    """A search that keeps a journal, though its maker takes none."""
+    search._keep(path, "Search", {})
+    return search
+
+
+def replayed(make, path):
+    search = make()
+    Replay(search, read_events(path)[1:]).run()
+    return search
+
+
+# Exactly as it was ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "make"), list(golden_runs()), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_every_composition_is_replayed_to_the_last_bit(name, make, tmp_path):
+    search = kept(make(), tmp_path / "run.db")
+    search.run(30)
+    again = replayed(make, tmp_path / "run.db")
+    assert history(again) == history(search)
+    assert state(again) == state(search)
+    assert search.ask() == again.ask()
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_whatever_was_asked_told_and_taken_back_is_replayed(name, tmp_path):
+    chosen = problem()
+
+    def make():
+        return SEARCHES[name](chosen)
+
+    search = kept(make(), tmp_path / "run.db")
+    rng = np.random.default_rng(1)
+    for _ in range(25):
+        search.ask(int(rng.integers(1, 4)))
+        for _ in range(int(rng.integers(0, 4))):
+            if not search.pending:
+                break
+            proposal = search.pending[int(rng.integers(len(search.pending)))]
+            what = rng.integers(5)
+            if what == 0:
+                search.forget(proposal, again=bool(rng.integers(2)))
+            elif what == 1:
+                search.tell(proposal.leaf, chosen.reward(proposal.leaf))
+            else:
+                search.tell(proposal, chosen.reward(proposal.leaf), 0.01 if what == 2 else None)
+    mine = frozenset({0, 5, 11, 19})
+    search.tell(mine, chosen.reward(mine))
+    other = frozenset({1, 5, 11, 19})
+    search.propose(other, chosen.path_to(other))
+    again = replayed(make, tmp_path / "run.db")
+    assert history(again) == history(search)
+    assert state(again) == state(search)
+    assert search.ask(3) == again.ask(3)
+    assert state(again) == state(search)
+
+
+def test_a_run_cut_off_after_any_event_ends_as_if_it_had_not_been(tmp_path):
+    journal = tmp_path / "run.db"
+    whole = ds.Search.default(Sum(), initial=8, seed=1, journal=journal)
+    whole.run(45)
+    whole.close()
+    count = len(read_events(journal))
+    for events in range(1, count, 3):
+        search = ds.Search.resume(cut_off(journal, events, tmp_path / f"{events}.db"), Sum())
+        if len(search.history) < 45:
+            search.run(45 - len(search.history))
+        search.close()
+        assert history(search) == history(whole)
+        assert search.result() == whole.result()
+
+
+def test_pending_leaves_are_offered_again_and_results_learnt_in_order_stay_the_same(tmp_path):
+    journal = tmp_path / "run.db"
+    search = ds.Search.default(Sum(), initial=4, seed=1, journal=journal)
+    batch = search.ask(4)
+    search.tell(batch[2], 1.0)
+    search.close()
+    again = ds.Search.resume(journal, Sum())
+    assert [p.leaf for p in again.pending] == [batch[i].leaf for i in (0, 1, 3)]
+    offered = again.ask(2)
+    assert offered == [batch[0], batch[1]]
+    again.forget(again.pending[-1])
+    fresh = again.ask()
+    assert fresh.leaf not in {p.leaf for p in offered}
+    assert len(again.pending) == 3
+    again.close()
+
+
+@pytest.mark.parametrize("budget", [12, 40])
+def test_one_line_searches_go_on_with_their_journal(budget, tmp_path):
+    journal = tmp_path / "run.db"
+    first = ds.search(Sum(), budget, seed=2, journal=journal)
+    assert ds.search(Sum(), budget, seed=5, journal=journal) == first  # nothing is left to do
+    more = ds.search(Sum(), budget + 10, seed=5, journal=journal)
+    assert more.history[:budget] == first.history
+    assert len(more.history) == budget + 10
+
+
+def test_failures_are_kept_and_not_evaluated_again(tmp_path):
+    journal = tmp_path / "run.db"
+    search = ds.Search.default(Failing(), initial=4, seed=0, journal=journal)
+    with pytest.raises(EvaluationError):
+        search.run(100)
+    search.run(10, on_error="skip")
+    search.close()
+    failed = [e for e in read_events(journal) if (e.content.get("note") or {}).get("failure")]
+    assert "no fifteen" in failed[0].content["note"]["failure"]
+    again = ds.Search.resume(journal, Failing())
+    assert history(again) == history(search)
+    assert all(
+        15 in leaf for leaf in [Failing().decode(e.content["leaf"]) for e in asked_of(journal, failed)]
+    )
+    again.close()
+
+
+def asked_of(journal, failed):
+    """The ask of each failure, by going through what was pending."""
+    pending, found = [], []
+    for event in read_events(journal):
+        if event.kind == "ask":
+            pending.append(event)
+        elif event.content.get("pending") is not None:
+            ended = pending.pop(event.content["pending"])
+            if event in failed:
+                found.append(ended)
+    return found
+
+
+def test_a_crash_before_hyperparameters_were_kept_learns_them_again(tmp_path):
+    journal = tmp_path / "run.db"
+    whole = ds.Search.default(Sum(), initial=8, seed=1, journal=journal)
+    whole.run(30)
+    whole.close()
+    learn = next(e.number for e in read_events(journal) if e.kind == "learn")
+    search = ds.Search.resume(cut_off(journal, learn, tmp_path / "cut.db"), Sum())
+    search.run(30 - len(search.history))
+    assert history(search) == history(whole)
+    search.close()
+
+
+# What is refused ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def journal(tmp_path):
+    path = tmp_path / "run.db"
+    search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
+    search.run(12)
+    search.close()
+    return path
+
+
+def refused(path, words, problem=None, **arguments):
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=words):
+        ds.Search.resume(path, problem or Sum(), **arguments)
+    assert path.read_bytes() == before
+
+
+def test_a_journal_of_another_problem_is_refused(journal):
+    refused(journal, "another problem", ds.problems.Subsets(17, 4, reward=sum))
+
+
+def test_a_journal_of_other_data_is_refused(tmp_path):
+    path = tmp_path / "run.db"
+    ds.Search.default(ds.problems.Synthetic(seed=0), initial=2, seed=0, journal=path).close()
+    refused(path, "another problem", ds.problems.Synthetic(seed=1))
+
+
+def test_a_journal_of_another_search_is_refused(journal):
+    refused(journal, "noisy=False, not True", noisy=True)
+    refused(journal, "covariance=None, not", covariance=ds.covariances.Overlap.of(Sum()))
+
+
+def test_a_journal_of_another_version_is_refused(journal, monkeypatch):
+    monkeypatch.setattr("dagsearch.__version__", "99.0")
+    refused(journal, "99.0")
+
+
+def test_parts_that_a_journal_cannot_hold_must_be_given_again(tmp_path):
+    path, chosen = tmp_path / "run.db", Sum()
+    covariance = ds.covariances.Overlap.of(chosen)
+    search = ds.Search.default(chosen, covariance=covariance, seed=0, journal=path)
+    search.run(8)
+    search.close()
+    refused(path, "made with covariance")
+    again = ds.Search.resume(path, chosen, covariance=ds.covariances.Overlap.of(chosen))
+    assert history(again) == history(search)
+    again.close()
+    parts = {"policy": ds.policies.UpperConfidence(1.0), "rollout": ds.rollouts.Uniform()}
+    made = tmp_path / "parts.db"
+
+    def scores():
+        return ds.scores.WeightScores(ds.covariances.Overlap.of(chosen), 0.1)
+
+    search = ds.Search(
+        chosen, scores=scores(), backup=ds.backups.MomentMatching(), **parts, seed=0, journal=made
+    )
+    search.run(8)
+    search.close()
+    refused(made, "same arguments")
+    other = {"scores": scores(), "backup": ds.backups.Softmax(), **parts}
+    refused(made, "another search .backup", **other)
+    again = ds.Search.resume(made, chosen, scores=scores(), backup=ds.backups.MomentMatching(), **parts)
+    assert history(again) == history(search)
+    again.close()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7])
+def test_a_truncated_file_is_refused(journal, share):
+    content = journal.read_bytes()
+    journal.write_bytes(content[: int(share * len(content))])
+    refused(journal, "damaged|no journal")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE event SET content = replace(content, '\"reward\":', '\"reward\":1') WHERE kind = 'tell'",
+        "DELETE FROM event WHERE number = 5",
+        "UPDATE event SET kind = 'note' WHERE number = 7",
+        "DELETE FROM event",
+    ],
+)
+def test_a_tampered_file_is_refused(journal, statement):
+    with sqlite3.connect(journal) as connection:
+        connection.execute(statement)
+    connection.close()
+    refused(journal, "changed or damaged|no settings")
+
+
+def test_other_files_are_refused(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database at all, but long enough to be looked at" * 20)
+    refused(text, "damaged, or no journal")
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE event (number)")
+    connection.close()
+    refused(other, "no journal of dagsearch")
+    with pytest.raises(JournalError, match="there is no journal"):
+        ds.Search.resume(tmp_path / "missing.db", Sum())
+
+
+def test_a_journal_is_never_written_over(journal):
+    before = journal.read_bytes()
+    with pytest.raises(JournalError, match="exists already"):
+        ds.Search.default(Sum(), seed=0, journal=journal)
+    assert journal.read_bytes() == before
+    with pytest.raises(JournalError, match="does not exist"):
+        ds.Search.default(Sum(), seed=0, journal=journal.parent / "nowhere" / "run.db")
+
+
+def test_a_second_search_on_one_journal_is_refused(journal):
+    first = ds.Search.resume(journal, Sum())
+    with pytest.raises(JournalError, match="in use"):
+        ds.Search.resume(journal, Sum())
+    code = "import sys, dagsearch as ds; from executing import Sum; ds.Search.resume(sys.argv[1], Sum())"
+    other = subprocess.run(
+        [sys.executable, "-c", code, str(journal)], cwd=HERE, capture_output=True, text=True
+    )
+    assert "in use by another search" in other.stderr
+    first.run(2)
+    first.close()
+    ds.Search.resume(journal, Sum()).close()
+
+
+class Opaque:
+    """A state that JSON does not know."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __hash__(self):
+        return self.number
+
+    def __eq__(self, other):
+        return self.number == other.number
+
+
+class Steps:
+    def root(self):
+        return Opaque(0)
+
+    def actions(self, state):
+        return [1, 2] if state.number < 4 else []
+
+    def step(self, state, action):
+        return Opaque(state.number + action)
+
+    def reward(self, leaf):
+        return float(leaf.number)
+
+    def items(self, state):
+        return [state.number]
+
+
+class EncodedSteps(Steps):
+    def encode(self, state):
+        return state.number
+
+    def decode(self, encoded):
+        return Opaque(encoded)
+
+
+class WronglyEncodedSteps(EncodedSteps):
+    def decode(self, encoded):
+        return Opaque(encoded + 1)
+
+
+def test_states_that_json_does_not_know_need_encode_and_decode(tmp_path):
+    with pytest.raises(ProblemError, match="give the problem encode"):
+        ds.Search.paper(Steps(), seed=0, journal=tmp_path / "run.db")
+    with pytest.raises(ProblemError, match="another state"):
+        ds.Search.paper(WronglyEncodedSteps(), seed=0, journal=tmp_path / "run.db")
+    assert not (tmp_path / "run.db").exists()
+    search = ds.Search.paper(EncodedSteps(), seed=0, journal=tmp_path / "run.db")
+    search.run(5)
+    search.close()
+    again = ds.Search.resume(tmp_path / "run.db", EncodedSteps())
+    assert [e.leaf.number for e in again.history] == [e.leaf.number for e in search.history]
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "value", [3, "a", None, True, 0.1, (1, ("b", 2.5)), frozenset({3, 1}), (frozenset({"x", (1, 2)}), -1)]
+)
+def test_states_come_back_as_they_were(value):
+    assert from_json(json.loads(json.dumps(to_json(value)))) == value
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ds.problems.TicTacToe(),
+        ds.problems.Synthetic(seed=0),
+        ds.problems.SubsetRange(6, 1, 3, reward=sum, groups=[[1, 2]]),
+        ds.problems.as_tree(ds.problems.TicTacToe()),
+        ds.problems.as_tree(ds.problems.SubsetRange(6, 1, 3, reward=sum)),
+    ],
+    ids=lambda p: type(p).__name__,
+)
+def test_bundled_problems_can_be_resumed(chosen, tmp_path):
+    search = ds.Search.paper(chosen, seed=0, journal=tmp_path / "run.db")
+    search.run(20)
+    search.close()
+    again = ds.Search.resume(tmp_path / "run.db", chosen)
+    assert history(again) == history(search)
+    assert parts_of(again) == parts_of(search)
+    again.close()
+
+
+def test_a_search_with_a_journal_is_not_copied(tmp_path):
+    import pickle
+
+    search = ds.Search.paper(Sum(), seed=0, journal=tmp_path / "run.db")
+    with pytest.raises(TypeError, match="resume it"):
+        pickle.dumps(search)
+    search.close()
+    assert pickle.loads(pickle.dumps(search)).run(3).history
+
+
+# Disks --------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_stops_the_search_and_says_what_is_safe(tmp_path):
+    path = tmp_path / "run.db"
+    search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
+    search.run(5)
+    connection = search._journal._connection
+    connection.execute(f"PRAGMA max_page_count={connection.execute('PRAGMA page_count').fetchone()[0]}")
+    with pytest.raises(JournalError, match=r"full.*events are safe"):
+        search.run(300)
+    count = sum(e.kind == "tell" for e in read_events(path))
+    assert len(search.history) == count > 5  # nothing is known that the file does not hold
+    with pytest.raises(JournalError, match="events are safe"):
+        search.ask()
+    assert search.result().history  # what is known can still be looked at
+    search.close()
+    again = ds.Search.resume(path, Sum())
+    assert history(again) == history(search)
+    again.run(3)
+    again.close()
+
+
+def test_a_file_that_may_not_grow_stops_the_search(tmp_path):
+    """The kernel itself refuses to write, as on a disk without room."""
+
+    def limited():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+
+    command = [sys.executable, "durable.py", str(tmp_path / "run.db"), str(tmp_path / "log"), "300", "1"]
+    run = subprocess.run(command, cwd=HERE, capture_output=True, text=True, preexec_fn=limited)
+    assert "JournalError: cannot write to the journal" in run.stderr
+    assert 0 < len(told(tmp_path)) < 300
+    subprocess.run(command, cwd=HERE, check=True)
+    assert len(told(tmp_path)) == 300
+
+
+def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
+    path = tmp_path / "run.db"
+    search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
+    proposal = search.ask()
+    search._journal._connection.execute("PRAGMA query_only=ON")
+    with pytest.raises(JournalError, match=r"readonly.*the reward 0.25 of .* tell it after resuming"):
+        search.tell(proposal, 0.25)
+    assert search.history == []
+    search.close()
+    again = ds.Search.resume(path, Sum())
+    assert again.ask() == proposal
+    again.close()
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
+    (tmp_path / "run.db-lock").mkdir()
+    with pytest.raises(JournalError, match="cannot write beside"):
+        ds.Search.default(Sum(), seed=0, journal=tmp_path / "run.db")
+
+
+# Killed -------------------------------------------------------------------------------------------
+
+
+def durable_run(folder, jobs, budget, kill_after=None, delay=0.0):
+    """Run ``durable.py`` to its end, or kill it and its workers some time after so many evaluations."""
+    command = [sys.executable, "durable.py", folder / "run.db", folder / "log", str(budget), str(jobs)]
+    process = subprocess.Popen(command, cwd=HERE, start_new_session=True)
+    while kill_after is not None and process.poll() is None:
+        if (folder / "log").exists() and len(evaluated(folder)) >= kill_after:
+            time.sleep(delay)
+            os.killpg(process.pid, signal.SIGKILL)
+            break
+    assert process.wait() == 0 or kill_after is not None
+
+
+def evaluated(folder):
+    return (folder / "log").read_text().split()
+
+
+def told(folder):
+    return [e.content for e in read_events(folder / "run.db") if e.kind == "tell"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_a_run_killed_at_a_random_moment_ends_as_if_it_had_not_been(jobs, tmp_path, long):
+    budget = 300 if long else 80
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    durable_run(whole, jobs, budget)
+    expected, rng = told(whole), random.Random(jobs)
+    for number in range(50 if long else 3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        durable_run(folder, jobs, budget, rng.randrange(1, budget), rng.uniform(0.0, 0.02))
+        before, paid_before = told(folder), Counter(evaluated(folder))
+        durable_run(folder, jobs, budget)
+        assert told(folder)[: len(before)] == before  # nothing told is lost
+        for name in ("leaf", "reward", "actions", "expected"):
+            assert [t[name] for t in told(folder)] == [t[name] for t in expected]
+        paid_again = Counter(evaluated(folder)) - paid_before
+        assert not {"-".join(map(str, t["leaf"])) for t in before} & set(paid_again)
