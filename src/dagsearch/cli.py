@@ -216,8 +216,8 @@ def _add_benchmark(commands: "argparse._SubParsersAction[argparse.ArgumentParser
             "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
             "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: does the belief over "
             "the best reward hold the truth as often as it says? selection: feature selectors (ten minutes "
-            "on two cores). batches: eight evaluations at once, on digits. speed: what docs/speed.md reports, "
-            "into results/speed; one thing after the other, in ten minutes."
+            "on two cores). batches: eight evaluations at once, on digits. speed: what a step costs, for "
+            "docs/speed.md (ten minutes on one core, into results/speed)."
         ),
     )
     names = ("synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "batches", "speed")

@@ -1,7 +1,7 @@
 """``dagsearch benchmark speed``: what a step costs, and whether that is as little as we want.
 
-Every measurement has figures with targets and writes a file of its own, so that one can be repeated alone. All
-are taken from outside, through the names that everybody uses, and beside floors measured in the same run.
+Every measurement has figures with targets and writes a file of its own, so that one can be repeated alone.
+All are taken from outside, through the names that everybody uses, and beside floors measured in the same run.
 """
 
 from collections.abc import Callable, Sequence

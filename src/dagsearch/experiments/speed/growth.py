@@ -139,7 +139,7 @@ class Codes:
 
 
 def scaling(quick: bool) -> Measurement:
-    """The paper's method with more features at the same branching, and more branching at the same features."""
+    """The paper's method with more features at the same branching, and more branching at the same."""
     steps = 24 if quick else 240
     by_features = [(8, features) for features in ((48, 192) if quick else (48, 192, 768, 1_536))]
     by_branching = [(branching, 48) for branching in ((8, 32) if quick else (8, 32, 128, 512))]

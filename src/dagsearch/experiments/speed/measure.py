@@ -24,7 +24,7 @@ Reward = Callable[[Any], float]
 BLOCK = 12
 
 # Methods of a search's parts, by the part of a step that they are.
-_METHODS = {
+_METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "roll-out": {"rollout": ("finish",)},
     "refinement": {"refinements": ("refine",)},
     "preview": {"scores": ("preview",)},

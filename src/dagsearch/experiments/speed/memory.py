@@ -36,7 +36,7 @@ class Numbers:
 
     def items(self, state: int) -> list[tuple[int, int]]:
         """One feature for every place and choice."""
-        found = []
+        found: list[tuple[int, int]] = []
         while state > 1:
             state, choice = divmod(state, self.branching_factor)
             found.append((len(found), choice % 50))
@@ -85,6 +85,7 @@ def measured(nodes: int) -> dict[str, Any]:
 def fill(search: Search, nodes: int) -> None:
     """Expand what is at the boundary until there are so many nodes."""
     explored = search.explored
+    search.expansion.expand(explored, explored.root)
     waiting = explored.graph.children(explored.root).tolist()
     while len(explored.graph) < nodes:
         search.expansion.expand(explored, waiting.pop(0))

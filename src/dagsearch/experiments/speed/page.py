@@ -1,7 +1,7 @@
 """The tables and the picture of ``docs/speed.md``, from what ``dagsearch benchmark speed`` wrote.
 
-``python -m dagsearch.experiments.speed.page results/speed`` prints the tables; a test compares them with the
-page.
+``python -m dagsearch.experiments.speed.page results/speed docs/speed.md`` puts the tables into the page; a
+test checks that nothing would change.
 """
 
 import sys
@@ -31,6 +31,15 @@ def read(folder: Path, names: Sequence[str]) -> dict[str, Measurement]:
 def tables(found: Found) -> dict[str, str]:
     """The tables of the page, by name."""
     return {name: make(found) for name, make in (("figures", _figures), ("parts", _parts))}
+
+
+def filled(text: str, found: Found) -> str:
+    """The page with its tables, each between ``<!-- its name -->`` and ``<!-- end -->``."""
+    for name, table in tables(found).items():
+        begin, end = f"<!-- {name} -->", "<!-- end -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
+    return text
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -150,5 +159,5 @@ def _legend(axes: "Axes") -> None:
 if __name__ == "__main__":
     from dagsearch.experiments.speed import MEASUREMENTS
 
-    for name, table in tables(read(Path(sys.argv[1]), list(MEASUREMENTS))).items():
-        sys.stdout.write(f"## {name}\n\n{table}\n\n")
+    page = Path(sys.argv[2])
+    page.write_text(filled(page.read_text(), read(Path(sys.argv[1]), list(MEASUREMENTS))))

@@ -91,7 +91,7 @@ def cheap_subsets(n: int, k: int) -> Subsets:
     weights = np.random.default_rng(SEED).normal(size=n).tolist()
 
     def reward(chosen: frozenset[int]) -> float:
-        total = sum(weights[feature] for feature in chosen)
+        total = float(sum(weights[feature] for feature in chosen))
         return total + 0.01 * (hash(tuple(sorted(chosen))) % 97) / 97.0
 
     return Subsets(n, k, reward)
