@@ -20,6 +20,9 @@ from dagsearch.search import Search
 
 Reward = Callable[[Any], float]
 
+clock = time.process_time
+"""Seconds of computation: what other processes do to this one meanwhile does not count."""
+
 # Steps that make up one value of which the median is taken: descents and refinements take turns.
 BLOCK = 12
 
@@ -40,7 +43,6 @@ PARTS = ("descent", *_METHODS, "book-keeping")
 def timed_steps(search: Search, steps: int, reward: Reward | None = None) -> FloatArray:
     """Seconds of every ask and its tell, the reward itself left out."""
     reward = reward or search.problem.reward
-    clock = time.perf_counter
     seconds = np.empty(steps)
     for step in range(steps):
         asked = clock()
@@ -66,15 +68,16 @@ def median_of(measure: Callable[[], float], repeats: int) -> float:
 
 def seconds_of(call: Callable[[], Any], least: float = 0.02, repeats: int = 5) -> float:
     """Seconds of one call: median over repeats, in each as many calls as take ``least`` seconds."""
-    began = time.perf_counter()
     call()  # the first one may be a slow one
-    calls = max(1, math.ceil(least / max(time.perf_counter() - began, 1e-7)))
+    began = clock()
+    call()
+    calls = max(1, math.ceil(least / max(clock() - began, 1e-7)))
 
     def measure() -> float:
-        began = time.perf_counter()
+        began = clock()
         for _ in range(calls):
             call()
-        return (time.perf_counter() - began) / calls
+        return (clock() - began) / calls
 
     return median_of(measure, repeats)
 
@@ -82,7 +85,8 @@ def seconds_of(call: Callable[[], Any], least: float = 0.02, repeats: int = 5) -
 class Split:
     """Seconds by part. Of parts within parts only the outermost counts, so they add up to the whole."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = clock) -> None:
+        self._clock = clock
         self.seconds: dict[str, float] = defaultdict(float)
         self._busy = False
         self._elsewhere = 0.0  # seconds of parts since the surrounding ask or tell began
@@ -94,11 +98,11 @@ class Split:
         def timed(*args: Any, **kwargs: Any) -> Any:
             if self._busy:
                 return method(*args, **kwargs)
-            self._busy, began = True, time.perf_counter()
+            self._busy, began = True, self._clock()
             try:
                 return method(*args, **kwargs)
             finally:
-                spent = time.perf_counter() - began
+                spent = self._clock() - began
                 self._busy = False
                 self.seconds[part] += spent
                 self._elsewhere += spent
@@ -108,9 +112,9 @@ class Split:
     @contextmanager
     def rest(self, part: str) -> Iterator[None]:
         """What happens within, less what other parts did there, belongs to ``part``."""
-        self._elsewhere, began = 0.0, time.perf_counter()
+        self._elsewhere, began = 0.0, self._clock()
         yield
-        self.seconds[part] += time.perf_counter() - began - self._elsewhere
+        self.seconds[part] += self._clock() - began - self._elsewhere
 
     def per_step(self, steps: int) -> dict[str, float]:
         """Milliseconds a step, by part."""

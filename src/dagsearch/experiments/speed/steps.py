@@ -1,6 +1,5 @@
 """Time of a step on the problems that people ask about."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from dagsearch import baselines
 from dagsearch.experiments.peers import import_peer
 from dagsearch.experiments.speed import floors
-from dagsearch.experiments.speed.measure import split_steps, timed_steps, typical
+from dagsearch.experiments.speed.measure import clock, split_steps, timed_steps, typical
 from dagsearch.experiments.speed.results import SEED, Figure, Measurement
 from dagsearch.problems import DigitsPixels, Subsets, TicTacToe
 from dagsearch.search import Search
@@ -145,9 +144,9 @@ def _features(search: Search) -> int | None:
 
 
 def _rate(run: Callable[[], Any], steps: int) -> float:
-    began = time.perf_counter()
+    began = clock()
     run()
-    return steps / (time.perf_counter() - began)
+    return steps / (clock() - began)
 
 
 def _openspiel() -> Callable[[int], Any]:
