@@ -10,7 +10,7 @@ from dagsearch.covariances import Covariance, Overlap
 from dagsearch.experiments.speed import floors
 from dagsearch.experiments.speed.measure import BLOCK, split_steps, timed_steps, typical
 from dagsearch.experiments.speed.results import SEED, Figure, Measurement
-from dagsearch.experiments.speed.steps import cheap_subsets, size_of
+from dagsearch.experiments.speed.steps import cheap_subsets, features_of, size_of
 from dagsearch.problems import Subsets
 from dagsearch.search import Search
 from dagsearch.walks import random_walk
@@ -129,9 +129,12 @@ class Codes:
         return (*state, action)
 
     def items(self, state: tuple[int, ...]) -> list[int]:
-        """One feature for every place and choice, as far as there are features."""
-        width = self.branching_factor
-        return [(place * width + choice) % self.features for place, choice in enumerate(state)]
+        """One feature for every beginning of the sequence, which share as many as there are."""
+        found, code = [], 0
+        for choice in state:
+            code = code * self.branching_factor + choice + 1
+            found.append(code % self.features)
+        return found
 
     def reward(self, leaf: tuple[int, ...]) -> float:
         """Cheap."""
@@ -154,5 +157,5 @@ def _scaled(branching: int, features: int, steps: int) -> dict[str, Any]:
     search = Search.paper(Codes(branching, features), seed=SEED)
     timed_steps(search, BLOCK)
     milliseconds = 1e3 * typical(timed_steps(search, steps))
-    nodes = len(search.explored.graph)
-    return {"branching": branching, "features": features, "nodes": nodes, "ms": milliseconds}
+    seen, nodes = features_of(search), size_of(search)[0]
+    return {"branching": branching, "features": features, "seen": seen, "nodes": nodes, "ms": milliseconds}

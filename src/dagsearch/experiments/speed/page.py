@@ -1,10 +1,9 @@
 """The tables and the picture of ``docs/speed.md``, from what ``dagsearch benchmark speed`` wrote.
 
-``python -m dagsearch.experiments.speed.page results/speed docs/speed.md`` puts the tables into the page; a
-test checks that nothing would change.
+``python -m dagsearch.experiments.speed results/speed docs/speed.md`` puts the tables into the page; a test
+checks that nothing would change.
 """
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,6 +121,7 @@ def _draw_growth(axes: "Axes", found: Found) -> None:
         floor = [size["floor_ms"] for size in sizes]
         axes.plot(rewards, floor, "o:", color=line.get_color(), label=f"its linear algebra, {label}")
     axes.set(xscale="log", yscale="log", xlabel="rewards", ylabel="ms", title="How a step's time grows")
+    axes.tick_params(axis="x", which="minor", labelbottom=False)
     _legend(axes)
 
 
@@ -145,7 +145,7 @@ def _draw_breakeven(axes: "Axes", found: Found) -> None:
             share = last["reached"][name]["share"]
             label = name if share == 1.0 else f"{name} ({share:.0%} of runs get there)"
             axes.plot(costs, seconds, label=label)
-        axes.axvline(5.0, color="black", linestyle=":", linewidth=1.0)
+        axes.axvline(5.0, color="black", linestyle=":", linewidth=1.0, label="target for the crossing")
         axes.set_title(f"Digits: time until {last['score']:.0%} are told right")
     axes.set(xscale="log", yscale="log", xlabel="ms an evaluation", ylabel="seconds in all")
     _legend(axes)
@@ -154,10 +154,3 @@ def _draw_breakeven(axes: "Axes", found: Found) -> None:
 def _legend(axes: "Axes") -> None:
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize="x-small")
-
-
-if __name__ == "__main__":
-    from dagsearch.experiments.speed import MEASUREMENTS
-
-    page = Path(sys.argv[2])
-    page.write_text(filled(page.read_text(), read(Path(sys.argv[1]), list(MEASUREMENTS))))
