@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -314,13 +315,16 @@ def _add_benchmark(commands: "argparse._SubParsersAction[argparse.ArgumentParser
             "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
             "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: does the belief over "
             "the best reward hold the truth as often as it says? selection: feature selectors (ten minutes "
-            "on two cores). batches: eight evaluations at once, on digits."
+            "on two cores). batches: eight evaluations at once, on digits. speed: what a step costs, for "
+            "docs/speed.md (ten minutes on one core, into results/speed)."
         ),
     )
-    benchmark.add_argument(
-        "name", choices=("synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "batches")
-    )
+    names = ("synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "batches", "speed")
+    benchmark.add_argument("name", choices=names)
     _add_experiment_options(benchmark, Path("results/beyond"))
+    benchmark.add_argument(
+        "--only", nargs="+", metavar="MEASUREMENT", help="speed: some of growth, memory, uct and so on"
+    )
     benchmark.add_argument("--no-peers", action="store_true", help="digits: other packages are left out")
     mnist = benchmark.add_argument_group("options of mnist")
     mnist.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
@@ -330,10 +334,16 @@ def _add_benchmark(commands: "argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _run_benchmark(options: argparse.Namespace) -> int:
-    from dagsearch.experiments import benchmark
+    from dagsearch.experiments import benchmark, speed
 
     mnist_only = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused = mnist_only + ([] if options.name == "digits" else ["no_peers"])
+    if options.name == "speed":
+        if options.out == Path("results/beyond"):
+            options.out = Path("results/speed")
+        measure = partial(speed.run, options.only or (), quick=options.quick)
+        return _run_experiment(options, refused, measure, speed.summary)
+    refused.append("only")
     return _run_experiment(
         options,
         refused,

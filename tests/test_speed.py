@@ -1,0 +1,232 @@
+"""The measuring side of speed: that it measures what it says. No time is judged here."""
+
+import importlib.util
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.cli import main
+from dagsearch.experiments import speed
+from dagsearch.experiments.peers import Trial
+from dagsearch.experiments.speed import breakeven, floors, growth, measure, memory, page, steps
+from dagsearch.experiments.speed.results import Figure, Measurement
+
+ROOT = Path(__file__).parent.parent
+
+
+def subsets():
+    return ds.problems.Subsets(12, 3, reward=lambda chosen: float(sum(chosen)))
+
+
+def searches():
+    return {
+        "weights": ds.Search.paper(subsets(), seed=0),
+        "kernel": ds.Search.default(subsets(), initial=6, seed=0),
+        "averages": ds.baselines.uct(ds.problems.TicTacToe(), seed=0),
+    }
+
+
+@pytest.mark.parametrize("name", ["weights", "kernel", "averages"])
+def test_timing_does_not_change_the_search(name):
+    timed, split, plain = (searches()[name] for _ in range(3))
+    seconds = measure.timed_steps(timed, 30)
+    measure.split_steps(split, 30)
+    plain.run(30)
+    leaves = [[evaluation.leaf for evaluation in search.history] for search in (timed, split, plain)]
+    assert leaves[0] == leaves[1] == leaves[2]
+    assert seconds.shape == (30,)
+    assert np.all(seconds > 0.0)
+
+
+def test_parts_are_those_that_the_search_has():
+    found = {name: set(measure.split_steps(search, 30)) for name, search in searches().items()}
+    assert {"descent", "roll-out", "condition", "back-up", "track", "book-keeping"} <= found["weights"]
+    assert {"refinement", "evidence"} <= found["kernel"]
+    assert not {"refinement", "evidence"} & (found["weights"] | found["averages"])
+    assert set().union(*found.values()) <= set(measure.PARTS)
+
+
+def test_parts_add_up_to_the_whole():
+    search = searches()["kernel"]
+    search.run(10)
+    began = measure.clock()
+    parts = measure.split_steps(search, 40, reward=lambda leaf: float(sum(leaf)))
+    whole = 1e3 * (measure.clock() - began) / 40
+    assert 0.5 * whole < sum(parts.values()) <= whole
+
+
+def test_a_part_within_a_part_counts_once_and_the_reward_not_at_all():
+    split = measure.Split(time.perf_counter)
+    inner = split.timed("condition", lambda: time.sleep(0.02))
+    outer = split.timed("back-up", inner)
+    with split.rest("descent"):
+        outer()
+        inner()
+        time.sleep(0.01)
+    assert split.seconds["back-up"] >= 0.02
+    assert 0.02 <= split.seconds["condition"] < 0.04
+    assert 0.01 <= split.seconds["descent"] < 0.03
+
+
+def test_methods_are_put_back_even_after_an_error():
+    search = searches()["kernel"]
+    kept = [type(search.backup).back_up, type(search.rollout).finish, type(search.explored.scores).condition]
+
+    def broken(leaf):
+        raise RuntimeError("no reward")
+
+    with pytest.raises(RuntimeError, match="no reward"):
+        measure.split_steps(search, 5, broken)
+    now = [type(search.backup).back_up, type(search.rollout).finish, type(search.explored.scores).condition]
+    assert now == kept
+
+
+def test_an_interruption_is_not_typical_but_a_slow_turn_is():
+    seconds = np.tile([1.0, 1.0, 4.0], 20)
+    assert measure.typical(seconds) == pytest.approx(2.0)
+    seconds[7] = 1_000.0
+    assert measure.typical(seconds) == pytest.approx(2.0)
+
+
+def test_floors_are_positive_and_grow():
+    assert 0.0 < floors.weights(10) < floors.weights(800)
+    assert 0.0 < floors.kernel(10, 10) < floors.kernel(500, 1_000)
+    assert 0.0 < floors.back_up(10, 10) < floors.back_up(100_000, 100_000)
+
+
+def test_a_search_grows_to_the_size_asked_for():
+    problem = steps.cheap_subsets(30, 5)
+    search = ds.Search.default(problem, covariance=ds.covariances.Overlap.of(problem), seed=0)
+    rng = np.random.default_rng(0)
+    assert growth.grow(search, growth.Size(80, 400), rng, until=float("inf"))
+    assert 50 <= len(search.history) < 80
+    assert len(search.explored.graph) >= 5 * len(search.history)
+    assert not growth.grow(search, growth.Size(1_000, 5_000), rng, until=time.perf_counter())
+
+
+def test_features_and_branching_are_varied_apart():
+    few, many = growth.Codes(8, 48), growth.Codes(64, 48)
+    rng = np.random.default_rng(0)
+    for codes in (few, many, growth.Codes(8, 300)):
+        ds.testing.check_problem(codes)
+        leaves = rng.integers(codes.branching_factor, size=(2_000, 6)).tolist()
+        assert len({item for leaf in leaves for item in codes.items(tuple(leaf))}) == codes.features
+    assert len(many.actions(())) == 8 * len(few.actions(()))
+
+
+def test_memory_is_filled_with_different_nodes():
+    search = ds.Search.paper(memory.Numbers(40), expansion=ds.expansions.AllChildren(), seed=0)
+    memory.fill(search, 500)
+    assert 500 <= len(search.explored.graph) < 560
+    search.run(2)
+
+
+def test_break_even_is_where_the_lines_cross():
+    def runs(evaluations, own):
+        rewards = [0.5] * (evaluations - 1) + [0.9]
+        return [[Trial(frozenset(), reward, True, own) for reward in rewards]]
+
+    found = {
+        breakeven.OURS: breakeven.until(runs(100, 0.004), 0.85),
+        "hill climbing": breakeven.until(runs(300, 0.0), 0.85),
+        "random subsets": breakeven.until(runs(50, 0.0), 0.85),
+    }
+    cost = breakeven.crossing(found, "hill climbing")
+    assert cost == pytest.approx(0.002)
+    assert found[breakeven.OURS].seconds(cost) == pytest.approx(found["hill climbing"].seconds(cost))
+    assert breakeven.crossing(found, "random subsets") is None
+    assert breakeven.until(runs(10, 0.0), 0.95) == breakeven.Reached(10.0, 0.0, 0.0)
+
+
+def test_a_figure_knows_whether_it_is_where_it_should_be():
+    assert Figure("a", 2.0, "ms", 3.0).reached
+    assert not Figure("a", 2.0, "ms", 3.0, at_least=True).reached
+    assert not Figure("a", None, "ms", 3.0).reached
+    assert Figure("a", 2.0, "ms", 3.0).wanted == "≤ 3 ms"
+
+
+def test_a_small_version_judges_nothing(tmp_path):
+    figure = Figure("a", 2.0, "ms", 3.0)
+    for quick, verdict in ((True, None), (False, True)):
+        written = Measurement("growth", [figure], {"sizes": []}, quick).write(tmp_path)
+        assert json.loads(written.read_text())["figures"][0]["reached"] is verdict
+        assert Measurement.read(written) == Measurement("growth", [figure], {"sizes": []}, quick)
+
+
+@pytest.mark.parametrize("name", [name for name in speed.MEASUREMENTS if name != "startup"])
+def test_every_measurement_runs_and_writes(name, tmp_path):
+    outcome = speed.run([name], quick=True, progress=False)
+    assert [path.name for path in outcome.write(tmp_path)] == [f"{name}.json", "speed.png"]
+    about = json.loads((tmp_path / f"{name}.json").read_text())
+    assert about["quick"] is True
+    assert {"cpu", "cores"} <= set(about["machine"])
+    assert {"dagsearch", "numpy", "numba", "python"} <= set(about["versions"])
+    assert about["measured"]
+    for figure in about["figures"]:
+        assert {"what", "value", "unit", "target", "reached"} <= set(figure)
+        assert figure["value"] is None or figure["value"] > 0.0
+        assert figure["what"] in speed.summary(outcome)
+
+
+def test_the_start_of_a_process_is_measured():
+    # Compiling everything anew takes long: the script alone is run, and with what is compiled already.
+    from dagsearch.experiments.speed import startup
+
+    assert 0.0 < startup._printed(startup._IMPORT) < 60.0
+    assert startup._printed(startup._FIRST_SEARCH) < 60.0
+
+
+def test_the_command_adds_to_what_is_there(tmp_path, capsys):
+    for name in ("scaling", "tictactoe"):
+        assert main(["benchmark", "speed", "--quick", "--only", name, "--out", str(tmp_path)]) == 0
+    assert "they judge no target" in capsys.readouterr().out
+    assert set(page.read(tmp_path, list(speed.MEASUREMENTS))) == {"scaling", "tictactoe"}
+    assert main(["benchmark", "speed", "--only", "nothing", "--out", str(tmp_path)]) == 1
+    assert "no measurement 'nothing'" in capsys.readouterr().err
+    assert main(["benchmark", "synthetic", "--quick", "--only", "growth", "--out", str(tmp_path)]) == 1
+    assert "takes no --only" in capsys.readouterr().err
+
+
+def test_the_tables_of_the_page_are_those_of_the_results():
+    found = page.read(ROOT / "results" / "speed", list(speed.MEASUREMENTS))
+    text = (ROOT / "docs" / "speed.md").read_text()
+    assert set(found) == set(speed.MEASUREMENTS)
+    assert not any(measurement.quick for measurement in found.values())
+    assert all(text.count(f"<!-- {name} -->") == 1 for name in page.tables(found))
+    assert page.filled(text, found) == text, "run python -m dagsearch.experiments.speed"
+
+
+# Comparing commits ------------------------------------------------------------------------------------
+
+
+def comparison():
+    spec = importlib.util.spec_from_file_location("compare", ROOT / "benchmarks" / "compare.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_ratios_are_of_the_same_repeat():
+    old, new = [{"a": 1.0, "gone": 1.0}, {"a": 4.0}, {"a": 2.0}], [{"a": 0.5}, {"a": 2.0}, {"a": 3.0}]
+    shown = comparison().table(old, new, ("old", "new")).splitlines()
+    assert shown[1].split() == ["a", "2", "2", "0.50", "0.50", "0.50", "1.50"]
+    assert len(shown) == 2
+
+
+def test_all_sizes_of_a_measurement_are_compared():
+    found = dict(comparison().numbers({"sizes": [{"ms": 1.0, "parts_ms": {"track": 0.5}}, {"ms": 2.0}]}))
+    names = ["sizes, size 1, ms a step", "sizes, size 1, ms of track", "sizes, size 2, ms a step"]
+    assert list(found) == names
+
+
+def test_larger_is_better_is_turned_round():
+    figures = [
+        {"what": "rate", "value": 4.0, "unit": "×", "at_least": True},
+        {"what": "time", "value": 4.0, "unit": "ms", "at_least": False},
+        {"what": "unknown", "value": None, "unit": "ms", "at_least": False},
+    ]
+    assert dict(comparison().figures(figures)) == {"1 / rate": 0.25, "time, ms": 4.0}
