@@ -19,6 +19,9 @@ class FixedScores:
         self.mean = np.array(mean, dtype=float)
         self.variance = np.array(variance, dtype=float)
 
+    def refreshed(self):
+        return self.mean, self.variance
+
 
 def family(children, branching=None, sign=MAX):
     """A root with so many boundary children."""

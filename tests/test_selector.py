@@ -601,7 +601,9 @@ def test_likeness_of_copies_guides_the_search():
 @pytest.mark.parametrize("value", [7.0, 8.0], ids=["raises", "scores NaN"])
 def test_failed_subsets_are_told_and_avoided(value, monkeypatch):
     told, tell = [], Search.tell
-    monkeypatch.setattr(Search, "tell", lambda *given, **more: (told.append(given[2]), tell(*given, **more))[1])
+    monkeypatch.setattr(
+        Search, "tell", lambda *given, **more: (told.append(given[2]), tell(*given, **more))[1]
+    )
     data = with_constants(value)
     with pytest.warns(
         UserWarning, match="subsets could not be scored; the first, .*: (Runtime|the score is)"

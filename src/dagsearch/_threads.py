@@ -1,21 +1,35 @@
 """One thread for our own linear algebra."""
 
-from contextlib import AbstractContextManager
 from functools import cache
+from types import TracebackType
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 
 @cache
-def _controller() -> Any:
-    return ThreadpoolController()
+def _libraries() -> list[Any]:
+    """BLAS libraries in this process; threadpoolctl finds them, and would look again every time."""
+    found = ThreadpoolController().lib_controllers
+    return [library for library in found if library.user_api == "blas"]
 
 
-def one_thread() -> AbstractContextManager[Any]:
+class one_thread:  # noqa: N801
     """While entered, NumPy and SciPy use one thread.
 
     A step multiplies many small matrices. Threads gain nothing there and lose most of the time waiting for
     each other, and more where several searches share the cores.
     """
-    return _controller().limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
+
+    def __enter__(self) -> None:
+        self._before = [(library, library.get_num_threads()) for library in _libraries()]
+        for library, threads in self._before:
+            if threads != 1:
+                library.set_num_threads(1)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for library, threads in self._before:
+            if threads != 1:
+                library.set_num_threads(threads)

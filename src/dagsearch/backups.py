@@ -35,10 +35,11 @@ from dagsearch.scores import Samples, Scores
 class Backup(Protocol):
     """Brings the values of all nodes up to date."""
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last time.
 
-        The scores have been conditioned on them already.
+        The scores have been conditioned on them already. If ``nodes`` are given, children before parents, no
+        others need to be written; that is asked only of a back-up with ``from_scratch``.
         """
 
 
@@ -121,11 +122,11 @@ _softmax_pass = _value_pass(_soften)
 
 
 def _shape(
-    graph: Graph,
+    graph: Graph, nodes: IntArray | None = None
 ) -> tuple[IntArray, IntArray, IntArray, BoolArray, IntArray, IntArray, IntArray, IntArray]:
     """What a pass over the DAG must know of it, in the order of its first arguments."""
     return (
-        graph.deepest_first(),
+        graph.deepest_first() if nodes is None else nodes,
         graph.level,
         graph.sign,
         graph.terminal,
@@ -140,19 +141,18 @@ def _run(
     value_pass: Callable[..., None],
     explored: Explored,
     prior: tuple[float, float],
+    nodes: IntArray | None,
 ) -> None:
     graph, scores, increments = explored.graph, explored.scores, explored.increments
-    widest = int(graph.branching[: len(graph)].max())
-    increments.widen(widest)
+    increments.widen(graph.widest)
     value_pass(
-        *_shape(graph),
-        scores.mean,
-        scores.variance,
+        *_shape(graph, nodes),
+        *scores.refreshed(),
         increments.mean,
         increments.variance,
         increments.mean_table,
         increments.var_table,
-        widest,
+        graph.widest,
         *prior,
         graph.v_mean,
         graph.v_var,
@@ -177,9 +177,11 @@ class MomentMatching:
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+    def back_up(
+        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
+    ) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(_moment_pass, explored, self._prior)
+        _run(_moment_pass, explored, self._prior, nodes)
 
     def __repr__(self) -> str:
         return f"MomentMatching(prior={self._prior})"
@@ -195,9 +197,11 @@ class Softmax:
     from_scratch = True
     """Values follow from the DAG and the scores as they are, whatever they were before."""
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+    def back_up(
+        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
+    ) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(_softmax_pass, explored, (0.0, math.inf))
+        _run(_softmax_pass, explored, (0.0, math.inf), nodes)
 
     def __repr__(self) -> str:
         return "Softmax()"
@@ -274,7 +278,9 @@ class JointSamples:
         self.values = np.zeros((0, self.count))
         """Samples of v of every node as of the last back-up, shape ``(nodes, count)``."""
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+    def back_up(
+        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
+    ) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, the samples' moments."""
         graph = explored.graph
         self.update(explored)
@@ -296,7 +302,7 @@ class JointSamples:
         fresh = len(g) - len(self._normals)
         if fresh > 0:
             self._normals = np.vstack([self._normals, self.rng.standard_normal((fresh, self.count))])
-        increments.widen(int(graph.branching[: len(graph)].max()))
+        increments.widen(graph.widest)
         self.values = g.copy()
         _sample_pass(
             *_shape(graph),

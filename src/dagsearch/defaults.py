@@ -14,6 +14,7 @@ from dagsearch.covariances import (
 )
 from dagsearch.evidence import Evidence
 from dagsearch.expansions import AllChildren, Expansion, OneChild
+from dagsearch.freshness import OnDemand
 from dagsearch.increments import Increments
 from dagsearch.policies import UpperConfidence
 from dagsearch.problem import KeyFunction, Problem, check_members
@@ -61,6 +62,7 @@ def default_parts(
         "expansion": OneChild(),
         "refinements": () if adversarial else (Regrow(), Swaps()),
         "evidence": None if adversarial else Evidence(),
+        "freshness": OnDemand(),
         "standardize": initial,
         "repeats": noisy,
     }

@@ -59,10 +59,8 @@ class Options:
             return graph.v_mean[self.children], graph.v_var[self.children]
         g_mean, g_var = explored.scores.preview(self._made, self.node)
         delta = explored.increments.at(int(graph.level[self.node]) + 1)
-        unmade = hasattr(
-            explored.problem, "added_items"
-        )  # the children are of one kind, and need not be made
-        if unmade and self._is_leaf(int(np.flatnonzero(unseen)[-1])):
+        unmade = explored.children_unmade  # they are of one kind then
+        if unmade and self._leads_to_leaves():
             delta = Gaussian(0.0, 0.0)
         mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
         variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
@@ -76,10 +74,13 @@ class Options:
                     mean[option], variance[option] = g_mean[option], g_var[option]
         return mean, variance
 
-    def _is_leaf(self, option: int) -> bool:
-        """Whether an option leads to a leaf; not every leaf is at the deepest level."""
-        problem = self._explored.problem
-        return len(problem.actions(problem.step(self._made.parent, self.action(option)))) == 0
+    def _leads_to_leaves(self) -> bool:
+        """Whether the options, all of one kind, are leaves; not every leaf is at the deepest level."""
+        graph, problem = self._explored.graph, self._explored.problem
+        if graph.above_leaves[self.node] < 0:
+            child = problem.step(self._made.parent, self._made.actions[0])
+            graph.above_leaves[self.node] = len(problem.actions(child)) == 0
+        return bool(graph.above_leaves[self.node])
 
     @property
     def terminal(self) -> BoolArray:

@@ -1,9 +1,12 @@
 """The explored DAG together with what is believed of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from dagsearch._typing import IntArray
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
 from dagsearch.increments import Increments
@@ -26,6 +29,8 @@ class Explored:
         """What the DAG went through since somebody who keeps a journal looked last; ``None`` without one."""
         self.key = KeyFunction(problem)
         """What identifies a state."""
+        self.children_unmade = hasattr(problem, "added_items")
+        """Whether children can be looked at without being made; all children of a state are of one kind."""
         self.root = self.nodes([problem.root()])[0]
         self.graph.set_root(self.root)
 
@@ -86,7 +91,18 @@ class Explored:
 
     def score(self, node: int) -> Gaussian:
         """Belief over a node's g."""
-        return Gaussian(float(self.scores.mean[node]), float(self.scores.variance[node]))
+        self.scores.refresh([node])
+        mean, variance = self.scores.refreshed()
+        return Gaussian(float(mean[node]), float(variance[node]))
+
+    def around(self, paths: Iterable[Sequence[int]]) -> IntArray:
+        """The nodes of some paths and their children at the boundary, children before parents."""
+        graph = self.graph
+        inner = list({self.root, *(node for path in paths for node in path)})
+        below = np.concatenate([graph.children(node) for node in inner])
+        nodes = np.unique(np.concatenate([inner, below[graph.count[below] == 0]]))
+        nodes = nodes[graph.level[nodes] >= 0]
+        return np.asarray(nodes[np.argsort(-graph.level[nodes], kind="stable")])
 
     def children(self, node: int) -> Children:
         """The node's children, in the DAG or not."""
@@ -106,11 +122,12 @@ class Explored:
         graph = self.graph
         fresh = [child for child in children if graph.level[child] < 0]
         graph.link(node, children, actions)
+        mean, variance = self.scores.refreshed()
         for child in fresh:
             at_leaf = graph.terminal[child]
             delta = Gaussian(0.0, 0.0) if at_leaf else self.increments.at(int(graph.level[child]))
-            graph.v_mean[child] = self.scores.mean[child] + delta.mean
-            graph.v_var[child] = self.scores.variance[child] + delta.variance
+            graph.v_mean[child] = mean[child] + delta.mean
+            graph.v_var[child] = variance[child] + delta.variance
 
     def close(self, node: int) -> None:
         """Note that nothing below a node is left to evaluate."""

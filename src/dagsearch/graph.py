@@ -9,6 +9,7 @@ visits          ``(nodes,)``   how often a descent came through
 terminal        ``(nodes,)``   a leaf of the problem
 closed          ``(nodes,)``   nothing below is left to evaluate
 branching       ``(nodes,)``   number of actions, less those found to lead to another one's child
+above_leaves    ``(nodes,)``   whether all children are leaves, where they are of one kind; −1: not known
 first, count    ``(nodes,)``   the node's edges are ``first`` to ``first + count``, in order of addition
 v_mean, v_var   ``(nodes,)``   belief over the optimal value
 edge_child      ``(edges,)``   the child, or ``~child`` for a second action to the same child
@@ -19,12 +20,13 @@ edge_action     ``(edges,)``   index of the action in ``problem.actions(state)``
 from collections.abc import Hashable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dagsearch._arrays import grown
 from dagsearch._compiled import compiled
 from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import State
+from dagsearch.problem import MIN, State
 
 _NODE_ARRAYS = (
     ("level", np.int64),
@@ -36,6 +38,7 @@ _NODE_ARRAYS = (
     ("first", np.int64),
     ("count", np.int64),
     ("room", np.int64),
+    ("above_leaves", np.int8),
     ("v_mean", np.float64),
     ("v_var", np.float64),
 )
@@ -53,6 +56,7 @@ class Graph:
     first: IntArray
     count: IntArray
     room: IntArray
+    above_leaves: NDArray[np.int8]
     v_mean: FloatArray
     v_var: FloatArray
 
@@ -64,6 +68,10 @@ class Graph:
         self.edge_child = np.zeros(64, dtype=np.int64)
         self.edge_action = np.zeros(64, dtype=np.int64)
         self._edges = 0
+        self.widest = 0
+        """Most actions of any node."""
+        self.adversarial = False
+        """Whether MIN decides anywhere."""
 
     def __len__(self) -> int:
         return len(self.states)
@@ -80,10 +88,12 @@ class Graph:
                 setattr(self, name, grown(getattr(self, name), node + 1))
         self.states.append(state)
         self._ids[key] = node
-        self.level[node] = -1
+        self.level[node] = self.above_leaves[node] = -1
         self.sign[node] = sign
         self.branching[node] = branching
         self.terminal[node] = branching == 0
+        self.widest = max(self.widest, branching)
+        self.adversarial |= sign == MIN and branching > 0
         return node
 
     def set_root(self, node: int) -> None:

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 # Paths of a problem that are walked to tell it from others.
 _WALKS = 8
-_PARTS = ("policy", "rollout", "backup", "expansion", "refinements", "repeats")
+_PARTS = ("policy", "rollout", "backup", "expansion", "refinements", "freshness", "repeats")
 # Beliefs that differ by more than this, relatively, are no rounding.
 _ROUNDING = 1e-6
 

@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from os import PathLike
 from pathlib import Path
@@ -38,19 +38,20 @@ from dagsearch.errors import (
 from dagsearch.evidence import Evidence, by_leaf
 from dagsearch.expansions import Expansion, Options
 from dagsearch.explored import Explored
+from dagsearch.freshness import Always, Freshness
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
 from dagsearch.journal import Journal, JournalError
 from dagsearch.optimum import Optimum, sample_optimum
 from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.pools import Pool, Running, breakdown, make_pool
-from dagsearch.problem import MIN, Action, Children, Problem, State, check_members, player_at
+from dagsearch.problem import Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
 from dagsearch.replay import Replay, check_same, generator_like, generator_states, settings_of
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.rewards import Episode, Standardizer, checked_reward
 from dagsearch.rollouts import Rollout, Uniform
-from dagsearch.scores import JointScores, MeanFunction, Scores, scores_for
+from dagsearch.scores import JointScores, KernelScores, MeanFunction, Scores, scores_for
 from dagsearch.scores.base import checked_noise
 from dagsearch.stopping import Stop
 from dagsearch.walks import numbered, shape_rng
@@ -91,6 +92,9 @@ class Search:
         Learns the covariance's hyperparameters and the noise, and standardises rewards anew whenever it does.
         By default they stay as they are given. With ``repeats`` the noise is learnt too, and the best leaf is
         the one with the best mean g instead of the largest reward.
+    freshness : Freshness, optional
+        Which nodes are brought up to date after a reward; all by default, and where scores or back-up cannot
+        do with some.
     standardize : int
         So many roll-outs from the root come first; the mean and standard deviation of their rewards
         then standardise all rewards. They count as evaluations, and the model learns from them too. Until
@@ -116,6 +120,7 @@ class Search:
         increments: Increments | None = None,
         refinements: Sequence[Refinement] = (),
         evidence: Evidence | None = None,
+        freshness: Freshness | None = None,
         standardize: int = 0,
         repeats: bool = True,
         seed: int | np.random.Generator | None = None,
@@ -140,6 +145,8 @@ class Search:
         self._shape = ProblemShape(problem, shape_rng()) if evidence is not None else None
         if evidence is not None and not hasattr(scores, "refitted"):
             raise ValueError(f"evidence needs WeightScores or KernelScores, got {type(scores).__name__}")
+        can_choose = self._from_scratch and hasattr(scores, "on_demand")
+        self.freshness = freshness if freshness is not None and can_choose else Always()
         self.repeats = repeats
         self._learns_noise = repeats and evidence is not None
         self.history: list[Evaluation] = []
@@ -474,10 +481,21 @@ class Search:
         finally:
             self.explored.reopen(pending)
 
-    def back_up(self, episodes: Sequence[Episode]) -> None:
-        """Bring values up to date; not now, if a replay will do so later and nothing else depends on it."""
-        if not (self.fast_forward and getattr(self.backup, "from_scratch", False)):
-            self.backup.back_up(self.explored, episodes)
+    def back_up(self, episodes: Sequence[Episode], paths: Iterable[Sequence[int]] = ()) -> None:
+        """Bring scores and values up to date, where it matters.
+
+        Not now, if a replay will do so later and nothing depends on it until then.
+        """
+        explored, freshness = self.explored, self.freshness
+        nodes = freshness.nodes(explored, paths or [episode.path for episode in episodes], len(self._told))
+        if nodes is None and self.fast_forward and not freshness.selective and self._from_scratch:
+            return
+        explored.scores.refresh(nodes)
+        self.backup.back_up(explored, episodes, nodes)
+
+    @property
+    def _from_scratch(self) -> bool:
+        return bool(getattr(self.backup, "from_scratch", False))
 
     def pretend_pending(self) -> None:
         """Let the model count what is pending as observed, but for its mean."""
@@ -488,14 +506,15 @@ class Search:
             node = self.explored.nodes([proposal.leaf])[0]
             self._pretended += 1
             self.explored.scores.pretend(node)
-        self.back_up([])
+        self.back_up([], [proposal.path for proposal in fresh])
 
     def release_pending(self) -> None:
         """Back to what is really known."""
         if self._pretended > 0:
             cast(JointScores, self.explored.scores).release()
+            paths = [proposal.path for proposal in self._pending[: self._pretended]]
             self._pretended = 0
-            self.back_up([])
+            self.back_up([], paths)
 
     def _ask(self) -> Proposal:
         self.pretend_pending()
@@ -544,7 +563,8 @@ class Search:
         if not self.history or not self._learns_noise:
             return self._best
         nodes = [episode.leaf for episode in self._told]
-        return self.history[int(np.argmax(self.explored.scores.mean[nodes]))]
+        self.explored.scores.refresh(nodes)
+        return self.history[int(np.argmax(self.explored.scores.refreshed()[0][nodes]))]
 
     def tell(
         self, evaluated: Proposal | State, reward: float, noise: float | None = None, *, note: Any = None
@@ -839,6 +859,8 @@ class Search:
                 refused.append(error)
         if episodes and self.evidence is not None and self.evidence.due(len(self._told)):
             self._learn_hyperparameters(self.evidence)
+        elif getattr(self.explored.scores, "outgrown", False):
+            self._outgrow()
         self.back_up(episodes)
         if refused:
             raise refused[0]
@@ -867,6 +889,18 @@ class Search:
         explored.scores = scores
         explored.increments = self._shape.increments(covariance)
         logger.debug("after %d rewards: %r, noise %.3g", len(told), covariance, noise)
+
+    def _outgrow(self) -> None:
+        """Let scores take over whose cost does not grow with the rewards."""
+        told = [self._standardizer.standardized(episode) for episode in self._told]
+        leaves = [episode.leaf for episode in told]
+        scores = cast(KernelScores, self.explored.scores).induced(np.unique(leaves).tolist())
+        scores.track(self.explored.graph.states)
+        scores.condition_all(
+            leaves, [episode.reward for episode in told], [episode.noise for episode in told]
+        )
+        self.explored.scores = scores
+        logger.debug("after %d rewards: scores by landmarks", len(told))
 
     def _noise(self, scores: JointScores) -> Hyperparameter:
         """What to learn of the noise: nothing, if rewards have none and leaves something of their own."""
@@ -1033,9 +1067,7 @@ class Search:
 
     def _adversarial(self) -> bool:
         """Whether MIN decides anywhere in the explored part."""
-        graph = self.explored.graph
-        seen = slice(len(graph))
-        return bool(np.any((graph.sign[seen] == MIN) & ~graph.terminal[seen]))
+        return self.explored.graph.adversarial
 
 
 def search(

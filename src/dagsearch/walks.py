@@ -38,7 +38,7 @@ def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
     """Actions from the root on by their place among those there are: a journal cannot hold them as such."""
     found, state = [], problem.root()
     for action in actions:
-        found.append(list(problem.actions(state)).index(action))
+        found.append(problem.actions(state).index(action))
         state = problem.step(state, action)
     return found
 

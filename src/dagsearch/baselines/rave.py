@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 import numpy as np
 
 from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray
+from dagsearch._typing import FloatArray, IntArray
 from dagsearch.baselines.averages import Averages, Traversed
 from dagsearch.errors import ProblemError
 from dagsearch.expansions import Options
@@ -80,7 +80,7 @@ class RaveAverages(Averages):
         self.overall = _ItemMeans()
         self.at: dict[int, _ItemMeans] = {}
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, and update the items' averages."""
         super().back_up(explored, episodes)
         for episode in episodes:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._typing import FloatArray
+from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances.base import FeatureMap, Hyperparameter, Rows, SparseRows, checked_variance
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
@@ -68,6 +68,7 @@ class Overlap(FeatureMap):
         self.bias = checked_variance("bias", bias)
         self.private = self._private_median = checked_variance("private", private)
         self._index = _Index({_Common.BIAS: 0})
+        self._column_of_feature: IntArray | None = None  # where actions are features, and add themselves
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -97,11 +98,15 @@ class Overlap(FeatureMap):
         return covariance
 
     def _number_items(self, problem: Problem) -> None:
-        """Number what a path adds beforehand: rounding must not depend on which states are seen first."""
-        state = problem.root()
-        while len(actions := problem.actions(state)) > 0:
+        """Number what can be added beforehand: rounding must not depend on which states are seen first."""
+        state, before = problem.root(), self.dimension
+        while self.dimension == before and len(actions := problem.actions(state)) > 0:
             self.added_features(Children(problem, state, actions))
-            state = problem.step(state, actions[0])
+            if self.dimension == before:  # the first decision adds nothing
+                state = problem.step(state, actions[0])
+            elif hasattr(actions, "array"):
+                self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
+                self._column_of_feature[actions.array] = [self._index[feature] for feature in actions]
 
     @property
     def dimension(self) -> int:
@@ -114,6 +119,11 @@ class Overlap(FeatureMap):
     def added_features(self, children: Children) -> SparseRows | None:
         if self._added_items is None:
             return None
+        features = getattr(children.actions, "array", None)
+        if features is not None and self._column_of_feature is not None:
+            return SparseRows(
+                np.arange(features.size + 1), self._column_of_feature[features], np.ones(features.size)
+            )
         return self._rows(self._added_items(children.parent, children.actions))
 
     def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:

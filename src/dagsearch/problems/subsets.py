@@ -1,17 +1,67 @@
 """Choose k of n."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._checks import is_whole
-from dagsearch._typing import FloatArray
+from dagsearch._typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 
 Subset = frozenset[int]
 Choice = int | tuple[int, ...]
+
+
+class Rest(Sequence[int]):
+    """Features that are not chosen yet, in ascending order, without a list of them all.
+
+    Parameters
+    ----------
+    features : sequence of int
+        All that can be chosen, ascending.
+    taken : iterable of int
+        Places in it of those that are.
+    """
+
+    def __init__(self, features: Sequence[int], taken: Iterable[int]) -> None:
+        self._features, self._taken = features, sorted(taken)
+
+    @cached_property
+    def array(self) -> IntArray:
+        """All of them, as an array."""
+        return np.delete(np.asarray(self._features, dtype=np.int64), self._taken)
+
+    def __len__(self) -> int:
+        return len(self._features) - len(self._taken)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.array[index].tolist()
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"there are {len(self)} features left, not {index}")
+        for taken in self._taken:
+            if taken > place:
+                break
+            place += 1
+        return self._features[place]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.array.tolist())
+
+    def __contains__(self, feature: object) -> bool:
+        return feature in self.array
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
 
 
 class Subsets:
@@ -84,6 +134,7 @@ class Subsets:
         self._choosable = sorted(frozenset().union(*self._free.values()))
         # Where every choice is one feature, sets say directly how many choices they hold.
         self._single = all(len(members) == 1 for members in self._free.values())
+        self._place = {feature: place for place, feature in enumerate(self._choosable)}
 
     def _known(self, name: str, features: Iterable[int]) -> Subset:
         known = frozenset(features)
@@ -110,13 +161,14 @@ class Subsets:
         """What is fixed."""
         return self._root
 
-    def actions(self, state: Subset) -> list[Choice]:
+    def actions(self, state: Subset) -> Sequence[Choice]:
         """What can still be chosen: features as numbers, groups as tuples."""
         return self._missing(state) if self._left(state) > 0 else []
 
-    def _missing(self, chosen: Subset) -> list[Choice]:
+    def _missing(self, chosen: Subset) -> Sequence[Choice]:
         if self._single:
-            return [choice for choice in self._free if choice not in chosen]
+            place = self._place
+            return Rest(self._choosable, [place[feature] for feature in chosen if feature in place])
         return [choice for choice, members in self._free.items() if not members <= chosen]
 
     def step(self, state: Subset, action: Choice) -> Subset:
@@ -283,7 +335,7 @@ class SubsetRange(Subsets):
         """Nothing is decided but what is fixed."""
         return Partial(None, self._root)
 
-    def actions(self, state: Any) -> list[Any]:
+    def actions(self, state: Any) -> Sequence[Any]:
         """The sizes at first, then what can still be chosen."""
         if not isinstance(state, Partial):
             return []

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray
+from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, State
 
@@ -29,8 +29,14 @@ class Scores(Protocol):
     def variance(self) -> FloatArray:
         """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
 
+    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
+
     def track(self, states: Sequence[State]) -> None:
-        """Number new states and keep their beliefs current from now on."""
+        """Number new states; their beliefs are up to date."""
+
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """Bring mean and variance of some nodes up to date, or of all, after rewards."""
 
     def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
@@ -51,6 +57,9 @@ class JointScores(Scores, Protocol):
 
     noise: float
     """Variance of a reward around its leaf's g."""
+
+    def on_demand(self) -> "JointScores":
+        """The same belief by a model that does no work for nodes which nobody refreshes."""
 
     def refitted(self, covariance: Covariance, noise: float) -> "JointScores":
         """A fresh model with another covariance and noise."""

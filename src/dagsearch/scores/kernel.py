@@ -14,7 +14,8 @@ already stands in column t of V, and d² = Σ_tt − l·l + λ = Σ'_tt + λ; so
 
     V_new = (Σ_t· − lᵀV)/d,    z_new = (r − μ'_t)/d,    μ' += z_new V_new,    Σ'_ii −= V_new².
 
-One matrix–vector product, no solve. A new node gets its column of V by one triangular solve.
+One matrix–vector product, no solve. A new node gets its column of V by one triangular solve. With many nodes
+of which few are looked at, V is not kept (``on_demand``): those get their columns when they are refreshed.
 
 Joint samples keep a draw f of the prior at the tracked nodes, from the growing factor F of their covariance,
 and E = L⁻¹(r + ε − μ_O − f_O) for draws ε of the noise; then g = μ + f + VᵀE. A reward appends the row
@@ -36,6 +37,10 @@ from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prio
 
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
+# Rewards beyond which, where few nodes are looked at, a model of constant size takes over.
+_MOST_EXACT = 1500
+# Columns that are computed at once.
+_AT_ONCE = 256
 # Of so many children at most the variance is computed where only the most promising one is wanted.
 _CLOSER = 128
 
@@ -65,6 +70,7 @@ class KernelScores:
         self._whitened = np.zeros((0, 0))
         self._residuals, self._alpha_now = np.zeros(0), np.zeros(0)
         self._pretended = 0  # of the rewards, the last
+        self._keeps_columns, self._stale = True, False
         self._scale = 0.0  # largest prior variance seen
         self._prior = np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
@@ -72,17 +78,36 @@ class KernelScores:
 
     def refitted(self, covariance: Covariance, noise: float) -> "KernelScores":
         """A fresh model with another covariance and noise."""
-        return KernelScores(covariance, noise, self._prior_mean)
+        fresh = KernelScores(covariance, noise, self._prior_mean)
+        return fresh if self._keeps_columns else fresh.on_demand()
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether there are so many rewards that a model of constant size should take over."""
+        return not self._keeps_columns and self._rewards - self._pretended >= _MOST_EXACT
+
+    def induced(self, leaves: Sequence[int]) -> "KernelScores":
+        """A fresh model of constant size, for as many rewards as there may be; of these leaves, so far."""
+        from dagsearch.scores.induced import InducedScores
+
+        rows = self._rows.rows[np.asarray(leaves, dtype=np.int64)]
+        return InducedScores(self.covariance, self.noise, self._prior_mean, rows)
 
     @property
     def mean(self) -> FloatArray:
         """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
         return self._mean[: self._nodes]
 
     @property
     def variance(self) -> FloatArray:
         """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
         return self._variance[: self._nodes]
+
+    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
+        return self._mean[: self._nodes], self._variance[: self._nodes]
 
     def track(self, states: Sequence[State]) -> None:
         """Number new states and keep their beliefs current from now on."""
@@ -91,14 +116,30 @@ class KernelScores:
         means = prior_means(self._prior_mean, states)
         n, old, new = self._rewards, self._nodes, self._nodes + len(states)
         self._rows.append(rows)
-        self._whitened = grown(self._whitened, n, new)
-        self._whitened[:n, old:new] = whitened
+        if self._keeps_columns:
+            self._whitened = grown(self._whitened, n, new)
+            self._whitened[:n, old:new] = whitened
         self._prior = grown(self._prior, new)
         self._prior[old:new] = means
         self._mean, self._variance = grown(self._mean, new), grown(self._variance, new)
         self._mean[old:new], self._variance[old:new] = self._moments(means, prior, whitened)
         self._scale = max(self._scale, float(prior.max(initial=0.0)))
         self._nodes = new
+
+    def on_demand(self) -> "KernelScores":
+        """Itself, from now on without the columns of V."""
+        self._keeps_columns, self._whitened = False, np.zeros((0, 0))
+        return self
+
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """Bring mean and variance of some nodes up to date, or of all."""
+        if not self._stale:
+            return
+        wanted = np.arange(self._nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        for some in np.array_split(wanted, max(1, wanted.size // _AT_ONCE)):
+            moments = self._moments(self._prior[some], *self._whiten_nodes(some))
+            self._mean[some], self._variance[some] = moments
+        self._stale = nodes is not None
 
     def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
@@ -128,7 +169,7 @@ class KernelScores:
         mean = cross @ self._alpha() + np.concatenate([self._prior_of(children) for children in families])
         whitened = self._solve(cross.T)
         # Without private variance: it is no reason to prefer one child, no other reward tells about it.
-        variance = np.maximum(prior - np.einsum("ij,ij->j", whitened, whitened), 0.0)
+        variance = np.maximum(prior - self._told_variance(whitened), 0.0)
         upper = np.repeat(np.asarray(signs, dtype=np.float64), sizes) * mean + beta * np.sqrt(variance)
         return np.split(upper, ends[:-1])
 
@@ -173,7 +214,10 @@ class KernelScores:
         n = self._rewards
         rows = self._rows.rows[np.asarray(nodes, dtype=np.int64)]
         own = self.covariance.cross(rows, rows)
-        whitened, mean = self._whitened[:n, nodes], self._mean[nodes]
+        self.refresh(nodes)
+        places = np.asarray(nodes, dtype=np.int64)
+        whitened = self._whitened[:n, nodes] if self._keeps_columns else self._whiten_nodes(places)[1]
+        mean = self._mean[nodes]
         if len(states) > 0:
             fresh = self.covariance.represent(states)
             prior, fresh_whitened = self._whiten(fresh)
@@ -182,7 +226,7 @@ class KernelScores:
             own = np.block([[own, across], [across.T, self.covariance.cross(fresh, fresh)]])
             whitened = np.hstack([whitened, fresh_whitened])
             mean = np.concatenate([mean, moments[0]])
-        joint = own - whitened.T @ whitened
+        joint = own - self._told_covariance(whitened)
         joint[np.diag_indices(len(joint))] += self.covariance.private
         return mean, joint
 
@@ -201,25 +245,43 @@ class KernelScores:
         self._append(node, reward, self.noise if noise is None else checked_noise(noise))
 
     def _append(self, node: int, reward: float, variance: float) -> None:
+        if not self._keeps_columns:
+            self._append_alone(node, reward, variance)
+            return
         n = self._rewards
         row, pivot = self._next_row(node, variance)
-        remaining = self.variance - row * row
+        remaining = self._variance[: self._nodes] - row * row
         if remaining.min(initial=0.0) < -_SLACK * self._scale:
             self._refuse(node)
         if self._samples is not None:
             self._samples.condition(node, reward, variance, row, pivot)
+        self._extend(node, self._whitened[:n, node], pivot, (reward - self._mean[node]) / pivot)
+        self._whitened = grown(self._whitened, n + 1, self._nodes)
+        self._whitened[n, : self._nodes] = row
+        self._mean[: self._nodes] += self._residuals[n] * row
+        self._variance[: self._nodes] = np.maximum(remaining, 0.0)
+
+    def _append_alone(self, node: int, reward: float, variance: float) -> None:
+        """A further row of L and z, and nothing else."""
+        assert self._samples is None, "joint samples need all columns of V"
+        prior, whitened = self._whiten_nodes(np.array([node]))
+        mean, left = self._moments(self._prior[node : node + 1], prior, whitened)
+        if not np.all(np.isfinite(whitened)) or left[0] < -_SLACK * self._scale:
+            self._refuse(node)
+        pivot = float(np.sqrt(left[0] + variance))
+        self._extend(node, whitened[:, 0], pivot, float(reward - mean[0]) / pivot)
+        self._stale = True
+
+    def _extend(self, node: int, row: FloatArray, pivot: float, residual: float) -> None:
+        n = self._rewards
         self._observed = grown(self._observed, n + 1)
         self._observed[n] = node
         self._seen.append(self.covariance.prepared(self._rows.rows[node : node + 1]))
         self._factor = grown(self._factor, n + 1, n + 1)
-        self._factor[n, :n] = self._whitened[:n, node]
+        self._factor[n, :n] = row
         self._factor[n, n] = pivot
-        self._whitened = grown(self._whitened, n + 1, self._nodes)
-        self._whitened[n, : self._nodes] = row
         self._residuals = grown(self._residuals, n + 1)
-        self._residuals[n] = (reward - self._mean[node]) / pivot
-        self._mean[: self._nodes] += self._residuals[n] * row
-        self._variance[: self._nodes] = np.maximum(remaining, 0.0)
+        self._residuals[n] = residual
         self._rewards = n + 1
 
     def pretend(self, node: int) -> None:
@@ -227,6 +289,7 @@ class KernelScores:
 
         A reward equal to the mean does that: its row of V comes after those of all rewards, and its z is 0.
         """
+        self.refresh([node])
         samples, self._samples = self._samples, None  # they follow real rewards only
         try:
             self._append(node, float(self._mean[node]), self.noise)
@@ -237,8 +300,10 @@ class KernelScores:
     def release(self) -> None:
         """Take back all that was pretended."""
         told = self._rewards - self._pretended
-        rows = self._whitened[told : self._rewards, : self._nodes]
-        self._variance[: self._nodes] += np.einsum("ij,ij->j", rows, rows)
+        if self._keeps_columns:
+            rows = self._whitened[told : self._rewards, : self._nodes]
+            self._variance[: self._nodes] += np.einsum("ij,ij->j", rows, rows)
+        self._stale = not self._keeps_columns
         self._seen.truncate(told)
         self._rewards, self._pretended, self._alpha_now = told, 0, np.zeros(0)
 
@@ -247,27 +312,27 @@ class KernelScores:
     ) -> None:
         """:meth:`condition` on many rewards at once; the scores must have none before."""
         assert self._rewards == 0, "a fresh model is needed"
-        n = len(nodes)
         self._observed = np.array(nodes, dtype=np.int64)
-        variances = [self.noise if noise is None else checked_noise(noise) for noise in noises]
-        rows = self._rows.rows
-        prior = self.covariance.cross(rows[self._observed], rows)
-        prior += self.covariance.private * (self._observed[:, None] == np.arange(self._nodes))
-        joint = prior[:, self._observed] + np.diag(variances)
+        rows = self._rows.rows[self._observed]
+        joint = self.covariance.cross(rows, rows)
+        joint += self.covariance.private * (self._observed[:, None] == self._observed)
+        joint += np.diag([self.noise if noise is None else checked_noise(noise) for noise in noises])
         if not np.all(np.isfinite(joint)):
             self._refuse(int(self._observed[0]))
         try:
             self._factor = np.asarray(np.linalg.cholesky(joint), dtype=np.float64)
         except np.linalg.LinAlgError:
             self._refuse(int(self._observed[0]))
-        self._rewards = n
-        self._whitened = self._solve(prior)
+        self._rewards = len(nodes)
         residuals = np.array(rewards, dtype=np.float64) - self._prior[self._observed]
         self._residuals = self._solve(residuals[:, None])[:, 0]
-        self._seen.append(self.covariance.prepared(rows[self._observed]))
-        variance = self.variance - np.einsum("ij,ij->j", self._whitened, self._whitened)
-        self._mean[: self._nodes] += self._residuals @ self._whitened
-        self._variance[: self._nodes] = np.maximum(variance, 0.0)
+        self._seen.append(self.covariance.prepared(rows))
+        self._stale = True
+        if self._keeps_columns:
+            prior, self._whitened = self._whiten_nodes(np.arange(self._nodes))
+            moments = self._moments(self._prior[: self._nodes], prior, self._whitened)
+            self._mean[: self._nodes], self._variance[: self._nodes] = moments
+            self._stale = False
 
     def _next_row(self, node: int, variance: float) -> tuple[FloatArray, float]:
         """The new row of V, and the new pivot of L."""
@@ -285,19 +350,34 @@ class KernelScores:
 
     def _whiten(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Prior variances of untracked rows, and their columns of V."""
+        return self._prior_variances(rows), self._solve(self._with_rewards(rows))
+
+    def _whiten_nodes(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The same of tracked nodes, which share their private offset with their own rewards."""
+        rows = self._rows.rows[nodes]
+        cross = self._with_rewards(rows)
+        if self.covariance.private > 0.0:
+            cross += self.covariance.private * (self._observed[: self._rewards, None] == nodes)
+        return self._prior_variances(rows), self._solve(cross)
+
+    def _prior_variances(self, rows: Rows) -> FloatArray:
         prior = self.covariance.variances(rows) + self.covariance.private
         if not np.all(np.isfinite(prior)) or np.any(prior < 0.0):
             raise CovarianceError(
                 f"the covariance {self.covariance!r} gives variances that are negative or not finite: {prior}"
             )
-        n = self._rewards
-        if n == 0:
-            return prior, np.zeros((0, len(rows)))
-        observed = self._rows.rows[self._observed[:n]]
-        return prior, self._solve(self.covariance.cross(observed, rows))
+        return prior
+
+    def _with_rewards(self, rows: Rows) -> FloatArray:
+        """Covariances of the rewarded leaves with other rows, shape ``(rewards, rows)``."""
+        if self._rewards == 0:
+            return np.zeros((0, len(rows)))
+        return self.covariance.cross(self._rows.rows[self._observed[: self._rewards]], rows)
 
     def _solve(self, cross: FloatArray) -> FloatArray:
         """L⁻¹ times covariances with the rewards, shape ``(rewards, columns)``."""
+        if self._rewards == 0:
+            return cross
         factor = self._factor[: self._rewards, : self._rewards]
         # BLAS itself: SciPy's solve_triangular takes longer to look at its arguments than to solve. It wants
         # columns, so a row-wise L is the upper triangle of its transpose.
@@ -307,8 +387,14 @@ class KernelScores:
         self, means: FloatArray, prior: FloatArray, whitened: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         mean = means + self._residuals[: self._rewards] @ whitened
-        variance = prior - np.einsum("ij,ij->j", whitened, whitened)
-        return mean, np.maximum(variance, 0.0)
+        return mean, np.maximum(prior - self._told_variance(whitened), 0.0)
+
+    def _told_variance(self, whitened: FloatArray) -> FloatArray:
+        """How much of the prior variance rewards have taken away."""
+        return np.asarray(np.einsum("ij,ij->j", whitened, whitened))
+
+    def _told_covariance(self, whitened: FloatArray) -> FloatArray:
+        return np.asarray(whitened.T @ whitened)
 
     def _refuse(self, node: int) -> None:
         raise CovarianceError(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch._typing import FloatArray
+from dagsearch._typing import FloatArray, IntArray
 from dagsearch.problem import Children, State
 
 
@@ -29,6 +29,13 @@ class NoScores:
     def track(self, states: Sequence[State]) -> None:
         """Number new states."""
         self._nodes += len(states)
+
+    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance."""
+        return self.mean, self.variance
+
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """Nothing."""
 
     def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Zeros."""

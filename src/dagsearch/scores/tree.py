@@ -75,6 +75,13 @@ class TreeScores:
             self._tracked[self._nodes + i] = self._grow(state)
         self._nodes += len(states)
 
+    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance."""
+        return self.mean, self.variance
+
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """Nothing: all nodes are up to date."""
+
     def _grow(self, state: TreeState) -> int:
         """The state's place in the tree; what is new on the way has no rewards below it."""
         place, known = self._walk(state)

@@ -5,6 +5,7 @@ symbol      code                shape             meaning
 ==========  ==================  ================  ==================================================
 φ(x)        features            sparse rows       features of the tracked nodes
 m, S        weight_mean, _cov   ``(d,), (d, d)``  belief over the weights w, N(0, I) a priori
+U           recent              ``(b, d)``        rows that S lacks
 p           private             —                 variance of the private offset ε_x
 μ(x)        prior               ``(nodes,)``      prior mean of g
 φ·m, φᵀSφ   linear_mean, _var   ``(nodes,)``      belief over the linear part of the tracked nodes
@@ -22,11 +23,16 @@ With q = Sφ and s = φᵀq either is the same rank-1 step, exact and without a 
 
     m += q (h − δ φ·m)/(1 + δs),    S −= q qᵀ δ/(1 + δs),
 
-and every tracked node follows through its own φ·q alone. Given w, ε_x of an observed leaf is Gaussian with
+and every tracked node follows through its own φ·q alone. Where there are many features, a pass over S for
+every reward would cost more than all the rest: the last rows u = q sqrt(δ/(1 + δs)) are kept aside, so that
+the belief's covariance is S − UᵀU, and U enters S only now and then, by one matrix product.
+
+Given w, ε_x of an observed leaf is Gaussian with
 mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, hence g has mean (1−κ) φ·m + κ r̄ and variance
 (1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,17 +44,10 @@ from dagsearch.covariances import Covariance, FeatureMap, SparseRows
 from dagsearch.problem import Children, State
 from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
 
-# What a reward changes.
-_BELIEFS = (
-    "_weight_mean",
-    "_weight_cov",
-    "_linear_mean",
-    "_linear_var",
-    "_observed",
-    "_observed_noise",
-    "_mean",
-    "_variance",
-)
+# With more features than these the rows of so many rewards are kept aside.
+_MANY_FEATURES, _ASIDE = 128, 32
+# What a reward changes of a node.
+_BELIEFS = ("_linear_mean", "_linear_var", "_mean", "_variance")
 
 
 class WeightScores:
@@ -71,6 +70,8 @@ class WeightScores:
         self._dimension = 0
         self._weight_mean = np.zeros(0)
         self._weight_cov = np.zeros((0, 0))
+        self._weight_var = np.zeros(0)  # the diagonal of S − UᵀU
+        self._recent, self._aside = np.zeros((0, 0)), 0
         self._nodes = 0
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
@@ -80,10 +81,11 @@ class WeightScores:
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._samples: WeightSamples | None = None
-        self._before: dict[str, FloatArray] | None = (
-            None  # beliefs as they were before anything was pretended
-        )
-        self._nodes_before = self._dimension_before = 0
+        # Updates that not all nodes have seen, and the last of them: q, and what it adds to m and S along q.
+        self._behind, self._some_ahead = 0, False
+        self._last: tuple[FloatArray, float, float] = (np.zeros(0), 0.0, 0.0)
+        self._pretended: list[tuple[int, float, float]] = []  # leaves with r̄ and λ̄ as they were
+        self._before: tuple[int, int, dict[str, FloatArray]] | None = None
 
     def refitted(self, covariance: Covariance, noise: float) -> "WeightScores":
         """A fresh model with another covariance and noise."""
@@ -93,12 +95,18 @@ class WeightScores:
     @property
     def mean(self) -> FloatArray:
         """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
         return self._mean[: self._nodes]
 
     @property
     def variance(self) -> FloatArray:
         """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
         return self._variance[: self._nodes]
+
+    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
+        return self._mean[: self._nodes], self._variance[: self._nodes]
 
     def track(self, states: Sequence[State]) -> None:
         """Number new states and keep their beliefs current from now on."""
@@ -110,7 +118,7 @@ class WeightScores:
         self._columns[entries : entries + rows.columns.size] = rows.columns
         self._values[entries : entries + rows.values.size] = rows.values
         self._prior[old:new] = prior_means(self._prior_mean, states)
-        linear = _project(rows.starts, rows.columns, rows.values, *self._weights)
+        linear = _project(*rows, *self._weights)
         self._linear_mean[old:new], self._linear_var[old:new] = linear
         self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
         self._mean[old:new] = self._prior[old:new] + linear[0]
@@ -120,7 +128,7 @@ class WeightScores:
     def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
         rows = self._features(self.covariance.features(states))
-        mean, var = _project(rows.starts, rows.columns, rows.values, *self._weights)
+        mean, var = _project(*rows, *self._weights)
         return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
 
     def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -137,8 +145,9 @@ class WeightScores:
         else:
             entries = slice(self._starts[node], self._starts[node + 1])
             columns, values = self._columns[entries], self._values[entries]
+            self.refresh([node])
             linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
-        mean, var = _project_added(*rows, columns, values, *self._weights)
+        mean, var = _project_added(*rows, columns, values, *self._weights, self._weight_var)
         mean += linear_mean
         var += linear_var
         # The additive shortcut never makes the children, so only a varying prior mean asks for them.
@@ -161,8 +170,9 @@ class WeightScores:
             np.add.at(row, self._columns[entries], self._values[entries])
         owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
         np.add.at(dense, (owners, fresh.columns), fresh.values)
-        weight_mean, weight_cov = self._weights
-        mean, joint = dense @ weight_mean, dense @ weight_cov @ dense.T
+        weight_mean, weight_cov, recent = self._weights
+        aside = recent @ dense.T
+        mean, joint = dense @ weight_mean, dense @ weight_cov @ dense.T - aside.T @ aside
         own = np.full(len(dense), self.covariance.private)
         if len(nodes) > 0:
             kappa, spread = self._offsets(np.asarray(nodes))
@@ -193,58 +203,111 @@ class WeightScores:
 
     def pretend(self, node: int) -> None:
         """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`."""
+        self.refresh()
         if self._before is None:
-            self._before = {name: getattr(self, name).copy() for name in _BELIEFS}
-            self._nodes_before, self._dimension_before = self._nodes, self._dimension
+            beliefs = {name: getattr(self, name)[: self._nodes].copy() for name in _BELIEFS}
+            beliefs["_weight_var"] = self._weight_var.copy()
+            self._before = self._nodes, self._aside, beliefs
+        self._pretended.append((node, float(self._observed[node]), float(self._observed_noise[node])))
         samples, self._samples = self._samples, None  # they follow real rewards only
         try:
             self._learn(node, float(self._mean[node]), self.noise)  # a reward equal to the mean
         finally:
             self._samples = samples
+        self.refresh()
 
     def release(self) -> None:
         """Take back all that was pretended."""
         if self._before is None:
             return
-        for name, before in self._before.items():
-            now = getattr(self, name)
-            now[tuple(slice(size) for size in before.shape)] = before
+        nodes, self._aside, beliefs = self._before
         self._before = None
-        # Features that came since are as they were a priori, and nodes that came since follow.
-        fresh = np.arange(self._dimension_before, self._dimension)
-        self._weight_mean[fresh] = self._weight_cov[fresh] = self._weight_cov[:, fresh] = 0.0
-        self._weight_cov[fresh, fresh] = 1.0
-        old, new = self._nodes_before, self._nodes
-        first, last = self._starts[old], self._starts[new]
-        rows = (self._starts[old : new + 1] - first, self._columns[first:last], self._values[first:last])
-        self._linear_mean[old:new], self._linear_var[old:new] = _project(*rows, *self._weights)
-        self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
-        self._mean[old:new] = self._prior[old:new] + self._linear_mean[old:new]
-        self._variance[old:new] = self._linear_var[old:new] + self.covariance.private
+        for name, before in beliefs.items():
+            getattr(self, name)[: before.size] = before
+        for node, observed, noise in reversed(self._pretended):
+            self._observed[node], self._observed_noise[node] = observed, noise
+        self._pretended.clear()
+        self._weight_var[beliefs["_weight_var"].size : self._dimension] = 1.0
+        self._project_nodes(np.arange(nodes, self._nodes))  # those that came since
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
         assert self._before is None, "release what was pretended first"
         self._learn(node, reward, self.noise if noise is None else checked_noise(noise))
+        self._put_aside_into_covariance(_ASIDE if self._dimension > _MANY_FEATURES else 1)
 
     def _learn(self, node: int, reward: float, variance: float) -> None:
         precision, information = self._observe(node, reward - self._prior[node], variance)
         if self._samples is not None:
             self._samples.condition(node, precision, information)
-        _condition(
-            node,
-            precision,
-            information,
-            self._starts[: self._nodes + 1],
+        entries = slice(self._starts[node], self._starts[node + 1])
+        columns, values = self._columns[entries], self._values[entries]
+        q, expected, s = _gain_vector(columns, values, *self._weights)
+        gain = (information - precision * expected) / (1.0 + precision * s)
+        shrink = precision / (1.0 + precision * s)
+        if self._before is None:
+            self._weight_mean[: self._dimension] += gain * q
+        else:  # a reward that was expected moves no mean, not even by rounding
+            gain = 0.0
+        self._recent = grown(self._recent, self._aside + 1, self._dimension)
+        u = math.sqrt(shrink) * q
+        self._recent[self._aside, : self._dimension] = u
+        self._aside += 1
+        self._weight_var[: self._dimension] -= u * u
+        self._last = q, gain, shrink
+        self._behind += 1
+
+    def _put_aside_into_covariance(self, most: int) -> None:
+        """Let S have the rows that are kept aside, if they are as many."""
+        if self._aside < most:
+            return
+        if self._aside == 1:
+            subtract_outer(self._weight_cov[: self._dimension, : self._dimension], self._weights[2][0])
+        else:
+            recent = self._weights[2]
+            self._weight_cov[: self._dimension, : self._dimension] -= recent.T @ recent
+        self._aside = 0
+
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """Bring mean and variance of some nodes up to date, or of all."""
+        if self._behind == 0:
+            return
+        if nodes is not None:
+            self._project_nodes(np.asarray(nodes, dtype=np.int64))
+            self._some_ahead = True
+            return
+        if self._behind == 1 and not self._some_ahead:
+            _follow(
+                self._starts[: self._nodes + 1],
+                self._columns,
+                self._values,
+                *self._last,
+                self._linear_mean,
+                self._linear_var,
+            )
+            self._rescore(np.arange(self._nodes))
+        else:
+            self._project_nodes(np.arange(self._nodes))
+        self._behind, self._some_ahead = 0, False
+
+    def _project_nodes(self, nodes: IntArray) -> None:
+        _project_some(
+            nodes,
+            self._starts,
             self._columns,
             self._values,
             *self._weights,
             self._linear_mean,
             self._linear_var,
         )
+        self._rescore(nodes)
+
+    def _rescore(self, nodes: IntArray) -> None:
+        """g of nodes from their linear part and, at observed leaves, the private offset."""
         _scores(
+            nodes,
             self.covariance.private,
-            self._prior[: self._nodes],
+            self._prior,
             self._linear_mean,
             self._linear_var,
             self._observed,
@@ -252,6 +315,10 @@ class WeightScores:
             self._mean,
             self._variance,
         )
+
+    def on_demand(self) -> "WeightScores":
+        """Itself: rewards cost nothing for nodes which nobody refreshes."""
+        return self
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -262,22 +329,16 @@ class WeightScores:
 
     def _observe(self, node: int, residual: float, variance: float) -> tuple[float, float]:
         """Merge a reward into its leaf's r̄, λ̄; return what that adds on φ·w: δ and h."""
-        private = self.covariance.private
-        old, old_noise = float(self._observed[node]), float(self._observed_noise[node])
-        if old_noise == np.inf:
-            self._observed[node], self._observed_noise[node] = residual, variance
-            precision = 1.0 / (private + variance)
-            return precision, precision * residual
-        noise = old_noise * variance / (old_noise + variance)
-        merged = old + (residual - old) * noise / variance
-        self._observed[node], self._observed_noise[node] = merged, noise
-        precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
-        return precision, precision * merged + (merged - old) / (private + old_noise)
+        old = float(self._observed[node]), float(self._observed_noise[node])
+        merged, precision, information = added_by(*old, residual, variance, self.covariance.private)
+        self._observed[node], self._observed_noise[node] = merged
+        return precision, information
 
     @property
-    def _weights(self) -> tuple[FloatArray, FloatArray]:
+    def _weights(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """m, S and U."""
         d = self._dimension
-        return self._weight_mean[:d], self._weight_cov[:d, :d]
+        return self._weight_mean[:d], self._weight_cov[:d, :d], self._recent[: self._aside, :d]
 
     def _features(self, rows: SparseRows) -> SparseRows:
         """The rows, once the weights reach as far as they do."""
@@ -285,8 +346,11 @@ class WeightScores:
         if new > old:
             self._weight_mean = grown(self._weight_mean, new)
             self._weight_cov = grown(self._weight_cov, new, new)
+            self._recent = grown(self._recent, self._recent.shape[0], new)
             fresh = np.arange(old, new)
             self._weight_cov[fresh, fresh] = 1.0
+            self._weight_var = grown(self._weight_var, new)
+            self._weight_var[fresh] = 1.0
             self._dimension = new
         return rows
 
@@ -301,6 +365,19 @@ class WeightScores:
         self._mean, self._variance = grown(self._mean, nodes), grown(self._variance, nodes)
 
 
+def added_by(
+    old: float, old_noise: float, residual: float, variance: float, private: float
+) -> tuple[tuple[float, float], float, float]:
+    """A leaf's r̄, λ̄ after a further reward, and what that reward adds on φ·w: δ and h."""
+    if old_noise == math.inf:
+        precision = 1.0 / (private + variance)
+        return (residual, variance), precision, precision * residual
+    noise = old_noise * variance / (old_noise + variance)
+    merged = old + (residual - old) * noise / variance
+    precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
+    return (merged, noise), precision, precision * merged + (merged - old) / (private + old_noise)
+
+
 class WeightSamples:
     """Joint samples of the weights, and with them of all tracked nodes.
 
@@ -312,7 +389,8 @@ class WeightSamples:
 
     def __init__(self, scores: WeightScores, count: int, rng: np.random.Generator) -> None:
         self._scores, self._count, self._rng = scores, count, rng
-        mean, cov = scores._weights
+        mean, cov, recent = scores._weights
+        cov = cov - recent.T @ recent
         values, vectors = np.linalg.eigh(cov)
         spread = vectors * np.sqrt(np.maximum(values, 0.0))
         self._weights = mean[:, None] + spread @ rng.standard_normal((mean.size, count))
@@ -333,8 +411,7 @@ class WeightSamples:
         scores = self._scores
         entries = slice(scores._starts[node], scores._starts[node + 1])
         columns, values = scores._columns[entries], scores._values[entries]
-        q = values @ scores._weights[1][columns]
-        s = float(values @ q[columns])
+        q, _, s = _gain_vector(columns, values, *scores._weights)
         noise = np.sqrt(precision) * self._rng.standard_normal(self._count)
         missing = information + noise - precision * (values @ self._weights[columns])
         self._weights += np.outer(q, missing / (1.0 + precision * s))
@@ -363,23 +440,99 @@ def _linear_samples(
 
 
 @compiled
+def _gain_vector(
+    columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray, recent: FloatArray
+) -> tuple[FloatArray, float, float]:
+    """q = (S − UᵀU) φ, φ·m and φ·q."""
+    q = np.zeros(weight_mean.size)
+    expected = s = 0.0
+    for e in range(columns.size):
+        expected += values[e] * weight_mean[columns[e]]
+        row = weight_cov[columns[e]]
+        for i in range(q.size):
+            q[i] += values[e] * row[i]
+    for b in range(recent.shape[0]):
+        across = 0.0
+        for e in range(columns.size):
+            across += values[e] * recent[b, columns[e]]
+        for i in range(q.size):
+            q[i] -= across * recent[b, i]
+    for e in range(columns.size):
+        s += values[e] * q[columns[e]]
+    return q, expected, s
+
+
+@compiled
+def subtract_outer(matrix: FloatArray, u: FloatArray) -> None:
+    """``matrix -= outer(u, u)``."""
+    for i in range(u.size):
+        if u[i] != 0.0:
+            for j in range(u.size):
+                matrix[i, j] -= u[i] * u[j]
+
+
+@compiled
+def _linear_belief(
+    first: int,
+    last: int,
+    columns: IntArray,
+    values: FloatArray,
+    weight_mean: FloatArray,
+    weight_cov: FloatArray,
+    recent: FloatArray,
+) -> tuple[float, float]:
+    """φ·m and φᵀ(S − UᵀU)φ of a row."""
+    mean = var = 0.0
+    for e in range(first, last):
+        mean += values[e] * weight_mean[columns[e]]
+        own = weight_cov[columns[e]]
+        across = 0.0
+        for f in range(first, e):
+            across += values[f] * own[columns[f]]
+        var += values[e] * (2.0 * across + values[e] * own[columns[e]])
+    for b in range(recent.shape[0]):
+        across = 0.0
+        for e in range(first, last):
+            across += values[e] * recent[b, columns[e]]
+        var -= across * across
+    return mean, max(var, 0.0)
+
+
+@compiled
 def _project(
     starts: IntArray,
     columns: IntArray,
     values: FloatArray,
     weight_mean: FloatArray,
     weight_cov: FloatArray,
+    recent: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """φ·m and φᵀSφ of each row."""
+    """φ·m and the variance of φ·w of each row."""
     rows = starts.size - 1
     mean, var = np.zeros(rows), np.zeros(rows)
     for i in range(rows):
-        for e in range(starts[i], starts[i + 1]):
-            mean[i] += values[e] * weight_mean[columns[e]]
-            for f in range(starts[i], starts[i + 1]):
-                var[i] += values[e] * values[f] * weight_cov[columns[e], columns[f]]
-        var[i] = max(var[i], 0.0)
+        mean[i], var[i] = _linear_belief(
+            starts[i], starts[i + 1], columns, values, weight_mean, weight_cov, recent
+        )
     return mean, var
+
+
+@compiled
+def _project_some(
+    nodes: IntArray,
+    starts: IntArray,
+    columns: IntArray,
+    values: FloatArray,
+    weight_mean: FloatArray,
+    weight_cov: FloatArray,
+    recent: FloatArray,
+    linear_mean: FloatArray,
+    linear_var: FloatArray,
+) -> None:
+    for node in nodes:
+        linear_mean[node], linear_var[node] = _linear_belief(
+            starts[node], starts[node + 1], columns, values, weight_mean, weight_cov, recent
+        )
 
 
 @compiled
@@ -391,51 +544,40 @@ def _project_added(
     parent_values: FloatArray,
     weight_mean: FloatArray,
     weight_cov: FloatArray,
+    recent: FloatArray,
+    weight_var: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """What rows added to a parent's features add to φ·m and φᵀSφ."""
+    """What rows added to a parent's features add to φ·m and the variance of φ·w."""
+    q, _, _ = _gain_vector(parent_columns, parent_values, weight_mean, weight_cov, recent)
     rows = starts.size - 1
     mean, var = np.zeros(rows), np.zeros(rows)
     for i in range(rows):
-        for e in range(starts[i], starts[i + 1]):
-            mean[i] += values[e] * weight_mean[columns[e]]
-            across = 0.0
-            for f in range(parent_columns.size):
-                across += parent_values[f] * weight_cov[parent_columns[f], columns[e]]
-            var[i] += 2.0 * values[e] * across
-            for f in range(starts[i], starts[i + 1]):
-                var[i] += values[e] * values[f] * weight_cov[columns[e], columns[f]]
+        first = starts[i]
+        if starts[i + 1] == first + 1:
+            column, value = columns[first], values[first]
+            mean[i] = value * weight_mean[column]
+            var[i] = value * (value * weight_var[column] + 2.0 * q[column])
+            continue
+        mean[i], var[i] = _linear_belief(
+            first, starts[i + 1], columns, values, weight_mean, weight_cov, recent
+        )
+        for e in range(first, starts[i + 1]):
+            var[i] += 2.0 * values[e] * q[columns[e]]
     return mean, var
 
 
 @compiled
-def _condition(
-    node: int,
-    precision: float,
-    information: float,
+def _follow(
     starts: IntArray,
     columns: IntArray,
     values: FloatArray,
-    weight_mean: FloatArray,
-    weight_cov: FloatArray,
+    q: FloatArray,
+    gain: float,
+    shrink: float,
     linear_mean: FloatArray,
     linear_var: FloatArray,
 ) -> None:
-    """One rank-1 step of the weights, and of the linear part of all tracked nodes."""
-    d = weight_mean.size
-    q = np.zeros(d)
-    expected = 0.0
-    for e in range(starts[node], starts[node + 1]):
-        expected += values[e] * weight_mean[columns[e]]
-        q += values[e] * weight_cov[columns[e]]
-    s = 0.0
-    for e in range(starts[node], starts[node + 1]):
-        s += values[e] * q[columns[e]]
-    gain = (information - precision * expected) / (1.0 + precision * s)
-    shrink = precision / (1.0 + precision * s)
-    for i in range(d):
-        if q[i] != 0.0:
-            weight_mean[i] += gain * q[i]
-            weight_cov[i] -= (shrink * q[i]) * q
+    """The linear part of all tracked nodes after one rank-1 step of the weights."""
     for i in range(starts.size - 1):
         across = 0.0
         for e in range(starts[i], starts[i + 1]):
@@ -446,6 +588,7 @@ def _condition(
 
 @compiled
 def _scores(
+    nodes: IntArray,
     private: float,
     prior: FloatArray,
     linear_mean: FloatArray,
@@ -455,8 +598,8 @@ def _scores(
     mean: FloatArray,
     variance: FloatArray,
 ) -> None:
-    """g of every tracked node from its linear part and, at observed leaves, the private offset."""
-    for i in range(prior.size):
+    """g of nodes from their linear part and, at observed leaves, the private offset."""
+    for i in nodes:
         if observed_noise[i] == np.inf:
             mean[i] = prior[i] + linear_mean[i]
             variance[i] = linear_var[i] + private

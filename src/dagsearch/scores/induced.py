@@ -1,0 +1,211 @@
+r"""Scores at a constant cost per reward, for any covariance: g is told by its values at a few landmarks.
+
+==========  ================  ==============  ====================================================
+symbol      code              shape           meaning
+==========  ================  ==============  ====================================================
+Z           —                 ``(m,)``        landmarks: leaves that tell most of the others
+K_ZZ        L Lᵀ              ``(m, m)``      their covariance, factored
+φ(x)        L⁻¹ K_Zx          ``(m,)``        features (Nyström): φ(x)·φ(y) approximates Σ_xy
+w           N(ω, S)           ``(m,)``        weights, N(0, I) a priori
+d(x)        Σ_xx − φ·φ        —               variance that the landmarks do not tell, kept as an
+                                              offset of x alone
+==========  ================  ==============  ====================================================
+
+So g(x) = φ(x)·w + an offset of variance d(x), as in :mod:`dagsearch.scores.weights` but with offsets that
+differ, and a reward is the same rank-1 step of ω and S. Every variance is the exact one a priori; what is
+lost is the part of the correlations that no landmark sees. L takes the place of the rewards' factor in
+:class:`dagsearch.scores.KernelScores`, so that all else is inherited.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from dagsearch._arrays import grown
+from dagsearch._typing import FloatArray, IntArray
+from dagsearch.covariances import Covariance, Rows
+from dagsearch.problem import State
+from dagsearch.scores.base import MeanFunction, checked_noise, prior_means
+from dagsearch.scores.kernel import KernelScores
+from dagsearch.scores.weights import added_by, subtract_outer
+
+# Landmarks, and the part of the largest variance below which a further one tells nothing.
+_MOST_LANDMARKS, _NOTHING = 512, 1e-6
+
+
+def greedy_landmarks(covariance: Covariance, rows: Rows, most: int = _MOST_LANDMARKS) -> IntArray:
+    """Which rows tell most of the others: each time the one that is told least so far (pivoted Cholesky)."""
+    left = covariance.variances(rows).copy()
+    smallest = _NOTHING * float(left.max(initial=0.0))
+    columns = np.zeros((min(most, len(rows)), len(rows)))
+    chosen: list[int] = []
+    while len(chosen) < len(columns) and left.max() > smallest:
+        pivot = int(left.argmax())
+        count = len(chosen)
+        across = covariance.cross(rows[pivot : pivot + 1], rows)[0]
+        across = across - columns[:count, pivot] @ columns[:count]
+        columns[count] = across / math.sqrt(left[pivot])
+        left = np.maximum(left - columns[count] ** 2, 0.0)
+        left[pivot] = 0.0
+        chosen.append(pivot)
+    return np.array(chosen, dtype=np.int64)
+
+
+class InducedScores(KernelScores):
+    """Gaussian regression on landmarks: O(m²) per reward, however many there were.
+
+    Parameters
+    ----------
+    covariance, noise, mean
+        As for :class:`KernelScores`.
+    rows : Rows
+        What landmarks are chosen from.
+    """
+
+    def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction, rows: Rows) -> None:
+        super().__init__(covariance, noise, mean)
+        self.on_demand()
+        landmarks = rows[greedy_landmarks(covariance, rows)]
+        self._landmarks = landmarks
+        self._seen.append(covariance.prepared(landmarks))
+        self._rewards = len(landmarks)  # they stand where rewards stand in the model this is made from
+        matrix = covariance.cross(landmarks, landmarks)
+        matrix[np.diag_indices(len(matrix))] += 1e-10 * float(matrix.diagonal().max(initial=1e-300))
+        self._factor = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+        self._residuals = np.zeros(len(landmarks))  # ω
+        self._weight_cov = np.eye(len(landmarks))  # S
+        self._told_mean, self._told_noise = np.zeros(0), np.zeros(0)  # r̄ and λ̄ of every node
+        self._before: tuple[FloatArray, dict[int, tuple[float, float]]] | None = None
+
+    def refitted(self, covariance: Covariance, noise: float) -> "KernelScores":
+        """A fresh model with another covariance and noise."""
+        return InducedScores(covariance, noise, self._prior_mean, self._landmarks)
+
+    @property
+    def outgrown(self) -> bool:
+        """Never."""
+        return False
+
+    def track(self, states: Sequence[State]) -> None:
+        """Number new states; their beliefs are up to date."""
+        old = self._nodes
+        super().track(states)
+        self._told_mean, self._told_noise = (
+            grown(self._told_mean, self._nodes),
+            grown(self._told_noise, self._nodes),
+        )
+        self._told_noise[old : self._nodes] = np.inf
+
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """Bring mean and variance of some nodes up to date, or of all."""
+        stale = self._stale
+        super().refresh(nodes)
+        if not stale:
+            return
+        wanted = np.arange(self._nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
+        seen = wanted[np.isfinite(self._told_noise[wanted])]
+        if seen.size > 0:
+            self._mean[seen], self._variance[seen] = self._of_told(seen)
+
+    def _of_told(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """g of nodes with rewards of their own, which tell of their offsets."""
+        prior, features = self._whiten_nodes(nodes)
+        own = self._own(prior, features)
+        noise = self._told_noise[nodes]
+        kappa = own / (own + noise)
+        linear = self._residuals @ features
+        mean = self._prior[nodes] + (1.0 - kappa) * linear + kappa * self._told_mean[nodes]
+        spread = np.einsum("ij,ij->j", features, self._weight_cov @ features)
+        return mean, (1.0 - kappa) ** 2 * spread + kappa * noise
+
+    def _own(self, prior: FloatArray, features: FloatArray) -> FloatArray:
+        """d(x)."""
+        return np.asarray(np.maximum(prior - np.einsum("ij,ij->j", features, features), 0.0))
+
+    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+        places = np.asarray(nodes, dtype=np.int64)
+        rows = self.covariance.represent(states) if len(states) > 0 else self._rows.rows[:0]
+        tracked, fresh = self._whiten_nodes(places), self._whiten(rows)
+        prior, features = (np.concatenate([a, b], axis=-1) for a, b in zip(tracked, fresh, strict=True))
+        own = self._own(prior, features)
+        told = np.concatenate([self._told_noise[places], np.full(len(states), np.inf)])
+        seen = np.isfinite(told)
+        noise = np.where(seen, told, 1.0)
+        kappa = np.where(seen, own / (own + noise), 0.0)
+        mean = np.concatenate([self._prior[places], prior_means(self._prior_mean, states)])
+        mean += (1.0 - kappa) * (self._residuals @ features)
+        mean[: len(places)] += kappa[: len(places)] * self._told_mean[places]
+        joint = features.T @ self._weight_cov @ features * ((1.0 - kappa)[:, None] * (1.0 - kappa))
+        joint[np.diag_indices(len(joint))] += np.where(seen, kappa * noise, own)
+        return mean, joint
+
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
+        assert self._before is None, "release what was pretended first"
+        self._learn(node, reward, self.noise if noise is None else checked_noise(noise))
+
+    def _learn(self, node: int, reward: float, variance: float) -> None:
+        prior, features = self._whiten_nodes(np.array([node]))
+        own, phi = float(self._own(prior, features)[0]), features[:, 0]
+        residual = reward - float(self._prior[node])
+        old = float(self._told_mean[node]), float(self._told_noise[node])
+        merged, precision, information = added_by(*old, residual, variance, own)
+        self._told_mean[node], self._told_noise[node] = merged
+        q = self._weight_cov @ phi
+        s = float(phi @ q)
+        if self._before is None:
+            self._residuals += (
+                q * (information - precision * float(phi @ self._residuals)) / (1.0 + precision * s)
+            )
+        subtract_outer(self._weight_cov, q * math.sqrt(precision / (1.0 + precision * s)))
+        self._stale, self._alpha_now = True, np.zeros(0)
+
+    def condition_all(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    ) -> None:
+        """:meth:`condition` on many rewards at once; the scores must have none before."""
+        assert np.all(np.isinf(self._told_noise[: self._nodes])), "a fresh model is needed"
+        for node, reward, given in zip(nodes, rewards, noises, strict=True):
+            variance = self.noise if given is None else checked_noise(given)
+            old = float(self._told_mean[node]), float(self._told_noise[node])
+            residual = reward - float(self._prior[node])
+            self._told_mean[node], self._told_noise[node] = added_by(*old, residual, variance, 1.0)[0]
+        told = np.flatnonzero(np.isfinite(self._told_noise[: self._nodes]))
+        prior, features = self._whiten_nodes(told)
+        precision = 1.0 / (self._own(prior, features) + self._told_noise[told])
+        weighted = features * precision
+        factor = cho_factor(np.eye(len(features)) + weighted @ features.T, lower=True)
+        self._weight_cov = cho_solve(factor, np.eye(len(features)))
+        self._residuals = cho_solve(factor, weighted @ self._told_mean[told])
+        self._stale, self._alpha_now = True, np.zeros(0)
+
+    def pretend(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`."""
+        self.refresh([node])
+        if self._before is None:
+            self._before = self._weight_cov.copy(), {}
+        self._before[1].setdefault(node, (float(self._told_mean[node]), float(self._told_noise[node])))
+        self._learn(node, float(self._mean[node]), self.noise)
+
+    def release(self) -> None:
+        """Take back all that was pretended."""
+        if self._before is not None:
+            self._weight_cov, told = self._before
+            for node, before in told.items():
+                self._told_mean[node], self._told_noise[node] = before
+            self._before, self._stale, self._alpha_now = None, True, np.zeros(0)
+
+    def _whiten_nodes(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        return self._whiten(self._rows.rows[nodes])
+
+    def _with_rewards(self, rows: Rows) -> FloatArray:
+        return self.covariance.cross(self._landmarks, rows)
+
+    def _told_variance(self, whitened: FloatArray) -> FloatArray:
+        return np.asarray(
+            np.einsum("ij,ij->j", whitened, whitened)
+            - np.einsum("ij,ij->j", whitened, self._weight_cov @ whitened)
+        )
