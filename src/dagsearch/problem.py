@@ -90,7 +90,9 @@ class Children:
 
     def some(self, numbers: Iterable[int]) -> "Children":
         """Those that some of the actions lead to."""
-        return Children(self.problem, self.parent, [self.actions[number] for number in numbers])
+        pick = getattr(self.actions, "some", None)
+        picked = pick(numbers) if pick is not None else [self.actions[number] for number in numbers]
+        return Children(self.problem, self.parent, picked)
 
 
 def check_members(problem: Any) -> None:

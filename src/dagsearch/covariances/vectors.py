@@ -521,14 +521,18 @@ class SetKernel(_VectorKernel):
         smooth, norms = others[:, :items], others[:, items]
         centred = np.array([common for common, _, _ in parts]) - self._center
         smooth_common = self._smoothed(centred)
-        added = [group for _, _, groups in parts for group in groups]
+        flat = [_flattened(groups) for _, _, groups in parts]
         family = np.repeat(np.arange(len(parts)), [len(groups) for _, _, groups in parts])
         weights = np.array([weight for _, weight, _ in parts])[family]
-        sizes, columns = _flattened(added)
+        columns = np.concatenate([own for _, own in flat])
         inner = smooth[:, columns]
-        along = smooth_common[np.repeat(family, sizes), columns]
         diagonal = self._diagonal()[columns]
-        if sizes.max() > 1:
+        if all(sizes is None for sizes, _ in flat):
+            along = smooth_common[family, columns]
+        else:
+            added = [group for _, _, groups in parts for group in groups]
+            sizes = np.array([len(group) for group in added])
+            along = smooth_common[np.repeat(family, sizes), columns]
             starts = np.concatenate([[0], np.cumsum(sizes[:-1])])
             inner, along = np.add.reduceat(inner, starts, axis=1), np.add.reduceat(along, starts)
             diagonal = np.array([self._norms(_indicator(group, items))[0] for group in added])
@@ -557,7 +561,7 @@ class SetKernel(_VectorKernel):
         smooth_common = self._smoothed(centred)
         own = np.einsum("ij,ij->i", smooth_common, centred)[:, None] + 2.0 * smooth_common + self._diagonal()
         sharpness = 1.0 / (4.0 * self.length**2)
-        single = all(weight == 1.0 for _, weight, _ in parts) and all(sizes.max() == 1 for sizes, _ in flat)
+        single = all(weight == 1.0 for _, weight, _ in parts) and all(sizes is None for sizes, _ in flat)
         # Factors of a product below 1 must not overflow.
         if not single or sharpness * (own.max() + norms.max() + self._diagonal().max()) > _LARGE / 2.0:
             return super().sums_of_children(families, others, weights)
@@ -568,7 +572,9 @@ class SetKernel(_VectorKernel):
         sums += (self.bias * weights.sum() + self.linear * (weights @ base))[:, None]
         return [sums[row, columns] for row, (_, columns) in enumerate(flat)]
 
-    def _described(self, children: Children) -> tuple[FloatArray, float, list[Collection[int]]] | None:
+    def _described(
+        self, children: Children
+    ) -> tuple[FloatArray, float, Sequence[Collection[int]] | IntArray] | None:
         """The children's rows as the problem tells them all at once, if it does."""
         describe = getattr(self._problem, "inclusion_of_children", None)
         return None if describe is None else describe(children.parent, children.actions)
@@ -584,10 +590,13 @@ class SetKernel(_VectorKernel):
         return f"SetKernel({self.shape}, {values})"
 
 
-def _flattened(groups: Sequence[Collection[int]]) -> tuple[IntArray, IntArray]:
-    """Sizes of the groups, and their members one after the other."""
+def _flattened(groups: Sequence[Collection[int]] | IntArray) -> tuple[IntArray | None, IntArray]:
+    """Sizes of the groups, ``None`` if each is one item; and their members one after the other."""
+    if isinstance(groups, np.ndarray):
+        return None, groups
     sizes = np.fromiter(map(len, groups), np.int64, len(groups))
-    return sizes, np.fromiter((item for group in groups for item in group), np.int64, int(sizes.sum()))
+    members = np.fromiter((item for group in groups for item in group), np.int64, int(sizes.sum()))
+    return None if sizes.max(initial=1) == 1 else sizes, members
 
 
 def _indicator(items: Collection[int], count: int) -> FloatArray:

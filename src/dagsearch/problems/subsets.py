@@ -15,27 +15,60 @@ Subset = frozenset[int]
 Choice = int | tuple[int, ...]
 
 
-class Rest(Sequence[int]):
-    """Features that are not chosen yet, in ascending order, without a list of them all.
+class Features(Sequence[int]):
+    """Features as actions: a sequence of numbers that is also at hand as an array."""
+
+    def __init__(self, array: IntArray) -> None:
+        self.array = array
+
+    def some(self, numbers: Any) -> "Features":
+        """Those at some places."""
+        return Features(self.array[numbers])
+
+    def __len__(self) -> int:
+        return int(self.array.size)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.array[index].tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.array.tolist())
+
+    def __contains__(self, feature: object) -> bool:
+        return bool(np.any(self.array == feature))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class Rest(Features):
+    """Features that are not chosen yet, ascending; the array is made only if somebody asks for it.
 
     Parameters
     ----------
-    features : sequence of int
+    features : array of int
         All that can be chosen, ascending.
     taken : iterable of int
         Places in it of those that are.
     """
 
-    def __init__(self, features: Sequence[int], taken: Iterable[int]) -> None:
+    def __init__(self, features: IntArray, taken: Iterable[int]) -> None:
         self._features, self._taken = features, sorted(taken)
 
     @cached_property
-    def array(self) -> IntArray:
-        """All of them, as an array."""
-        return np.delete(np.asarray(self._features, dtype=np.int64), self._taken)
+    def array(self) -> IntArray:  # type: ignore[override]
+        """All of them."""
+        keep = np.ones(self._features.size, dtype=np.bool_)
+        keep[self._taken] = False
+        return self._features[keep]
 
     def __len__(self) -> int:
-        return len(self._features) - len(self._taken)
+        return int(self._features.size) - len(self._taken)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -47,21 +80,7 @@ class Rest(Sequence[int]):
             if taken > place:
                 break
             place += 1
-        return self._features[place]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.array.tolist())
-
-    def __contains__(self, feature: object) -> bool:
-        return feature in self.array
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(list(self))
+        return self._features.item(place)
 
 
 class Subsets:
@@ -135,6 +154,7 @@ class Subsets:
         # Where every choice is one feature, sets say directly how many choices they hold.
         self._single = all(len(members) == 1 for members in self._free.values())
         self._place = {feature: place for place, feature in enumerate(self._choosable)}
+        self._choosable_array = np.array(self._choosable, dtype=np.int64)
 
     def _known(self, name: str, features: Iterable[int]) -> Subset:
         known = frozenset(features)
@@ -168,7 +188,7 @@ class Subsets:
     def _missing(self, chosen: Subset) -> Sequence[Choice]:
         if self._single:
             place = self._place
-            return Rest(self._choosable, [place[feature] for feature in chosen if feature in place])
+            return Rest(self._choosable_array, [place[feature] for feature in chosen if feature in place])
         return [choice for choice, members in self._free.items() if not members <= chosen]
 
     def step(self, state: Subset, action: Choice) -> Subset:
@@ -222,14 +242,16 @@ class Subsets:
     def _included(self, chosen: Subset, left: float) -> FloatArray:
         """Inclusion probabilities if so many choices are left, on average."""
         row = np.zeros(self.n)
-        row[self._choosable] = left / max(len(self._free) - self._made(chosen), 1)
+        row[self._choosable_array] = left / max(len(self._free) - self._made(chosen), 1)
         row[list(chosen)] = 1.0
         return row
 
     def inclusion_of_children(
         self, state: Subset, actions: Sequence[Choice]
-    ) -> tuple[FloatArray, float, list[Subset]] | None:
+    ) -> tuple[FloatArray, float, Sequence[Subset] | IntArray] | None:
         """What :meth:`inclusion` is for all children: a common row, and what is added at some features.
+
+        Where each child adds one feature, these are an array.
 
         ``None`` where children are not of that kind.
         """
@@ -237,12 +259,14 @@ class Subsets:
 
     def _with_one_more(
         self, chosen: Subset, left: int, actions: Sequence[Choice]
-    ) -> tuple[FloatArray, float, list[Subset]]:
+    ) -> tuple[FloatArray, float, Sequence[Subset] | IntArray]:
         options = len(self._free) - self._made(chosen) - 1
         share = left / options if left > 0 else 0.0
         common = np.zeros(self.n)
-        common[self._choosable] = share
+        common[self._choosable_array] = share
         common[list(chosen)] = 1.0
+        if isinstance(actions, Features):
+            return common, 1.0 - share, actions.array
         return common, 1.0 - share, [self._free[action] for action in actions]
 
     def _made(self, chosen: Subset) -> int:
@@ -399,7 +423,7 @@ class SubsetRange(Subsets):
 
     def inclusion_of_children(
         self, state: Any, actions: Sequence[Any]
-    ) -> tuple[FloatArray, float, list[Subset]] | None:
+    ) -> tuple[FloatArray, float, Sequence[Subset] | IntArray] | None:
         """What :meth:`inclusion` is for all children; ``None`` for sizes."""
         if state.choices is None:
             return None
