@@ -172,6 +172,7 @@ def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatc
         [sign * scores.preview(children)[0] for sign, children in zip(signs, families, strict=True)]
     )
     monkeypatch.setattr("dagsearch.scores.kernel._CLOSER", 6)
+    monkeypatch.setattr("dagsearch.scores.kernel._MANY", 6)
     found = scores.upper(families, signs, 1.0)
     assert [own.size for own in found] == [13, 13]
     best = np.argsort(-means)[:6]

@@ -55,7 +55,7 @@ class Evidence:
         where the last one ended.
     """
 
-    def __init__(self, growth: float = 1.5, restarts: int = 2) -> None:
+    def __init__(self, growth: float = 2.0, restarts: int = 2) -> None:
         if not is_finite(growth) or growth <= 1.0:
             raise ValueError(f"growth must be larger than 1, got {growth!r}")
         self.growth, self.restarts = float(growth), int(restarts)
@@ -99,7 +99,7 @@ class Evidence:
         best_logs, best = starts[0], loss(starts[0])[0]
         for start in starts:
             found = minimize(
-                loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-6}
+                loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-4}
             )
             if found.fun < best:
                 best_logs, best = found.x, float(found.fun)

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray
-from dagsearch.covariances import Covariance
+from dagsearch.covariances import Covariance, Rows
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior
 from dagsearch.problem import LONGEST_PATH, MAX, MIN, Problem, State, player_at
@@ -183,6 +183,7 @@ class ProblemShape:
         self._widths: list[list[int]] = []
         self._players: list[list[int]] = []
         self._paths = [self._walk(rng) for _ in range(_WALKS)]
+        self._rows: list[Rows] = []  # of the paths; hyperparameters do not change them
 
     def increments(
         self,
@@ -225,8 +226,10 @@ class ProblemShape:
     def _steps(self, covariance: Covariance) -> list[float]:
         """Mean variance of a step by level."""
         steps: list[list[float]] = [[] for _ in self._widths]
-        for path in self._paths:
-            for level, variance in enumerate(covariance.step_variances(path)):
+        if not self._rows:
+            self._rows = [covariance.represent(path) for path in self._paths]
+        for rows in self._rows:
+            for level, variance in enumerate(covariance.step_variances(rows)):
                 steps[level].append(float(variance))
         return [float(np.mean(found)) for found in self._padded(steps)]
 

@@ -4,7 +4,7 @@ Four methods are enough. Everything optional is looked up by name (see :class:`P
 needs no base class and no import from here.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -88,11 +88,21 @@ class Children:
         """One state per action."""
         return [self.problem.step(self.parent, action) for action in self.actions]
 
-    def some(self, numbers: Iterable[int]) -> "Children":
+    @cached_property
+    def inclusion(self) -> tuple[Any, float, Any] | None:
+        """The problem's ``inclusion_of_children``, if it has that."""
+        describe = getattr(self.problem, "inclusion_of_children", None)
+        return None if describe is None else describe(self.parent, self.actions)
+
+    def some(self, numbers: Any) -> "Children":
         """Those that some of the actions lead to."""
         pick = getattr(self.actions, "some", None)
-        picked = pick(numbers) if pick is not None else [self.actions[number] for number in numbers]
-        return Children(self.problem, self.parent, picked)
+        if pick is None:
+            return Children(self.problem, self.parent, [self.actions[number] for number in numbers])
+        children = Children(self.problem, self.parent, pick(numbers))
+        if self.inclusion is not None:  # what they have in common stays
+            children.inclusion = (*self.inclusion[:2], self.inclusion[2][numbers])
+        return children
 
 
 def check_members(problem: Any) -> None:
@@ -125,7 +135,7 @@ class KeyFunction:
                 f"the {what} {state!r} is not hashable ({error}); "
                 "use tuples or frozensets, or give the problem a key(state) method"
             ) from error
-        return identity  # type: ignore[no-any-return]
+        return identity
 
 
 def player_at(problem: Problem, state: State) -> int:

@@ -883,8 +883,7 @@ class Search:
         if self._journal is not None:
             values = [parameter.value for parameter in covariance.hyperparameters]
             self._journal.append("learn", {"values": values, "noise": noise})
-        scores = old.refitted(covariance, noise)
-        scores.track(explored.graph.states)
+        scores = old.refitted(covariance, noise, explored.graph.states)
         scores.condition_all(leaves, rewards, noises)
         explored.scores = scores
         explored.increments = self._shape.increments(covariance)
@@ -895,7 +894,6 @@ class Search:
         told = [self._standardizer.standardized(episode) for episode in self._told]
         leaves = [episode.leaf for episode in told]
         scores = cast(KernelScores, self.explored.scores).induced(np.unique(leaves).tolist())
-        scores.track(self.explored.graph.states)
         scores.condition_all(
             leaves, [episode.reward for episode in told], [episode.noise for episode in told]
         )

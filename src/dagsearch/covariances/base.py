@@ -219,11 +219,11 @@ class Covariance(ABC):
     def __add__(self, other: "Covariance") -> "Covariance":
         return _Sum(self, other) if isinstance(other, Covariance) else NotImplemented
 
-    def step_variances(self, path: Sequence[State]) -> FloatArray:
-        """Variance of g's change at each step of a path, private offsets aside."""
-        if len(path) < 2:
+    def step_variances(self, rows: Rows) -> FloatArray:
+        """Variance of g's change at each step of a path, given as rows; private offsets aside."""
+        if len(rows) < 2:
             return np.empty(0)
-        matrix = self.cross(rows := self.represent(path), rows)
+        matrix = self.cross(rows, rows)
         diagonal = matrix.diagonal()
         steps = diagonal[:-1] + diagonal[1:] - 2.0 * matrix.diagonal(1)
         return np.maximum(steps, 0.0)

@@ -87,6 +87,29 @@ def _from_inner(
             inner[i, j] = bias + linear * inner[i, j] + nonlinear * value
 
 
+@compiled
+def _add_items(
+    family: IntArray,
+    columns: IntArray,
+    weights: FloatArray,
+    base: FloatArray,
+    own_common: FloatArray,
+    smooth_common: FloatArray,
+    smooth: FloatArray,
+    diagonal: FloatArray,
+    inner: FloatArray,
+) -> FloatArray:
+    """Inner products with others of what children have in common plus one item each, and their own norms."""
+    own = np.empty(family.size)
+    for i in range(family.size):
+        f, column = family[i], columns[i]
+        weight = weights[f]
+        own[i] = own_common[f] + weight * (2.0 * smooth_common[f, column] + weight * diagonal[column])
+        for j in range(inner.shape[1]):
+            inner[i, j] = base[j, f] + weight * smooth[j, column]
+    return own
+
+
 class Nearness:
     """Items are alike if they are near each other: pixels of an image, sensors in a field.
 
@@ -513,7 +536,7 @@ class SetKernel(_VectorKernel):
 
     def of_families(self, families: Sequence[Children], others: Rows) -> tuple[FloatArray, FloatArray]:
         items = len(self._center)
-        parts = [known for children in families if (known := self._described(children)) is not None]
+        parts = [known for children in families if (known := children.inclusion) is not None]
         if len(parts) < len(families):
             rows = self.represent([state for children in families for state in children.states])
             return self._of_rows(rows, others[:, : items + 1])
@@ -521,25 +544,28 @@ class SetKernel(_VectorKernel):
         smooth, norms = others[:, :items], others[:, items]
         centred = np.array([common for common, _, _ in parts]) - self._center
         smooth_common = self._smoothed(centred)
+        own_common = np.einsum("ij,ij->i", smooth_common, centred)
+        base = self._inner(smooth, centred)
+        weights = np.array([weight for _, weight, _ in parts])
         flat = [_flattened(groups) for _, _, groups in parts]
-        family = np.repeat(np.arange(len(parts)), [len(groups) for _, _, groups in parts])
-        weights = np.array([weight for _, weight, _ in parts])[family]
-        columns = np.concatenate([own for _, own in flat])
-        inner = smooth[:, columns]
-        diagonal = self._diagonal()[columns]
+        counts = [len(groups) for _, _, groups in parts]
+        family = np.repeat(np.arange(len(parts)), counts)
+        columns = np.concatenate([members for _, members in flat])
         if all(sizes is None for sizes, _ in flat):
-            along = smooth_common[family, columns]
+            inner = np.empty((family.size, len(others)))
+            own = _add_items(
+                family, columns, weights, base, own_common, smooth_common, smooth, self._diagonal(), inner
+            )
         else:
             added = [group for _, _, groups in parts for group in groups]
             sizes = np.array([len(group) for group in added])
-            along = smooth_common[np.repeat(family, sizes), columns]
             starts = np.concatenate([[0], np.cumsum(sizes[:-1])])
-            inner, along = np.add.reduceat(inner, starts, axis=1), np.add.reduceat(along, starts)
+            along = np.add.reduceat(smooth_common[np.repeat(family, sizes), columns], starts)
             diagonal = np.array([self._norms(_indicator(group, items))[0] for group in added])
-        inner = weights[:, None] * inner.T
-        inner += self._inner(smooth, centred).T[family]
-        own = np.einsum("ij,ij->i", smooth_common, centred)[family]
-        own += 2.0 * weights * along + weights * weights * diagonal
+            weight = weights[family]
+            inner = weight[:, None] * np.add.reduceat(smooth[:, columns], starts, axis=1).T
+            inner += base.T[family]
+            own = own_common[family] + 2.0 * weight * along + weight * weight * diagonal
         cross = self._from_inner(inner, own, norms)
         return cross, self.bias + self.linear * own + self.nonlinear
 
@@ -551,7 +577,7 @@ class SetKernel(_VectorKernel):
         With c common to a family and eᵢ the item, ‖c + eᵢ − y‖² = ‖c + eᵢ‖² + ‖y‖² − 2cᵀKy − 2(Ky)ᵢ: of its
         exponential, what hangs on both y and i hangs on nothing else, and :meth:`prepared` has it already.
         """
-        parts = [known for children in families if (known := self._described(children)) is not None]
+        parts = [known for children in families if (known := children.inclusion) is not None]
         if self.shape != "squared-exponential" or len(parts) < len(families):
             return super().sums_of_children(families, others, weights)
         flat = [_flattened(added) for _, _, added in parts]
@@ -571,13 +597,6 @@ class SetKernel(_VectorKernel):
         sums += self.linear * (weights @ smooth)
         sums += (self.bias * weights.sum() + self.linear * (weights @ base))[:, None]
         return [sums[row, columns] for row, (_, columns) in enumerate(flat)]
-
-    def _described(
-        self, children: Children
-    ) -> tuple[FloatArray, float, Sequence[Collection[int]] | IntArray] | None:
-        """The children's rows as the problem tells them all at once, if it does."""
-        describe = getattr(self._problem, "inclusion_of_children", None)
-        return None if describe is None else describe(children.parent, children.actions)
 
     def _diagonal(self) -> FloatArray:
         """Of K."""

@@ -61,8 +61,11 @@ class JointScores(Scores, Protocol):
     def on_demand(self) -> "JointScores":
         """The same belief by a model that does no work for nodes which nobody refreshes."""
 
-    def refitted(self, covariance: Covariance, noise: float) -> "JointScores":
-        """A fresh model with another covariance and noise."""
+    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
+        """A model without rewards of the same nodes, with another covariance and noise.
+
+        ``states`` are those of all nodes.
+        """
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]

@@ -79,9 +79,15 @@ class InducedScores(KernelScores):
         self._told_mean, self._told_noise = np.zeros(0), np.zeros(0)  # r̄ and λ̄ of every node
         self._before: tuple[FloatArray, dict[int, tuple[float, float]]] | None = None
 
-    def refitted(self, covariance: Covariance, noise: float) -> "KernelScores":
-        """A fresh model with another covariance and noise."""
-        return InducedScores(covariance, noise, self._prior_mean, self._landmarks)
+    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "KernelScores":
+        """A model without rewards of the same nodes, with another covariance and noise."""
+        fresh = InducedScores(covariance, noise, self._prior_mean, self._landmarks)
+        fresh._adopt_nodes(self)
+        return fresh
+
+    def _adopt_nodes(self, other: KernelScores) -> None:
+        super()._adopt_nodes(other)
+        self._told_mean, self._told_noise = np.zeros(self._nodes), np.full(self._nodes, np.inf)
 
     @property
     def outgrown(self) -> bool:

@@ -41,8 +41,9 @@ _SLACK = 1e-6
 _MOST_EXACT = 1500
 # Columns that are computed at once.
 _AT_ONCE = 256
-# Of so many children at most the variance is computed where only the most promising one is wanted.
-_CLOSER = 128
+# Of more children than these, where the most promising one is wanted, only those of the best means are
+# looked at closer: so many of them.
+_MANY, _CLOSER = 128, 48
 
 
 class KernelScores:
@@ -76,10 +77,20 @@ class KernelScores:
         self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._samples: KernelSamples | None = None
 
-    def refitted(self, covariance: Covariance, noise: float) -> "KernelScores":
-        """A fresh model with another covariance and noise."""
+    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "KernelScores":
+        """A model without rewards of the same nodes, with another covariance and noise."""
         fresh = KernelScores(covariance, noise, self._prior_mean)
-        return fresh if self._keeps_columns else fresh.on_demand()
+        if not self._keeps_columns:
+            fresh.on_demand()
+        fresh._adopt_nodes(self)
+        return fresh
+
+    def _adopt_nodes(self, other: "KernelScores") -> None:
+        """Track what another model tracks: rows do not depend on hyperparameters."""
+        self._rows, self._nodes, self._prior = other._rows, other._nodes, other._prior
+        variances = self._prior_variances(self._rows.rows)
+        self._mean, self._variance = self._prior.copy(), grown(variances, self._prior.size)
+        self._scale = float(variances.max(initial=0.0))
 
     @property
     def outgrown(self) -> bool:
@@ -91,7 +102,9 @@ class KernelScores:
         from dagsearch.scores.induced import InducedScores
 
         rows = self._rows.rows[np.asarray(leaves, dtype=np.int64)]
-        return InducedScores(self.covariance, self.noise, self._prior_mean, rows)
+        fresh = InducedScores(self.covariance, self.noise, self._prior_mean, rows)
+        fresh._adopt_nodes(self)
+        return fresh
 
     @property
     def mean(self) -> FloatArray:
@@ -163,7 +176,7 @@ class KernelScores:
             return upper_of([self.preview(children) for children in families], signs, beta)
         sizes = [len(children.actions) for children in families]
         ends = np.cumsum(sizes)
-        if ends[-1] > _CLOSER:
+        if ends[-1] > _MANY:
             return self._upper_of_best(families, signs, beta, ends)
         cross, prior = self.covariance.of_families(families, self._seen.rows)
         mean = cross @ self._alpha() + np.concatenate([self._prior_of(children) for children in families])
@@ -171,7 +184,7 @@ class KernelScores:
         # Without private variance: it is no reason to prefer one child, no other reward tells about it.
         variance = np.maximum(prior - self._told_variance(whitened), 0.0)
         upper = np.repeat(np.asarray(signs, dtype=np.float64), sizes) * mean + beta * np.sqrt(variance)
-        return np.split(upper, ends[:-1])
+        return _split(upper, ends)
 
     def _upper_of_best(
         self, families: Sequence[Children], signs: Sequence[int], beta: float, ends: IntArray
@@ -192,7 +205,7 @@ class KernelScores:
         ]
         found = np.full(int(ends[-1]), -np.inf)
         found[closer] = np.concatenate(self.upper([c for c, _ in kept], [sign for _, sign in kept], beta))
-        return np.split(found, ends[:-1])
+        return _split(found, ends)
 
     def _alpha(self) -> FloatArray:
         """L⁻ᵀz, so that the mean of g is μ + Σ_iO L⁻ᵀz."""
@@ -402,6 +415,12 @@ class KernelScores:
             f"{self._rewards} rewards it leaves node {node} or its relatives a negative variance. "
             "This reward was not used; use a valid kernel or add private variance"
         )
+
+
+def _split(array: FloatArray, ends: IntArray) -> list[FloatArray]:
+    """Consecutive parts of an array; NumPy's own function takes longer than all that is done with them."""
+    stops = ends.tolist()
+    return [array[start:stop] for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
 
 
 class KernelSamples:

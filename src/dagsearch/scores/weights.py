@@ -87,10 +87,12 @@ class WeightScores:
         self._pretended: list[tuple[int, float, float]] = []  # leaves with r̄ and λ̄ as they were
         self._before: tuple[int, int, dict[str, FloatArray]] | None = None
 
-    def refitted(self, covariance: Covariance, noise: float) -> "WeightScores":
-        """A fresh model with another covariance and noise."""
+    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
+        """A model without rewards of the same nodes, with another covariance and noise."""
         assert isinstance(covariance, FeatureMap)
-        return WeightScores(covariance, noise, self._prior_mean)
+        fresh = WeightScores(covariance, noise, self._prior_mean)
+        fresh.track(states)
+        return fresh
 
     @property
     def mean(self) -> FloatArray:
