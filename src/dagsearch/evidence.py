@@ -99,7 +99,7 @@ class Evidence:
         best_logs, best = starts[0], loss(starts[0])[0]
         for start in starts:
             found = minimize(
-                loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-4}
+                loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-3}
             )
             if found.fun < best:
                 best_logs, best = found.x, float(found.fun)

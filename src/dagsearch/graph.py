@@ -137,8 +137,9 @@ class Graph:
         if need <= self.room[node]:
             return
         room = need if count == 0 else max(need, 2 * count)
-        self.edge_child = grown(self.edge_child, self._edges + room)
-        self.edge_action = grown(self.edge_action, self._edges + room)
+        if self._edges + room > self.edge_child.size:
+            self.edge_child = grown(self.edge_child, self._edges + room)
+            self.edge_action = grown(self.edge_action, self._edges + room)
         for edges in (self.edge_child, self.edge_action):
             edges[self._edges : self._edges + count] = edges[self.edges(node)]
         self.first[node], self.room[node] = self._edges, room

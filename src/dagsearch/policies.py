@@ -6,9 +6,11 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray
+from dagsearch._compiled import compiled
+from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.backups import JointSamples
 from dagsearch.expansions import Options
+from dagsearch.graph import Graph
 
 
 class Policy(Protocol):
@@ -50,8 +52,69 @@ class UpperConfidence:
         """Mean v of every option, as the one who moves sees it."""
         return options.sign * options.mean
 
+    def follow(self, graph: Graph, node: int) -> tuple[IntArray, IntArray, bool]:
+        """Where :meth:`rate` leads from a node, as far as all options are in the DAG and one is best.
+
+        Nodes, indices of the actions that lead there, and whether any option that is not in the DAG is next.
+        """
+        nodes, actions = _follow_values(
+            node,
+            self.beta,
+            graph.sign,
+            graph.visits,
+            graph.closed,
+            graph.branching,
+            graph.first,
+            graph.count,
+            graph.edge_child,
+            graph.edge_action,
+            graph.v_mean,
+            graph.v_var,
+        )
+        return nodes, actions, False
+
     def __repr__(self) -> str:
         return f"UpperConfidence(beta={self.beta})"
+
+
+@compiled
+def _follow_values(
+    node: int,
+    beta: float,
+    sign: IntArray,
+    visits: IntArray,
+    closed: BoolArray,
+    branching: IntArray,
+    first: IntArray,
+    count: IntArray,
+    edge_child: IntArray,
+    edge_action: IntArray,
+    v_mean: FloatArray,
+    v_var: FloatArray,
+) -> tuple[IntArray, IntArray]:
+    path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
+    length = 0
+    while length < path.size and count[node] > 0 and not closed[node]:
+        width = beta * math.sqrt(math.log(visits[node] + 1))
+        best, chosen, ties, options = -math.inf, -1, 0, 0
+        for edge in range(first[node], first[node] + count[node]):
+            child = edge_child[edge]
+            if child < 0:  # a second action to the same child is no second option
+                continue
+            options += 1
+            if closed[child]:
+                continue
+            rating = sign[node] * v_mean[child] + width * math.sqrt(v_var[child])
+            if rating > best:
+                best, chosen, ties = rating, edge, 1
+            elif rating == best:
+                ties += 1
+        if ties != 1 or options < branching[node]:
+            break
+        node = edge_child[chosen]
+        path[length], actions[length] = node, edge_action[chosen]
+        length += 1
+    return path[:length], actions[:length]
 
 
 class Thompson:

@@ -126,7 +126,7 @@ class KeyFunction:
 
     def __call__(self, state: State) -> Hashable:
         """What identifies a state."""
-        identity = state if self._key is None else self._key(state)
+        identity: Hashable = state if self._key is None else self._key(state)
         try:
             hash(identity)
         except TypeError as error:

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self, cast, overload
@@ -36,7 +37,7 @@ from dagsearch.errors import (
     SearchInterrupted,
 )
 from dagsearch.evidence import Evidence, by_leaf
-from dagsearch.expansions import Expansion, Options
+from dagsearch.expansions import AllChildren, Expansion, OneChild, Options
 from dagsearch.explored import Explored
 from dagsearch.freshness import Always, Freshness
 from dagsearch.gaussians import Gaussian
@@ -149,6 +150,7 @@ class Search:
         self.freshness = freshness if freshness is not None and can_choose else Always()
         self.repeats = repeats
         self._learns_noise = repeats and evidence is not None
+        self._own_threads = nullcontext if scores.covariance is None else one_thread
         self.history: list[Evaluation] = []
         self._told: list[Episode] = []  # what the model has learnt from, in units of the reward
         self._turn = 0
@@ -407,7 +409,7 @@ class Search:
         if n is not None and (not is_whole(n) or n < 1):
             raise ValueError(f"n must be a positive whole number of leaves, got {n!r}")
         found: list[Proposal] = []
-        with one_thread():
+        with self._own_threads():
             for _ in range(n or 1):
                 try:
                     found.append(self._ask_durably())
@@ -617,7 +619,7 @@ class Search:
         episode = Episode(() if proposal is None else proposal.path, node, value, noise)
         self._told.append(episode)
         try:
-            with one_thread():
+            with self._own_threads():
                 self._learn(self._standardizer.admit(episode))
         finally:
             if self._journal is not None:
@@ -781,7 +783,11 @@ class Search:
         if self._initial_asks > 0:
             self._initial_asks -= 1
             return path, actions
+        # Compiled code looks at children in the DAG as they are, and a subclass may rate them otherwise.
+        can_follow = "follow" in vars(type(self.policy)) and type(self.expansion) in (AllChildren, OneChild)
         while True:
+            if can_follow and self._follow(path, actions):
+                return path, actions
             if graph.closed[path[-1]]:
                 path.pop()
                 if not path:
@@ -801,6 +807,22 @@ class Search:
             if new:
                 return path, actions
 
+    def _follow(self, path: list[int], actions: list[Action]) -> bool:
+        """Go on by compiled code, as far as that can tell where to; whether the descent has ended."""
+        explored, problem = self.explored, self.problem
+        nodes, numbers, any_missing = self.policy.follow(explored.graph, path[-1])  # type: ignore[attr-defined]
+        for node, number in zip(nodes.tolist(), numbers.tolist(), strict=True):
+            actions.append(problem.actions(explored.graph.states[path[-1]])[number])
+            path.append(node)
+        if not any_missing:
+            return False
+        children, missing = explored.missing(path[-1])
+        number = missing[0 if len(missing) == 1 else int(self.rng.integers(len(missing)))]
+        before = len(explored.graph)
+        path.append(explored.enter(path[-1], children, number))
+        actions.append(children.actions[number])
+        return path[-1] == before
+
     def _choose(self, options: Options) -> int | None:
         """The option the policy rates best, ties broken at random; ``None`` if all are closed."""
         eligible = np.flatnonzero(options.open)
@@ -811,7 +833,7 @@ class Search:
         if best.size == 0:
             state = self.explored.graph.states[options.node]
             raise DagSearchError(f"{self.policy!r} rates an option at {state!r} as not a number")
-        return int(best[0] if best.size == 1 else self.rng.choice(best))
+        return int(best[0 if best.size == 1 else self.rng.integers(best.size)])
 
     def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:
         """A leaf below the node; ``None`` if only leaves turned up that must not be repeated."""

@@ -10,7 +10,7 @@ import numpy as np
 from dagsearch._arrays import grown
 from dagsearch._checks import is_finite, is_whole
 from dagsearch._compiled import compiled
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
 from dagsearch.graph import Graph
@@ -123,21 +123,23 @@ class Averages:
     def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, the latter as the variance of the mean."""
         graph = explored.graph
-        self._reserve(len(graph))
+        self.reserve(len(graph))
         for episode in episodes:
             if episode.path:
-                self._add(self._credit.nodes(graph, episode.path), episode.reward)
-        seen = slice(len(graph))
-        graph.v_mean[seen] = self.mean[seen]
-        graph.v_var[seen] = self.variance[seen] / np.maximum(self.count[seen], 1.0)
+                credited = self._credit.nodes(graph, episode.path)
+                self._add(credited, episode.reward)
+                graph.v_mean[credited] = self.mean[credited]
+                graph.v_var[credited] = self._squares[credited] / self.count[credited] ** 2
 
-    def _reserve(self, nodes: int) -> None:
-        self.count, self.mean = grown(self.count, nodes), grown(self.mean, nodes)
-        self._squares = grown(self._squares, nodes)
+    def reserve(self, nodes: int) -> None:
+        """Let there be room for so many nodes."""
+        if nodes > self.count.size:
+            self.count, self.mean = grown(self.count, nodes), grown(self.mean, nodes)
+            self._squares = grown(self._squares, nodes)
 
     def of(self, options: Options) -> Statistics:
         """What is known of each option; nothing of those that are not in the DAG."""
-        self._reserve(max(options.node, int(options.children.max(initial=0))) + 1)
+        self.reserve(max(options.node, int(options.children.max(initial=0))) + 1)
         seen, children = options.children >= 0, options.children
         return Statistics(
             visits=float(self.count[options.node]),
@@ -186,9 +188,75 @@ class UCB1:
     def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
         return np.where(options.terminal, 0.0, bonus)
 
+    def follow(self, graph: Graph, node: int) -> tuple[IntArray, IntArray, bool]:
+        """Where :meth:`rate` leads from a node, as far as all options have rewards and one is best.
+
+        Nodes, indices of the actions that lead there, and whether any option that is not in the DAG is next.
+        """
+        self._averages.reserve(len(graph))
+        return _follow_bounds(
+            node,
+            self.c,
+            graph.sign,
+            graph.terminal,
+            graph.closed,
+            graph.branching,
+            graph.first,
+            graph.count,
+            graph.edge_child,
+            graph.edge_action,
+            self._averages.count,
+            self._averages.mean,
+        )
+
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option, as the one who moves sees it."""
         return self._averages.of(options).value(options.sign)
 
     def __repr__(self) -> str:
         return f"UCB1(c={self.c})"
+
+
+@compiled
+def _follow_bounds(
+    node: int,
+    c: float,
+    sign: IntArray,
+    terminal: BoolArray,
+    closed: BoolArray,
+    branching: IntArray,
+    first: IntArray,
+    count: IntArray,
+    edge_child: IntArray,
+    edge_action: IntArray,
+    rewards: FloatArray,
+    mean: FloatArray,
+) -> tuple[IntArray, IntArray, bool]:
+    path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
+    length = 0
+    while length < path.size and not closed[node] and branching[node] > 0:
+        visits = math.log(max(1.0, rewards[node]))
+        best, chosen, ties, options, all_have_rewards = -math.inf, -1, 0, 0, True
+        for edge in range(first[node], first[node] + count[node]):
+            child = edge_child[edge]
+            if child < 0:  # a second action to the same child is no second option
+                continue
+            options += 1
+            all_have_rewards &= rewards[child] > 0.0
+            if closed[child] or rewards[child] == 0.0:
+                continue
+            bound = sign[node] * mean[child]
+            if not terminal[child]:
+                bound += c * math.sqrt(visits / rewards[child])
+            if bound > best:
+                best, chosen, ties = bound, edge, 1
+            elif bound == best:
+                ties += 1
+        if options < branching[node] and all_have_rewards:
+            return path[:length], actions[:length], True
+        if ties != 1 or not all_have_rewards:
+            break
+        node = edge_child[chosen]
+        path[length], actions[length] = node, edge_action[chosen]
+        length += 1
+    return path[:length], actions[:length], False

@@ -357,8 +357,11 @@ class WeightScores:
         return rows
 
     def _reserve(self, nodes: int, entries: int) -> None:
+        if entries > self._columns.size:
+            self._columns, self._values = grown(self._columns, entries), grown(self._values, entries)
+        if nodes <= self._mean.size and nodes < self._starts.size:
+            return
         self._starts = grown(self._starts, nodes + 1)
-        self._columns, self._values = grown(self._columns, entries), grown(self._values, entries)
         self._linear_mean = grown(self._linear_mean, nodes)
         self._linear_var = grown(self._linear_var, nodes)
         self._prior = grown(self._prior, nodes)
