@@ -109,11 +109,10 @@ class Explored:
         state = self.graph.states[node]
         return Children(self.problem, state, self.problem.actions(state))
 
-    def missing(self, node: int) -> tuple[Children, list[int]]:
-        """The node's children, and the actions (by index) whose children are not in the DAG."""
-        children = self.children(node)
+    def missing(self, node: int, children: Children) -> list[int]:
+        """Actions of a node (by index) whose children are not in the DAG."""
         known = set(self.graph.edge_action[self.graph.edges(node)].tolist())
-        return children, [action for action in range(len(children.actions)) if action not in known]
+        return [action for action in range(len(children.actions)) if action not in known]
 
     def enter(self, node: int, children: Children, action: int) -> int:
         """The child that an action (by index) leads to, linked to the node."""

@@ -1,7 +1,7 @@
 """Where a descent goes (section 3.3)."""
 
 import math
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -10,7 +10,12 @@ from dagsearch._compiled import compiled
 from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.backups import JointSamples
 from dagsearch.expansions import Options
-from dagsearch.graph import Graph
+from dagsearch.explored import Explored
+
+UNKNOWN: Final = -1
+"""What is next in a descent must be looked at."""
+ANY_MISSING: Final = -2
+"""What is next in a descent is any child that is not in the DAG."""
 
 
 class Policy(Protocol):
@@ -52,11 +57,18 @@ class UpperConfidence:
         """Mean v of every option, as the one who moves sees it."""
         return options.sign * options.mean
 
-    def follow(self, graph: Graph, node: int) -> tuple[IntArray, IntArray, bool]:
-        """Where :meth:`rate` leads from a node, as far as all options are in the DAG and one is best.
+    def follow(self, explored: Explored, node: int) -> tuple[IntArray, IntArray, int]:
+        """Where :meth:`rate` leads from a node, as far as compiled code can tell and one option is best.
 
-        Nodes, indices of the actions that lead there, and whether any option that is not in the DAG is next.
+        Nodes, indices of the actions that lead there, and what is next: the action to a child that is not in
+        the DAG, :data:`ANY_MISSING` of them, or :data:`UNKNOWN`.
         """
+        graph = explored.graph
+        if explored.children_unmade:
+            descend = getattr(explored.scores, "descend", None)
+            found = None if descend is None else descend(graph, explored.increments, node, self.beta)
+            if found is not None:
+                return found  # type: ignore[no-any-return]
         nodes, actions = _follow_values(
             node,
             self.beta,
@@ -71,7 +83,7 @@ class UpperConfidence:
             graph.v_mean,
             graph.v_var,
         )
-        return nodes, actions, False
+        return nodes, actions, UNKNOWN
 
     def __repr__(self) -> str:
         return f"UpperConfidence(beta={self.beta})"

@@ -44,7 +44,7 @@ from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
 from dagsearch.journal import Journal, JournalError
 from dagsearch.optimum import Optimum, sample_optimum
-from dagsearch.policies import Policy, UpperConfidence
+from dagsearch.policies import ANY_MISSING, UNKNOWN, Policy, UpperConfidence
 from dagsearch.pools import Pool, Running, breakdown, make_pool
 from dagsearch.problem import Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
@@ -810,17 +810,19 @@ class Search:
     def _follow(self, path: list[int], actions: list[Action]) -> bool:
         """Go on by compiled code, as far as that can tell where to; whether the descent has ended."""
         explored, problem = self.explored, self.problem
-        nodes, numbers, any_missing = self.policy.follow(explored.graph, path[-1])  # type: ignore[attr-defined]
+        nodes, numbers, next_number = self.policy.follow(explored, path[-1])  # type: ignore[attr-defined]
         for node, number in zip(nodes.tolist(), numbers.tolist(), strict=True):
             actions.append(problem.actions(explored.graph.states[path[-1]])[number])
             path.append(node)
-        if not any_missing:
+        if next_number == UNKNOWN:
             return False
-        children, missing = explored.missing(path[-1])
-        number = missing[0 if len(missing) == 1 else int(self.rng.integers(len(missing)))]
+        children = explored.children(path[-1])
+        if next_number == ANY_MISSING:
+            missing = explored.missing(path[-1], children)
+            next_number = missing[0 if len(missing) == 1 else int(self.rng.integers(len(missing)))]
         before = len(explored.graph)
-        path.append(explored.enter(path[-1], children, number))
-        actions.append(children.actions[number])
+        path.append(explored.enter(path[-1], children, int(next_number)))
+        actions.append(children.actions[int(next_number)])
         return path[-1] == before
 
     def _choose(self, options: Options) -> int | None:

@@ -14,6 +14,7 @@ from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
 from dagsearch.graph import Graph
+from dagsearch.policies import ANY_MISSING, UNKNOWN
 from dagsearch.rewards import Episode
 
 
@@ -188,11 +189,12 @@ class UCB1:
     def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
         return np.where(options.terminal, 0.0, bonus)
 
-    def follow(self, graph: Graph, node: int) -> tuple[IntArray, IntArray, bool]:
+    def follow(self, explored: Explored, node: int) -> tuple[IntArray, IntArray, int]:
         """Where :meth:`rate` leads from a node, as far as all options have rewards and one is best.
 
-        Nodes, indices of the actions that lead there, and whether any option that is not in the DAG is next.
+        As :meth:`dagsearch.policies.UpperConfidence.follow`.
         """
+        graph = explored.graph
         self._averages.reserve(len(graph))
         return _follow_bounds(
             node,
@@ -231,7 +233,7 @@ def _follow_bounds(
     edge_action: IntArray,
     rewards: FloatArray,
     mean: FloatArray,
-) -> tuple[IntArray, IntArray, bool]:
+) -> tuple[IntArray, IntArray, int]:
     path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
     length = 0
     while length < path.size and not closed[node] and branching[node] > 0:
@@ -253,10 +255,10 @@ def _follow_bounds(
             elif bound == best:
                 ties += 1
         if options < branching[node] and all_have_rewards:
-            return path[:length], actions[:length], True
+            return path[:length], actions[:length], ANY_MISSING
         if ties != 1 or not all_have_rewards:
             break
         node = edge_child[chosen]
         path[length], actions[length] = node, edge_action[chosen]
         length += 1
-    return path[:length], actions[:length], False
+    return path[:length], actions[:length], UNKNOWN

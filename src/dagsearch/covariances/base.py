@@ -254,6 +254,14 @@ class FeatureMap(Covariance):
         """For each child, what it adds to its parent's features; ``None`` if not cheaper to know."""
         return None
 
+    @property
+    def single_features(self) -> tuple[IntArray, float] | None:
+        """Where every action adds one feature, of one value: which, in the order of the actions at the root.
+
+        Actions further down are those that are left, in the same order. ``None`` if it is not so.
+        """
+        return None
+
     def represent(self, states: Sequence[State]) -> Rows:
         starts, columns, values = self.features(states)
         rows = np.zeros((len(states), self.dimension))
@@ -348,6 +356,11 @@ class _ScaledFeatures(_Scaled, FeatureMap):
     def added_features(self, children: Children) -> SparseRows | None:
         added = self._base.added_features(children)
         return added and self._scaled(added)
+
+    @property
+    def single_features(self) -> tuple[IntArray, float] | None:
+        single = self._base.single_features
+        return None if single is None else (single[0], math.sqrt(self._factor) * single[1])
 
     def _scaled(self, rows: SparseRows) -> SparseRows:
         return rows._replace(values=math.sqrt(self._factor) * rows.values)

@@ -68,7 +68,9 @@ class Overlap(FeatureMap):
         self.bias = checked_variance("bias", bias)
         self.private = self._private_median = checked_variance("private", private)
         self._index = _Index({_Common.BIAS: 0})
-        self._column_of_feature: IntArray | None = None  # where actions are features, and add themselves
+        # Where actions are features, and add themselves.
+        self._column_of_feature: IntArray | None = None
+        self._single_features: tuple[IntArray, float] | None = None
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -107,6 +109,8 @@ class Overlap(FeatureMap):
             elif hasattr(actions, "array"):
                 self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
                 self._column_of_feature[actions.array] = [self._index[feature] for feature in actions]
+                if state == problem.root():  # so it is from the first decision on
+                    self._single_features = self._column_of_feature[actions.array], 1.0
 
     @property
     def dimension(self) -> int:
@@ -125,6 +129,10 @@ class Overlap(FeatureMap):
                 np.arange(features.size + 1), self._column_of_feature[features], np.ones(features.size)
             )
         return self._rows(self._added_items(children.parent, children.actions))
+
+    @property
+    def single_features(self) -> tuple[IntArray, float] | None:
+        return self._single_features
 
     def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
         starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)

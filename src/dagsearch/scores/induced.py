@@ -27,9 +27,10 @@ from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows
 from dagsearch.problem import State
+from dagsearch.scores._linear import subtract_outer
 from dagsearch.scores.base import MeanFunction, checked_noise, prior_means
 from dagsearch.scores.kernel import KernelScores
-from dagsearch.scores.weights import added_by, subtract_outer
+from dagsearch.scores.weights import added_by
 
 # Landmarks, and the part of the largest variance below which a further one tells nothing.
 _MOST_LANDMARKS, _NOTHING = 512, 1e-6

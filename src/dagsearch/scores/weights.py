@@ -34,6 +34,7 @@ mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, hence g has mean
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,8 +42,14 @@ from dagsearch._arrays import grown
 from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap, SparseRows
+from dagsearch.graph import Graph
 from dagsearch.problem import Children, State
+from dagsearch.scores._descent import descend
+from dagsearch.scores._linear import gain_vector, linear_belief, subtract_outer
 from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
+
+if TYPE_CHECKING:
+    from dagsearch.increments import Increments
 
 # With more features than these the rows of so many rewards are kept aside.
 _MANY_FEATURES, _ASIDE = 128, 32
@@ -159,6 +166,41 @@ class WeightScores:
             mean += self._prior_mean
         return mean, np.maximum(var, 0.0) + self.covariance.private
 
+    def descend(
+        self, graph: Graph, increments: "Increments", node: int, beta: float
+    ) -> tuple[IntArray, IntArray, int] | None:
+        """See :func:`dagsearch.scores._descent.descend`; ``None`` unless every action adds one feature."""
+        single = self.covariance.single_features
+        if single is None or callable(self._prior_mean):
+            return None
+        self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
+        return descend(
+            node,
+            beta,
+            float(self._prior_mean),
+            self.covariance.private,
+            *single,
+            graph.sign,
+            graph.visits,
+            graph.closed,
+            graph.level,
+            graph.terminal,
+            graph.above_leaves,
+            graph.first,
+            graph.count,
+            graph.edge_child,
+            graph.edge_action,
+            graph.v_mean,
+            graph.v_var,
+            increments.mean,
+            increments.variance,
+            self._starts,
+            self._columns,
+            self._values,
+            *self._weights,
+            self._weight_var,
+        )
+
     def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
         """Upper confidence ``sign · μ + β σ`` of the children of several states."""
         return upper_of([self.preview(children) for children in families], signs, beta)
@@ -244,7 +286,7 @@ class WeightScores:
             self._samples.condition(node, precision, information)
         entries = slice(self._starts[node], self._starts[node + 1])
         columns, values = self._columns[entries], self._values[entries]
-        q, expected, s = _gain_vector(columns, values, *self._weights)
+        q, expected, s = gain_vector(columns, values, *self._weights)
         gain = (information - precision * expected) / (1.0 + precision * s)
         shrink = precision / (1.0 + precision * s)
         if self._before is None:
@@ -416,7 +458,7 @@ class WeightSamples:
         scores = self._scores
         entries = slice(scores._starts[node], scores._starts[node + 1])
         columns, values = scores._columns[entries], scores._values[entries]
-        q, _, s = _gain_vector(columns, values, *scores._weights)
+        q, _, s = gain_vector(columns, values, *scores._weights)
         noise = np.sqrt(precision) * self._rng.standard_normal(self._count)
         missing = information + noise - precision * (values @ self._weights[columns])
         self._weights += np.outer(q, missing / (1.0 + precision * s))
@@ -445,65 +487,6 @@ def _linear_samples(
 
 
 @compiled
-def _gain_vector(
-    columns: IntArray, values: FloatArray, weight_mean: FloatArray, weight_cov: FloatArray, recent: FloatArray
-) -> tuple[FloatArray, float, float]:
-    """q = (S − UᵀU) φ, φ·m and φ·q."""
-    q = np.zeros(weight_mean.size)
-    expected = s = 0.0
-    for e in range(columns.size):
-        expected += values[e] * weight_mean[columns[e]]
-        row = weight_cov[columns[e]]
-        for i in range(q.size):
-            q[i] += values[e] * row[i]
-    for b in range(recent.shape[0]):
-        across = 0.0
-        for e in range(columns.size):
-            across += values[e] * recent[b, columns[e]]
-        for i in range(q.size):
-            q[i] -= across * recent[b, i]
-    for e in range(columns.size):
-        s += values[e] * q[columns[e]]
-    return q, expected, s
-
-
-@compiled
-def subtract_outer(matrix: FloatArray, u: FloatArray) -> None:
-    """``matrix -= outer(u, u)``."""
-    for i in range(u.size):
-        if u[i] != 0.0:
-            for j in range(u.size):
-                matrix[i, j] -= u[i] * u[j]
-
-
-@compiled
-def _linear_belief(
-    first: int,
-    last: int,
-    columns: IntArray,
-    values: FloatArray,
-    weight_mean: FloatArray,
-    weight_cov: FloatArray,
-    recent: FloatArray,
-) -> tuple[float, float]:
-    """φ·m and φᵀ(S − UᵀU)φ of a row."""
-    mean = var = 0.0
-    for e in range(first, last):
-        mean += values[e] * weight_mean[columns[e]]
-        own = weight_cov[columns[e]]
-        across = 0.0
-        for f in range(first, e):
-            across += values[f] * own[columns[f]]
-        var += values[e] * (2.0 * across + values[e] * own[columns[e]])
-    for b in range(recent.shape[0]):
-        across = 0.0
-        for e in range(first, last):
-            across += values[e] * recent[b, columns[e]]
-        var -= across * across
-    return mean, max(var, 0.0)
-
-
-@compiled
 def _project(
     starts: IntArray,
     columns: IntArray,
@@ -516,7 +499,7 @@ def _project(
     rows = starts.size - 1
     mean, var = np.zeros(rows), np.zeros(rows)
     for i in range(rows):
-        mean[i], var[i] = _linear_belief(
+        mean[i], var[i] = linear_belief(
             starts[i], starts[i + 1], columns, values, weight_mean, weight_cov, recent
         )
     return mean, var
@@ -535,7 +518,7 @@ def _project_some(
     linear_var: FloatArray,
 ) -> None:
     for node in nodes:
-        linear_mean[node], linear_var[node] = _linear_belief(
+        linear_mean[node], linear_var[node] = linear_belief(
             starts[node], starts[node + 1], columns, values, weight_mean, weight_cov, recent
         )
 
@@ -553,7 +536,7 @@ def _project_added(
     weight_var: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """What rows added to a parent's features add to φ·m and the variance of φ·w."""
-    q, _, _ = _gain_vector(parent_columns, parent_values, weight_mean, weight_cov, recent)
+    q, _, _ = gain_vector(parent_columns, parent_values, weight_mean, weight_cov, recent)
     rows = starts.size - 1
     mean, var = np.zeros(rows), np.zeros(rows)
     for i in range(rows):
@@ -563,7 +546,7 @@ def _project_added(
             mean[i] = value * weight_mean[column]
             var[i] = value * (value * weight_var[column] + 2.0 * q[column])
             continue
-        mean[i], var[i] = _linear_belief(
+        mean[i], var[i] = linear_belief(
             first, starts[i + 1], columns, values, weight_mean, weight_cov, recent
         )
         for e in range(first, starts[i + 1]):
