@@ -150,6 +150,35 @@ def pair_maximum(
     )
 
 
+# Beyond so many deviations the smaller one does not count to the last digit; a few less, only in the tails.
+_BEYOND, _TAILS = 9.0, 5.0
+
+
+@compiled
+def _independent_maximum(mean1: float, var1: float, mean2: float, var2: float) -> tuple[float, float]:
+    """:func:`pair_maximum` of independent variables without a prior, by Clark's moments.
+
+    With a² = σ₁² + σ₂², α = (μ₁ − μ₂)/a ≥ 0 and h = φ(α) − α Φ(−α), about μ₁ so that nothing large cancels:
+
+        mean = μ₁ + a h,    variance = σ₁² Φ(α) + σ₂² Φ(−α) − a² h (α + h).
+
+    What is left cancels by 1/α²: in the tails the general form takes over.
+    """
+    if mean2 > mean1:
+        mean1, var1, mean2, var2 = mean2, var2, mean1, var1
+    square = var1 + var2
+    gap = mean1 - mean2
+    if gap * gap >= _BEYOND * _BEYOND * square:
+        return mean1, var1
+    spread = math.sqrt(square)
+    alpha = gap / spread
+    if alpha > _TAILS:
+        return pair_maximum(mean1, var1, mean2, var2, 0.0, 0.0, math.inf)
+    tail = 0.5 * math.erfc(alpha * math.sqrt(0.5))
+    h = math.exp(-0.5 * alpha * alpha) / math.sqrt(2.0 * math.pi) - alpha * tail
+    return mean1 + spread * h, var1 * (1.0 - tail) + var2 * tail - square * h * (alpha + h)
+
+
 @compiled
 def fold_maximum(
     means: FloatArray, variances: FloatArray, prior_mean: float, prior_var: float
@@ -160,7 +189,9 @@ def fold_maximum(
     if last == 0:
         return with_prior(mean, var, prior_mean, prior_var)
     for i in range(1, last):
-        mean, var = pair_maximum(mean, var, means[i], variances[i], 0.0, 0.0, math.inf)
+        mean, var = _independent_maximum(mean, var, means[i], variances[i])
+    if prior_var == math.inf:
+        return _independent_maximum(mean, var, means[last], variances[last])
     return pair_maximum(mean, var, means[last], variances[last], 0.0, prior_mean, prior_var)
 
 

@@ -37,6 +37,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 from dagsearch._arrays import grown
 from dagsearch._compiled import compiled
@@ -308,8 +309,11 @@ class WeightScores:
         if self._aside == 1:
             subtract_outer(self._weight_cov[: self._dimension, : self._dimension], self._weights[2][0])
         else:
-            recent = self._weights[2]
-            self._weight_cov[: self._dimension, : self._dimension] -= recent.T @ recent
+            _, cov, recent = self._weights
+            if cov.flags.c_contiguous and recent.flags.c_contiguous:  # in place, by BLAS, which wants columns
+                dgemm(-1.0, recent.T, recent.T, beta=1.0, c=cov.T, trans_b=1, overwrite_c=1)
+            else:
+                cov -= recent.T @ recent
         self._aside = 0
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
