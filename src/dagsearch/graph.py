@@ -11,6 +11,7 @@ closed          ``(nodes,)``   nothing below is left to evaluate
 branching       ``(nodes,)``   number of actions, less those found to lead to another one's child
 first, count    ``(nodes,)``   the node's edges are ``first`` to ``first + count``, in order of addition
 v_mean, v_var   ``(nodes,)``   belief over the optimal value
+lower, upper    ``(nodes,)``   what the optimal value is proven to lie between; ∓∞ unless a solver is at work
 edge_child      ``(edges,)``   the child, or ``~child`` for a second action to the same child
 edge_action     ``(edges,)``   index of the action in ``problem.actions(state)``
 ==============  =============  ====================================================================
@@ -38,6 +39,8 @@ _NODE_ARRAYS = (
     ("room", np.int64),
     ("v_mean", np.float64),
     ("v_var", np.float64),
+    ("lower", np.float64),
+    ("upper", np.float64),
 )
 
 
@@ -55,6 +58,8 @@ class Graph:
     room: IntArray
     v_mean: FloatArray
     v_var: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
     def __init__(self) -> None:
         self.states: list[State] = []
@@ -84,6 +89,7 @@ class Graph:
         self.sign[node] = sign
         self.branching[node] = branching
         self.terminal[node] = branching == 0
+        self.lower[node], self.upper[node] = -np.inf, np.inf
         return node
 
     def set_root(self, node: int) -> None:
