@@ -24,7 +24,7 @@ class WithProofs:
     """A back-up that knows what is proven, and uses it for the rest.
 
     A proven node has its value for certain, so that its parents' values are made of that; and it is closed:
-    no descent goes there any more. So is a child that cannot be better than another one.
+    no descent goes there any more.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class WithProofs:
             self.highest,
         )
         proven = proven_nodes(graph)
-        graph.closed[: len(graph)] = proven
+        graph.closed[: len(graph)] |= proven
         self.backup.back_up(_with_known(explored, proven), episodes)
 
     def _look_at_new_nodes(self, explored: Explored) -> None:

@@ -1,5 +1,6 @@
 """Games of OpenSpiel as problems."""
 
+import difflib
 import importlib
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
@@ -70,7 +71,7 @@ class Position:
 
 
 def _replayed(game: str, moves: Sequence[int]) -> Position:
-    loaded = _pyspiel().load_game(game)
+    loaded = load_pyspiel().load_game(game)
     return Position(loaded, _play(loaded, moves))
 
 
@@ -81,7 +82,8 @@ def _play(game: Any, moves: Sequence[int]) -> Any:
     return state
 
 
-def _pyspiel() -> Any:
+def load_pyspiel() -> Any:
+    """OpenSpiel, or an error that says how to get it."""
     try:
         return importlib.import_module("pyspiel")
     except ModuleNotFoundError as error:
@@ -233,7 +235,7 @@ class OpenSpielGame:
         return {**self.__dict__, "game": str(self.game)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "game": _pyspiel().load_game(state["game"])})
+        self.__dict__.update({**state, "game": load_pyspiel().load_game(state["game"])})
 
     def __repr__(self) -> str:
         return f"OpenSpielGame({str(self.game)!r})"
@@ -274,20 +276,24 @@ class OpenSpielGame:
 
 
 def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
-    pyspiel = _pyspiel()
-    if not isinstance(game, str):
-        game = str(game)
+    pyspiel = load_pyspiel()
+    name = str(game).partition("(")[0]
+    known = pyspiel.registered_names()
+    if name not in known:
+        alike = difflib.get_close_matches(name, known, n=3)
+        hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
+        raise ProblemError(f"OpenSpiel has no game {name!r}{hint}")
     try:
-        given = pyspiel.game_parameters_from_string(game)
-        name = given.pop("name")
-        return pyspiel.load_game(name, {**_PLAIN.get(name, {}), **given, **parameters})
-    except (pyspiel.SpielError, RuntimeError, KeyError) as error:
-        raise ProblemError(f"OpenSpiel cannot load the game {game!r}: {error}") from error
+        given = {**_PLAIN.get(name, {}), **pyspiel.game_parameters_from_string(str(game)), **parameters}
+        given.pop("name")
+        return pyspiel.load_game(name, given)
+    except (pyspiel.SpielError, RuntimeError, TypeError) as error:
+        raise ProblemError(f"OpenSpiel cannot load the game {game}: {error}") from error
 
 
 def _check_kind(game: Any) -> None:
     """Raise unless a search for one best line makes sense in the game."""
-    pyspiel, kind = _pyspiel(), game.get_type()
+    pyspiel, kind = load_pyspiel(), game.get_type()
     kinds = pyspiel.GameType
     wanted = (
         (game.num_players() == 2, f"it has {game.num_players()} players instead of 2"),
