@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagsearch import __version__
+from dagsearch.games.commands import add_commands as add_game_commands
 
 if TYPE_CHECKING:
     from dagsearch.experiments.runner import Outcome
@@ -37,6 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_select(commands)
     _add_reproduce(commands)
     _add_benchmark(commands)
+    add_game_commands(commands, _positive)
     return parser
 
 

@@ -9,28 +9,22 @@ import numpy as np
 
 from dagsearch._checks import is_finite, is_whole
 from dagsearch.backups import MomentMatching
-from dagsearch.covariances import Covariance, Overlap
+from dagsearch.covariances import Covariance, pieces
 from dagsearch.errors import SearchExhausted
 from dagsearch.expansions import AllChildren
 from dagsearch.games.rollouts import RandomGame
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
 from dagsearch.policies import UpperConfidence
-from dagsearch.problems.openspiel import OpenSpielGame, Position, load_pyspiel
+from dagsearch.problems.openspiel import OpenSpielGame, load_pyspiel
 from dagsearch.proofs import WithProofs
 from dagsearch.scores import scores_for
 from dagsearch.search import Search
 from dagsearch.walks import shape_rng
 
-# Of the scores, in squared units of the reward: of one item; of what all positions share, in items; of what a
-# position has for itself, in items; of a random game's reward around its final position's score.
-_ITEM, _SHARED, _OWN, _NOISE = 0.1, 10.0, 0.5, 1.0
+# Variance of a random game's reward around what its final position promises: rewards of ±1 are hardly linear.
+_NOISE = 1.0
 _BETA = 1.0
-
-
-def default_board_covariance(problem: OpenSpielGame) -> Covariance:
-    """What players use unless told otherwise: the overlap of pieces, scaled for rewards of ±1."""
-    return _ITEM * Overlap.of(problem, bias=_SHARED, private=_OWN)
 
 
 def game_search(
@@ -59,7 +53,7 @@ def game_search(
     seed : int, numpy Generator or None
         Source of all randomness.
     """
-    covariance = default_board_covariance(problem) if covariance is None else covariance
+    covariance = pieces(problem) if covariance is None else covariance
     return Search(
         problem,
         scores=scores_for(covariance, noise),
@@ -164,7 +158,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         budget: int | None = None,
         seconds: float | None = None,
         *,
-        covariance: Callable[[OpenSpielGame], Covariance] = default_board_covariance,
+        covariance: Callable[[OpenSpielGame], Covariance] = pieces,
         beta: float = _BETA,
         seed: int | np.random.Generator | None = None,
     ) -> None:
@@ -244,7 +238,5 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
                     return search
         self._game = game
         problem = OpenSpielGame(game).from_state(state)
-        self.search = game_search(
-            problem, covariance=self.covariance(problem), beta=self.beta, seed=self.rng
-        )
+        self.search = game_search(problem, covariance=self.covariance(problem), beta=self.beta, seed=self.rng)
         return self.search

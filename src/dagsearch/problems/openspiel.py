@@ -196,7 +196,9 @@ class OpenSpielGame:
     def board(self, state: Position) -> IntArray:
         """Number of the piece on every cell, 0 where there is none; shape ``(rows, columns)``."""
         if self._empty_plane is None:
-            raise ProblemError(f"the observation of {self.game} is no board with one piece or none on each cell")
+            raise ProblemError(
+                f"the observation of {self.game} is no board with one piece or none on each cell"
+            )
         planes = np.array(state.state.observation_tensor(0)).reshape(self.game.observation_tensor_shape())
         pieces = np.delete(planes, self._empty_plane, axis=0)
         return np.asarray(np.tensordot(np.arange(1, len(pieces) + 1), pieces, 1).astype(np.int64))
