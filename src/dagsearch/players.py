@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -125,15 +125,15 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
 
 
 class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
-    """Plays any game that :class:`dagsearch.problems.OpenSpielGame` takes; a bot for OpenSpiel's match runners.
+    """Plays any game that :class:`dagsearch.problems.OpenSpielGame` takes, as a bot of OpenSpiel.
 
     What was learnt at one move is kept for the next.
 
     Parameters
     ----------
     budget : int, optional
-        Random games per move, at most; 100 if there is no ``seconds`` either. It needs none if the position is
-        solved already.
+        Random games per move, at most; 100 if there is no ``seconds`` either. None are played once the
+        position is solved.
     seconds : float, optional
         Time per move, at most.
     covariance : callable, optional
@@ -172,6 +172,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         self.covariance = covariance
         self.beta = beta
         self.rng = np.random.default_rng(seed)
+        self._game = ""
         self.search: Search | None = None
         """What is known; from the last position it was asked about."""
         self.rollouts = 0
@@ -227,7 +228,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         """The search so far, if the position goes on from its root, else a new one."""
         search, game = self.search, str(state.get_game())
         if search is not None and self._game == game:
-            position = search.problem.as_position(state)
+            position = cast(OpenSpielGame, search.problem).as_position(state)
             before = search.problem.root().history
             if position.history[: len(before)] == before:
                 try:

@@ -532,7 +532,7 @@ class Search:
     def reroot(self, state: State) -> None:
         """Go on from a state below the root, after a move in a game, say; everything learnt is kept.
 
-        The problem must have ``from_state``. A state that is not in the explored DAG may be two decisions away.
+        The problem must have ``from_state``. A state outside the explored DAG may be two decisions away.
         """
         from_state = getattr(self.problem, "from_state", None)
         if from_state is None:
@@ -562,8 +562,8 @@ class Search:
                 if self.explored.same(found, state):
                     return way
         raise ValueError(
-            f"{state!r} is neither in the explored DAG nor within two decisions of the root; make a new search of "
-            "problem.from_state(state)"
+            f"{state!r} is neither in the explored DAG nor within two decisions of the root; make a new "
+            "search of problem.from_state(state)"
         )
 
     # The parts of a step ------------------------------------------------------------------------

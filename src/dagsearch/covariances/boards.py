@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from dagsearch.problem import State
     from dagsearch.problems.openspiel import OpenSpielGame
 
-# Variances of the scores of final positions, in squared units of the reward: by what they are made of, by what
-# all share, and by what each has for itself.
+# Variances of the scores of final positions, in squared units of the reward: by what they are made of, by
+# what all share, and by what each has for itself.
 _MADE_OF, _SHARED, _OWN = 2.0, 1.0, 0.05
 
 

@@ -67,8 +67,9 @@ def _add_arena(
         "arena",
         help="let the search play many games against OpenSpiel's Monte Carlo tree search",
         description=(
-            "Our player against OpenSpiel's MCTS at equal numbers of roll-outs, or in equal time. Every opening "
-            "is played twice, with seats exchanged. Writes all games as CSV and the scores as a picture."
+            "Our player against OpenSpiel's MCTS at equal numbers of roll-outs, or in equal time. Every "
+            "opening is played twice, with seats exchanged. Writes all games as CSV and the scores as a "
+            "picture."
         ),
     )
     arena.add_argument("games", nargs="+", metavar="GAME", help=_GAME)

@@ -9,8 +9,8 @@ from dagsearch.problems.openspiel import Position
 class RandomGame:
     """Plays uniformly at random to the end, once.
 
-    Unlike :class:`dagsearch.rollouts.Uniform` it does not look for an end that has not been seen: the mean over
-    random games is what is wanted, so every one counts.
+    Unlike :class:`dagsearch.rollouts.Uniform` it does not look for an end that has not been seen: the mean
+    over random games is what is wanted, so every one counts.
     """
 
     def finish(

@@ -106,8 +106,8 @@ class OpenSpielGame:
         ``canonical(state)`` is the same for positions (``pyspiel.State``) that are alike by symmetry; they
         are one state then. The numbers of moves and the turn are compared anyway.
     sooner : float
-        Part of the reward that is lost by the longest game: with 0.1, a win at once is worth 1 and at the last
-        possible move 0.9, a loss likewise. 0: wins are wins.
+        Part of the reward that is lost in the longest game: with 0.1, a win at once is worth 1 and at the
+        last possible move 0.9, a loss likewise. 0: wins are wins.
     start : sequence of int
         Moves that lead to the root; see also :meth:`from_state`.
     **parameters
@@ -165,7 +165,7 @@ class OpenSpielGame:
         utility = float(leaf.state.returns()[0])
         if self.sooner == 0.0:
             return utility
-        return utility * (1.0 - self.sooner * leaf.state.move_number() / self.game.max_game_length())
+        return utility * (1.0 - self.sooner * float(leaf.state.move_number() / self.game.max_game_length()))
 
     # What it may have -----------------------------------------------------------------------------
 
@@ -187,9 +187,9 @@ class OpenSpielGame:
     def features(self, state: Position) -> FloatArray:
         """OpenSpiel's observation of the position without what says nothing, as a flat array.
 
-        That is the plane of empty cells, where every cell has exactly one piece or none, and all
-        features that never change. Useful are those that stand for a piece somewhere, which most games have. In
-        others (cards counted in bits, clocks) better write your own, from ``state.state``.
+        What says nothing is the plane of empty cells, where every cell has one piece or none, and all
+        features that never change. Useful are those that stand for a piece somewhere, as in most games. In
+        others (counters, clocks, whole histories) better write your own, from ``state.state``.
         """
         return np.array(state.state.observation_tensor(0))[self._telling]
 
