@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dagsearch.increments import Increments
 from dagsearch.policies import UpperConfidence
 from dagsearch.problems.openspiel import OpenSpielGame, load_pyspiel
 from dagsearch.proofs import WithProofs
+from dagsearch.results import Proposal
 from dagsearch.scores import scores_for
 from dagsearch.search import Search
 from dagsearch.walks import shape_rng
@@ -127,7 +128,9 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
 class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     """Plays any game that :class:`dagsearch.problems.OpenSpielGame` takes, as a bot of OpenSpiel.
 
-    What was learnt at one move is kept for the next.
+    Random games that came through the next position are kept for it. (Not all of them, as by
+    :meth:`dagsearch.Search.reroot`: of the part of the game that is left, those elsewhere say less than the
+    model believes, and it plays worse.)
 
     Parameters
     ----------
@@ -172,7 +175,8 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         self.covariance = covariance
         self.beta = beta
         self.rng = np.random.default_rng(seed)
-        self._game = ""
+        self._problem: tuple[str, OpenSpielGame] | None = None
+        self._played: list[tuple[Proposal, float]] = []
         self.search: Search | None = None
         """What is known; from the last position it was asked about."""
         self.rollouts = 0
@@ -219,25 +223,55 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
                 proposal = search.ask()
             except SearchExhausted:  # the position is solved
                 break
-            search.tell(proposal, search.problem.reward(proposal.leaf))
+            reward = search.problem.reward(proposal.leaf)
+            search.tell(proposal, reward)
+            self._played.append((proposal, reward))
             played += 1
         self.rollouts += played
         return opinions(search)
 
     def _search_from(self, state: Any) -> Search:
-        """The search so far, if the position goes on from its root, else a new one."""
-        search, game = self.search, str(state.get_game())
-        if search is not None and self._game == game:
-            position = cast(OpenSpielGame, search.problem).as_position(state)
-            before = search.problem.root().history
-            if position.history[: len(before)] == before:
-                try:
-                    search.reroot(position)
-                except ValueError:  # too many moves were made meanwhile
-                    pass
-                else:
-                    return search
-        self._game = game
-        problem = OpenSpielGame(game).from_state(state)
+        """A search from a position that knows the random games which came through it."""
+        kept = self._games_through(state)
+        problem = self._problem_of(state).from_state(state)
         self.search = game_search(problem, covariance=self.covariance(problem), beta=self.beta, seed=self.rng)
+        self._played = []
+        for proposal, reward in kept:
+            self._played.append((_replayed(self.search, proposal, reward), reward))
         return self.search
+
+    def _problem_of(self, state: Any) -> OpenSpielGame:
+        name = str(state.get_game())
+        if self._problem is None or self._problem[0] != name:
+            self._problem = name, OpenSpielGame(name)
+        return self._problem[1]
+
+    def _games_through(self, state: Any) -> list[tuple[Proposal, float]]:
+        """What was played through a position, as seen from there; nothing if another game has begun."""
+        if self.search is None or self._problem is None or self._problem[0] != str(state.get_game()):
+            return []
+        before, now = list(self.search.problem.root().history), state.history()
+        if now[: len(before)] != before:
+            return []
+        moves = tuple(now[len(before) :])
+        return [
+            (
+                replace(proposal, actions=proposal.actions[len(moves) :], path=proposal.path[len(moves) :]),
+                reward,
+            )
+            for proposal, reward in self._played
+            if proposal.actions[: len(moves)] == moves and len(proposal.path) > len(moves)
+        ]
+
+
+def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
+    """Let a search descend as another one did, and learn what that learnt."""
+    explored, path = search.explored, [search.explored.root]
+    for action in proposal.actions[: len(proposal.path) - 1]:
+        search.expansion.expand(explored, path[-1])
+        path.append(explored.find(search.problem.step(explored.graph.states[path[-1]], action)))
+    search.expansion.expand(explored, path[-1])
+    explored.graph.visits[path] += 1
+    told = replace(proposal, path=tuple(path))
+    search.tell(told, reward)
+    return told

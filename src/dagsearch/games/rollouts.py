@@ -1,9 +1,11 @@
 """Random games to the end."""
 
+from typing import cast
+
 import numpy as np
 
 from dagsearch.explored import Explored
-from dagsearch.problems.openspiel import Position
+from dagsearch.problems.openspiel import OpenSpielGame, Position
 
 
 class RandomGame:
@@ -21,7 +23,8 @@ class RandomGame:
         while legal := live.legal_actions():
             actions.append(legal[int(rng.random() * len(legal))])
             live.apply_action(actions[-1])
-        return Position(state.game, live), actions
+        problem = cast(OpenSpielGame, explored.problem)
+        return problem.as_position(Position(state.game, live)), actions
 
     def __repr__(self) -> str:
         return "RandomGame()"

@@ -2,7 +2,7 @@
 
 import difflib
 import importlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -103,8 +103,8 @@ class OpenSpielGame:
     game : str or pyspiel.Game
         Its name, with parameters if wanted: ``"hex(board_size=5)"``.
     canonical : callable, optional
-        ``canonical(state)`` is the same for positions (``pyspiel.State``) that are alike by symmetry; they
-        are one state then. The numbers of moves and the turn are compared anyway.
+        Which of the positions that are alike by symmetry stands for all of them: ``canonical(state)`` gives
+        the moves that lead there instead of to ``state``, a ``pyspiel.State``. Moves after it are its own.
     sooner : float
         Part of the reward that is lost in the longest game: with 0.1, a win at once is worth 1 and at the
         last possible move 0.9, a loss likewise. 0: wins are wins.
@@ -129,7 +129,7 @@ class OpenSpielGame:
         self,
         game: Any,
         *,
-        canonical: Callable[[Any], Hashable] | None = None,
+        canonical: Callable[[Any], Sequence[int]] | None = None,
         sooner: float = 0.0,
         start: Sequence[int] = (),
         **parameters: Any,
@@ -140,7 +140,7 @@ class OpenSpielGame:
             raise ValueError(f"sooner must be at least 0 and less than 1, got {sooner!r}")
         self.sooner = float(sooner)
         self._canonical = canonical
-        self._root = self.position(start)
+        self._root = self.as_position(self.position(start))
 
     # What a problem must have ---------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class OpenSpielGame:
 
     def step(self, state: Position, action: int) -> Position:
         """The position after a move."""
-        return state.after(action)
+        return self.as_position(state.after(action))
 
     def player(self, state: Position) -> int:
         """MAX if it is player 0's turn."""
@@ -168,12 +168,6 @@ class OpenSpielGame:
         return utility * (1.0 - self.sooner * float(leaf.state.move_number() / self.game.max_game_length()))
 
     # What it may have -----------------------------------------------------------------------------
-
-    def key(self, state: Position) -> Hashable:
-        """Board, turn and number of moves; equal for symmetric positions if there is ``canonical``."""
-        if self._canonical is None:
-            return state.key
-        return (*state.key[:2], self._canonical(state.state))
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -225,10 +219,12 @@ class OpenSpielGame:
         return other
 
     def as_position(self, state: Any) -> Position:
-        """A ``pyspiel.State`` of this game as a :class:`Position`; a position stays what it is."""
-        if isinstance(state, Position):
-            return state
-        return self.position(state.history())
+        """A :class:`Position` or ``pyspiel.State`` as the position that stands for it."""
+        if self._canonical is not None:
+            live = state.state if isinstance(state, Position) else state
+            moves = self._canonical(live)
+            return state if list(moves) == live.history() else self.position(moves)
+        return state if isinstance(state, Position) else self.position(state.history())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "OpenSpielGame":
         return self.from_state(self._root)
