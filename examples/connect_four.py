@@ -1,7 +1,7 @@
 """Connect Four: what to play, and why.
 
-OpenSpiel (``pip install 'dagsearch[games]'``) knows the rules. The search looks at a position, says what it thinks
-of each move, and then plays the game to its end against OpenSpiel's Monte Carlo tree search.
+OpenSpiel (``pip install 'dagsearch[games]'``) knows the rules. The search looks at a position, says what it
+thinks of each move, and then plays on against OpenSpiel's Monte Carlo tree search.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ import dagsearch as ds
 
 game = pyspiel.load_game("connect_four")
 state = game.new_initial_state()
-for column in (3, 3, 2, 4):
+for column in (3, 3, 2, 2):
     state.apply_action(column)
 print(state)
 

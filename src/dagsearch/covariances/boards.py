@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Variances of the scores of final positions, in squared units of the reward: by what they are made of, by
 # what all share, and by what each has for itself.
-_MADE_OF, _SHARED, _OWN = 2.0, 1.0, 0.05
+_MADE_OF, _SHARED, _OWN = 1.0, 1.0, 0.05
 
 
 def pieces(problem: "OpenSpielGame") -> FeatureMap:
