@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -125,6 +125,14 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
     return certain if certain.proven and certain.at_least >= favourite.value.mean else favourite
 
 
+class _Game(NamedTuple):
+    """A game from its beginning, and what makes its positions alike."""
+
+    name: str
+    problem: OpenSpielGame
+    covariance: Covariance
+
+
 class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     """Plays any game that :class:`dagsearch.problems.OpenSpielGame` takes, as a bot of OpenSpiel.
 
@@ -140,7 +148,8 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     seconds : float, optional
         Time per move, at most.
     covariance : callable, optional
-        ``covariance(problem)`` gives the covariance of positions; see :mod:`dagsearch.covariances`.
+        ``covariance(problem)`` gives the covariance of positions, once per game:
+        :func:`dagsearch.covariances.pieces`, ``windows``, ``learned``, or your own.
     beta : float
         Exploration constant.
     seed : int, numpy Generator or None
@@ -175,7 +184,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         self.covariance = covariance
         self.beta = beta
         self.rng = np.random.default_rng(seed)
-        self._problem: tuple[str, OpenSpielGame] | None = None
+        self._game: _Game | None = None
         self._played: list[tuple[Proposal, float]] = []
         self.search: Search | None = None
         """What is known; from the last position it was asked about."""
@@ -233,22 +242,25 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     def _search_from(self, state: Any) -> Search:
         """A search from a position that knows the random games which came through it."""
         kept = self._games_through(state)
-        problem = self._problem_of(state).from_state(state)
-        self.search = game_search(problem, covariance=self.covariance(problem), beta=self.beta, seed=self.rng)
+        game = self._game_of(state)
+        self.search = game_search(
+            game.problem.from_state(state), covariance=game.covariance, beta=self.beta, seed=self.rng
+        )
         self._played = []
         for proposal, reward in kept:
             self._played.append((_replayed(self.search, proposal, reward), reward))
         return self.search
 
-    def _problem_of(self, state: Any) -> OpenSpielGame:
+    def _game_of(self, state: Any) -> "_Game":
         name = str(state.get_game())
-        if self._problem is None or self._problem[0] != name:
-            self._problem = name, OpenSpielGame(name)
-        return self._problem[1]
+        if self._game is None or self._game.name != name:
+            problem = OpenSpielGame(name)
+            self._game = _Game(name, problem, self.covariance(problem))
+        return self._game
 
     def _games_through(self, state: Any) -> list[tuple[Proposal, float]]:
         """What was played through a position, as seen from there; nothing if another game has begun."""
-        if self.search is None or self._problem is None or self._problem[0] != str(state.get_game()):
+        if self.search is None or self._game is None or self._game.name != str(state.get_game()):
             return []
         before, now = list(self.search.problem.root().history), state.history()
         if now[: len(before)] != before:

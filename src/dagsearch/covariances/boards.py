@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from dagsearch.problem import State
     from dagsearch.problems.openspiel import OpenSpielGame
 
-# Variances of the scores of final positions, in squared units of the reward: by what they are made of, by
-# what all share, and by what each has for itself.
-_MADE_OF, _SHARED, _OWN = 1.0, 1.0, 0.05
+# Variances in squared units of the reward: of what one piece is worth, of what all positions share, and of
+# what each has for itself.
+_PIECE, _SHARED, _OWN = 0.1, 1.0, 0.05
 
 
 def pieces(problem: "OpenSpielGame") -> FeatureMap:
@@ -39,12 +39,21 @@ def learned(problem: "OpenSpielGame", count: int = 8, length: int = 3, games: in
     They are combinations of what :func:`windows` looks at, found by partial least squares in ``games`` random
     games from the root, before the search begins.
     """
-    return _MADE_OF / count * LinearFeatures(_Directions(problem, count, length, games), private=_OWN)
+    each = _variance_of_pieces(problem) / count
+    return each * LinearFeatures(_Directions(problem, count, length, games), private=_OWN / each)
 
 
 def _scaled_overlap(problem: "OpenSpielGame", items: Callable[["State"], list[int]]) -> FeatureMap:
-    item = _MADE_OF / max(1.0, float(np.mean([len(items(leaf)) for leaf in random_leaves(problem)])))
+    """The overlap of items that together vary as much as a final position's pieces do."""
+    count = float(np.mean([len(items(leaf)) for leaf in random_leaves(problem)]))
+    item = _variance_of_pieces(problem) / max(1.0, count)
     return item * Overlap(items, bias=_SHARED / item, private=_OWN / item)
+
+
+def _variance_of_pieces(problem: "OpenSpielGame") -> float:
+    """Variance of what the pieces of a final position are worth together."""
+    count = float(np.mean([len(problem.items(leaf)) for leaf in random_leaves(problem)]))
+    return _PIECE * max(1.0, count)
 
 
 class _Windows:
