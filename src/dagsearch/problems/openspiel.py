@@ -117,10 +117,8 @@ class OpenSpielGame:
     --------
     >>> game = OpenSpielGame("tic_tac_toe")
     >>> position = game.step(game.root(), 4)
-    >>> print(position)
-    ...
-    .x.
-    ...
+    >>> str(position).split()
+    ['...', '.x.', '...']
     >>> game.from_state(position).root() == position
     True
     """
