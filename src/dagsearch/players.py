@@ -223,7 +223,8 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         """Search from a position and say what is known of each move there."""
         if state.is_terminal():
             raise ValueError(f"the game is over, there is no move to choose:\n{state}")
-        search, began = self._search_from(state), time.perf_counter()
+        began = time.perf_counter()
+        search = self._search_from(state)
         played = 0
         while self.budget is None or played < self.budget:
             if self.seconds is not None and time.perf_counter() - began >= self.seconds:

@@ -118,8 +118,11 @@ def draw(records: Sequence[Record]) -> "Figure":
                 color=("#D55E00", "#0072B2")[shift % 2],
             )
         panel.axhline(0.5, color="black", linestyle=":", linewidth=1.0)
-        panel.set(title=game, xlabel="for every move", ylim=(0.0, 1.0))
-        panel.set_xticks(range(len(budgets)), budgets)
+        unit = budgets[0].partition(" ")[2]
+        panel.set_title(game, fontsize="medium")
+        panel.set(xlabel=f"{unit} for every move", ylim=(0.0, 1.0))
+        panel.set_xticks(range(len(budgets)), [budget.partition(" ")[0] for budget in budgets])
+        panel.set_xlim(-0.5, len(budgets) - 0.4)
     axes[0].set_ylabel("our score, 95 % interval")
     axes[0].legend(fontsize="small", loc="lower right")
     return figure
