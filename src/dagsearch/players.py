@@ -137,8 +137,8 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     """Plays any game that :class:`dagsearch.problems.OpenSpielGame` takes, as a bot of OpenSpiel.
 
     Random games that came through the next position are kept for it. (Not all of them, as by
-    :meth:`dagsearch.Search.reroot`: of the part of the game that is left, those elsewhere say less than the
-    model believes, and it plays worse.)
+    :meth:`dagsearch.Search.reroot`: of the part of the game that is left, those elsewhere seem to say less
+    than the model believes.)
 
     Parameters
     ----------
