@@ -6,6 +6,9 @@
 0.0
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from dagsearch import (
     backups,
     baselines,
@@ -15,6 +18,7 @@ from dagsearch import (
     gaussians,
     policies,
     problems,
+    proofs,
     rollouts,
     scores,
     testing,
@@ -34,6 +38,9 @@ from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.problems import as_tree
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.search import Search, search
+
+if TYPE_CHECKING:
+    from dagsearch import players
 
 __version__ = "0.1.0"
 
@@ -63,10 +70,19 @@ __all__ = [
     "errors",
     "expansions",
     "gaussians",
+    "players",
     "policies",
     "problems",
+    "proofs",
     "rollouts",
     "scores",
     "search",
     "testing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Players are bots of OpenSpiel, which not everybody has."""
+    if name == "players":
+        return importlib.import_module("dagsearch.players")
+    raise AttributeError(f"module 'dagsearch' has no attribute {name!r}")

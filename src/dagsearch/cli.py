@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagsearch import __version__
+from dagsearch.games.commands import add_commands as add_game_commands
 
 if TYPE_CHECKING:
     from dagsearch.experiments.runner import Outcome
@@ -42,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_resume(commands)
     _add_reproduce(commands)
     _add_benchmark(commands)
+    add_game_commands(commands, _positive)
     return parser
 
 

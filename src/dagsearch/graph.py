@@ -12,6 +12,7 @@ branching       ``(nodes,)``   number of actions, less those found to lead to an
 above_leaves    ``(nodes,)``   whether all children are leaves, where they are of one kind; −1: not known
 first, count    ``(nodes,)``   the node's edges are ``first`` to ``first + count``, in order of addition
 v_mean, v_var   ``(nodes,)``   belief over the optimal value
+lower, upper    ``(nodes,)``   what the optimal value is proven to lie between; ∓∞ unless a solver is at work
 edge_child      ``(edges,)``   the child, or ``~child`` for a second action to the same child
 edge_action     ``(edges,)``   index of the action in ``problem.actions(state)``
 ==============  =============  ====================================================================
@@ -41,6 +42,8 @@ _NODE_ARRAYS = (
     ("above_leaves", np.int8),
     ("v_mean", np.float64),
     ("v_var", np.float64),
+    ("lower", np.float64),
+    ("upper", np.float64),
 )
 
 
@@ -59,6 +62,8 @@ class Graph:
     above_leaves: NDArray[np.int8]
     v_mean: FloatArray
     v_var: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
     def __init__(self) -> None:
         self.states: list[State] = []
@@ -94,6 +99,7 @@ class Graph:
         self.terminal[node] = branching == 0
         self.widest = max(self.widest, branching)
         self.adversarial |= sign == MIN and branching > 0
+        self.lower[node], self.upper[node] = -np.inf, np.inf
         return node
 
     def set_root(self, node: int) -> None:

@@ -50,6 +50,10 @@ class Problem(Protocol):
     ``parents(state) -> Sequence[tuple[State, Action]]``
         The states one decision before, and that decision. Without it the search finds out which of a
         leaf's actions could have been the last by replaying them.
+    ``from_state(state) -> Problem``
+        The same problem with another root, for :meth:`dagsearch.Search.reroot`.
+    ``reward_range: (float, float)``
+        The least and the largest reward there are, for :class:`dagsearch.proofs.WithProofs`.
     ``validate(state) -> None``
         Raises if something that was told as a leaf is not a state at all.
     ``encode(state)`` and ``decode(encoded)``

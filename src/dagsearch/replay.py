@@ -213,6 +213,8 @@ class Replay:
             self._tell(content, learnt)
         elif event.kind == "forget":
             search.forget(search.pending[content["pending"]], again=content["again"])
+        elif event.kind == "reroot":
+            search.reroot(self._codec.decode(content["state"]))
         elif event.kind == "settle":
             set_generators(search, content["generators"])
             search.settle()

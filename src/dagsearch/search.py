@@ -773,6 +773,47 @@ class Search:
             pass
         return self.result()
 
+    def reroot(self, state: State) -> None:
+        """Go on from a state below the root, after a move in a game, say; everything learnt is kept.
+
+        The problem must have ``from_state``. A state outside the explored DAG may be two decisions away.
+        """
+        from_state = getattr(self.problem, "from_state", None)
+        if from_state is None:
+            raise ProblemError(f"reroot needs a from_state(state) method of {type(self.problem).__name__}")
+        self.release_pending()
+        if self._journal is not None:
+            self._note("reroot", state=self._codec.encode(state))
+        explored, graph = self.explored, self.explored.graph
+        node = explored.find(state)
+        if node < 0 or graph.level[node] < 0:
+            actions = self._way_to(state)
+            self.expansion.adopt(explored, actions)
+            (node,) = explored.nodes([state])
+            graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(actions))
+        explored.root = node
+        self.problem = explored.problem = from_state(state)
+        if self._journal is not None:
+            self.explored.changes = []  # they are made again by doing this again
+        self.back_up([])
+
+    def _way_to(self, state: State) -> list[Action]:
+        """Actions from the root to a state that is at most two decisions away."""
+        level: list[tuple[State, list[Action]]] = [(self.problem.root(), [])]
+        for _ in range(2):
+            level = [
+                (self.problem.step(parent, action), [*way, action])
+                for parent, way in level
+                for action in self.problem.actions(parent)
+            ]
+            for found, way in level:
+                if self.explored.same(found, state):
+                    return way
+        raise ValueError(
+            f"{state!r} is neither in the explored DAG nor within two decisions of the root; make a new "
+            "search of problem.from_state(state)"
+        )
+
     # The parts of a step ------------------------------------------------------------------------
 
     def _descend(self) -> tuple[list[int], list[Action]]:

@@ -10,6 +10,7 @@ from dagsearch.covariances.base import (
     check_covariance,
     checked_kind,
 )
+from dagsearch.covariances.boards import learned, pieces, windows
 from dagsearch.covariances.discrete import Diffusion, Hamming
 from dagsearch.covariances.functions import Pairwise, SharedPath
 from dagsearch.covariances.overlap import Overlap, items_of
@@ -35,4 +36,7 @@ __all__ = [
     "checked_kind",
     "correlation",
     "items_of",
+    "learned",
+    "pieces",
+    "windows",
 ]

@@ -1,5 +1,6 @@
 """Problems that come with the package."""
 
+from dagsearch.problems.openspiel import OpenSpielGame, Position
 from dagsearch.problems.pixels import DigitsPixels
 from dagsearch.problems.subsets import SubsetRange, Subsets
 from dagsearch.problems.synthetic import Synthetic
@@ -8,6 +9,8 @@ from dagsearch.problems.tree import TreeState, as_tree, without_path
 
 __all__ = [
     "DigitsPixels",
+    "OpenSpielGame",
+    "Position",
     "SubsetRange",
     "Subsets",
     "Synthetic",

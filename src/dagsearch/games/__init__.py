@@ -1,0 +1,1 @@
+"""Games: what playing them takes beyond searching."""

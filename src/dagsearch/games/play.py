@@ -1,0 +1,116 @@
+"""A person against the search, in the terminal; and what the search thinks of a position."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from dagsearch.errors import ProblemError
+from dagsearch.players import DAGSearchPlayer, Opinion, best_move
+from dagsearch.problems.openspiel import OpenSpielGame
+
+_HELP = "your move, by number or name; ? for the possible ones, hint for the search's opinion, q to quit: "
+
+
+def move_number(state: Any, text: str) -> int:
+    """The move that somebody typed, by OpenSpiel's number or name for it."""
+    legal = state.legal_actions()
+    named = {_name(state, action).lower(): action for action in legal}
+    if text.lower() in named:
+        return int(named[text.lower()])
+    if text.isdecimal() and int(text) in legal:
+        return int(text)
+    raise ProblemError(f"{text!r} is not possible here; possible: {move_list(state)}")
+
+
+def move_list(state: Any) -> str:
+    """Numbers and names of the possible moves."""
+    return ", ".join(f"{action} {_name(state, action)}" for action in state.legal_actions())
+
+
+def _name(state: Any, action: int) -> str:
+    return str(state.action_to_string(state.current_player(), action))
+
+
+def position(problem: OpenSpielGame, moves: Sequence[str]) -> Any:
+    """The ``pyspiel.State`` after some moves that somebody typed."""
+    state = problem.game.new_initial_state()
+    for text in moves:
+        if state.is_terminal():
+            raise ProblemError(f"the game is over before the move {text!r}:\n{state}")
+        state.apply_action(move_number(state, text))
+    return state
+
+
+def opinion_table(state: Any, known: Sequence[Opinion]) -> str:
+    """Every move with its value for the one who moves, best first; proven values without a deviation."""
+    chosen = best_move(known)
+    lines = [f"  {'move':12} {'value':>15} {'visits':>7}"]
+    for move in sorted(known, key=lambda move: (move is chosen, move.value.mean), reverse=True):
+        spread = "proven" if move.proven else f"± {math.sqrt(move.value.variance):.2f}"
+        mark = "*" if move is chosen else " "
+        name = f"{move.action} {_name(state, move.action)}"
+        lines.append(f"{mark} {name:12} {move.value.mean:+8.2f} {spread:>6} {move.visits:7d}")
+    return "\n".join(lines)
+
+
+def analyse(problem: OpenSpielGame, player: DAGSearchPlayer, moves: Sequence[str]) -> str:
+    """A position and what the search thinks of each move there."""
+    state = position(problem, moves)
+    if state.is_terminal():
+        return f"{state}\n{_ending(state, None)}"
+    who = f"player {state.current_player()} to move; values are theirs, * is what the search would play"
+    return f"{state}\n{who}\n{opinion_table(state, player.think(state))}"
+
+
+def play(
+    problem: OpenSpielGame, player: DAGSearchPlayer, moves: Sequence[str], seat: int, opinions: bool
+) -> None:
+    """One game; the person sits at ``seat``."""
+    state = position(problem, moves)
+    print(f"you are player {seat} in {problem.game}")
+    while not state.is_terminal():
+        print(f"\n{state}")
+        if state.current_player() == seat:
+            action = _asked(state, player)
+            if action is None:
+                print("good-bye")
+                return
+        else:
+            known = player.think(state)
+            action = best_move(known).action
+            if opinions:
+                print(opinion_table(state, known))
+            print(f"the search plays {action} {_name(state, action)}")
+        state.apply_action(action)
+    print(f"\n{state}\n{_ending(state, seat)}")
+
+
+def _asked(state: Any, player: DAGSearchPlayer) -> int | None:
+    """The person's move; ``None`` to quit."""
+    while True:
+        try:
+            text = input(_HELP).strip()
+        except EOFError:
+            return None
+        if text.lower() in ("q", "quit", "exit"):
+            return None
+        if text == "?":
+            print(move_list(state))
+        elif text.lower() == "hint":
+            print(opinion_table(state, player.think(state)))
+        else:
+            try:
+                return move_number(state, text)
+            except ProblemError as error:
+                print(error)
+
+
+def _ending(state: Any, seat: int | None) -> str:
+    """Who won."""
+    first = state.returns()[0]
+    if first == 0:
+        return "a draw"
+    winner = 0 if first > 0 else 1
+    return f"player {winner} wins" + (
+        "" if seat is None else ": that is you" if seat == winner else ": the search"
+    )

@@ -1,0 +1,168 @@
+"""The arena and the terminal: fair pairings, intervals, files, and a person's input."""
+
+import csv
+import math
+
+import numpy as np
+import pyspiel
+import pytest
+
+from dagsearch.cli import main
+from dagsearch.covariances import pieces, windows
+from dagsearch.games import arena
+from dagsearch.games.matches import Pairing, Record, play_game, random_opening
+
+
+def pairing(**changes):
+    usual = {
+        "game": "tic_tac_toe",
+        "against": "mcts-solver",
+        "simulations": 8,
+        "seconds": None,
+        "opening": 2,
+        "uct_c": math.sqrt(2),
+        "covariance": pieces,
+        "seed": 0,
+    }
+    return Pairing(**{**usual, **changes})
+
+
+def record(score, **changes):
+    usual = Record("g", "mcts", "100 roll-outs", 0, 0, "", score, 9, 100.0, 0.1, 0.01)
+    return usual._replace(**changes)
+
+
+def test_pairs_share_the_opening_and_exchange_seats():
+    games = [play_game(pairing(), number) for number in range(4)]
+    assert [game.seat for game in games] == [0, 1, 0, 1]
+    assert games[0].opening == games[1].opening
+    assert games[2].opening == games[3].opening
+    assert all(game.our_rollouts <= 8 for game in games)
+    assert all(game.score in (0.0, 0.5, 1.0) for game in games)
+
+
+def test_the_same_seed_gives_the_same_games_in_any_number_of_processes():
+    def played(jobs):
+        return [game[:9] for game in arena.run([pairing(), pairing(against="mcts")], 4, jobs, progress=False)]
+
+    assert played(1) == played(2)
+
+
+def test_openings_do_not_end_the_game():
+    rng = np.random.default_rng(0)
+    game = pyspiel.load_game("tic_tac_toe")
+    states = [random_opening(game, 5, rng) for _ in range(50)]
+    assert all(not state.is_terminal() and state.move_number() == 5 for state in states)
+
+
+def test_a_time_limit_holds_for_both():
+    played = play_game(pairing(simulations=None, seconds=0.02, game="connect_four"), 0)
+    assert played.budget == "0.02 s"
+    # The opponent learns its speed from the move before; the first one is measured beforehand.
+    assert 0.0 < played.their_seconds < 0.2
+    assert 0.02 <= played.our_seconds < 1.0
+
+
+def test_wilsons_interval():
+    """60 of 100: 0.502 to 0.691, as in textbooks; and no interval of width 0 if all are won."""
+    result = arena.score([record(1.0)] * 60 + [record(0.0)] * 40)
+    assert (result.mean, result.games) == (0.6, 100)
+    assert (result.low, result.high) == pytest.approx((0.5020, 0.6906), abs=1e-4)
+    assert arena.score([record(1.0)] * 10).low == pytest.approx(0.7225, abs=1e-3)
+    assert arena.score([record(0.5)] * 10).mean == 0.5
+
+
+def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
+    command = ["arena", "tic_tac_toe", "hex(board_size=3)", "--against", "mcts", "--simulations", "5", "10"]
+    options = ["--games", "2", "--jobs", "1", "--quiet", "--out", str(tmp_path)]
+    assert main([*command, *options, "--covariance", "windows"]) == 0
+    shown = capsys.readouterr().out
+    assert "5 roll-outs" in shown
+    assert "arena.png" in shown
+    assert (tmp_path / "arena.png").stat().st_size > 1000
+    games = arena.read(tmp_path / "arena.csv")
+    assert len(games) == 2 * 2 * 2
+    assert {(game.game, game.budget) for game in games} == {
+        (name, budget)
+        for name in ("tic_tac_toe", "hex(board_size=3)")
+        for budget in ("5 roll-outs", "10 roll-outs")
+    }
+    with (tmp_path / "arena.csv").open() as file:
+        assert next(csv.reader(file)) == list(Record._fields)
+
+
+def test_other_covariances_play_other_games():
+    usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (pieces, windows))
+    assert usual[:6] == other[:6]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["arena", "backgammon"], "chance has moves"),
+        (["arena", "tic_tac_to"], "did you mean tic_tac_toe"),
+        (["play", "kuhn_poker"], "players do not see everything"),
+        (["play", "tic_tac_toe", "--moves", "4", "4"], "'4' is not possible here"),
+        (["play", "tic_tac_toe", "--analyse", "--moves", *"0314256"], "the game is over before the move '5'"),
+    ],
+)
+def test_bad_input_is_named(command, message, capsys):
+    assert main(command) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["arena", "nim", "--seconds", "0"],
+        ["arena", "nim", "--simulations", "5", "--seconds", "1"],
+        ["arena", "nim", "--opening", "-1"],
+        ["play", "nim", "--budget", "none"],
+    ],
+)
+def test_bad_usage_is_refused(command, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(command)
+    assert "error" in capsys.readouterr().err
+
+
+# A person -----------------------------------------------------------------------------------------------
+
+
+def typed(monkeypatch, *answers):
+    remaining = iter(answers)
+
+    def answer(prompt):
+        try:
+            return next(remaining)
+        except StopIteration as error:
+            raise EOFError from error
+
+    monkeypatch.setattr("builtins.input", answer)
+
+
+def test_a_person_can_play_and_win(monkeypatch, capsys):
+    """Nim with two piles of one, who takes the last one loses: the first to move cannot but win."""
+    typed(monkeypatch, "9", "?", "hint", "0")
+    assert main(["play", "nim(pile_sizes=1;1)", "--seed", "0", "--budget", "5", "--opinions"]) == 0
+    shown = capsys.readouterr().out
+    assert "'9' is not possible here" in shown
+    assert "proven" in shown
+    assert "player 0 wins: that is you" in shown
+
+
+def test_the_search_may_begin_and_one_may_leave(monkeypatch, capsys):
+    typed(monkeypatch, "q")
+    assert main(["play", "tic_tac_toe", "--second", "--seed", "0", "--budget", "5"]) == 0
+    shown = capsys.readouterr().out
+    assert "the search plays" in shown
+    assert shown.endswith("good-bye\n")
+
+
+def test_analysis_marks_the_winning_move(capsys):
+    assert main(["play", "connect_four", "--analyse", "--moves", *"060606", "--seed", "0"]) == 0
+    shown = capsys.readouterr().out
+    assert "* 0 x0" in shown
+    assert "+1.00 proven" in shown
+    assert main(["play", "tic_tac_toe", "--analyse", "--moves", *"03142"]) == 0
+    assert "player 0 wins" in capsys.readouterr().out

@@ -1,0 +1,275 @@
+"""Games of OpenSpiel as problems: what is taken, what a position is, and values that are certain."""
+
+import copy
+import pickle
+
+import numpy as np
+import pyspiel
+import pytest
+
+import dagsearch as ds
+from dagsearch.covariances import boards
+from dagsearch.players import game_search
+from dagsearch.problems import OpenSpielGame
+from dagsearch.proofs import WithProofs, proven_nodes
+from dagsearch.testing import check_problem
+
+
+@pytest.mark.parametrize(
+    ("game", "reason"),
+    [
+        ("kuhn_poker", "chance has moves in it, and players do not see everything"),
+        ("backgammon", "chance has moves"),
+        ("matrix_mp", "simultaneously"),
+        ("dark_hex", "do not see everything"),
+        ("catch", "1 players instead of 2"),
+        ("nosuch", "no game 'nosuch'"),
+        ("conect_four", "did you mean connect_four"),
+        ("hex(board=3)", "Unknown parameter 'board'"),
+    ],
+)
+def test_what_is_no_such_game_is_refused_with_the_reason(game, reason):
+    with pytest.raises(ds.ProblemError, match=reason):
+        OpenSpielGame(game)
+
+
+@pytest.mark.parametrize(
+    "game", ["tic_tac_toe", "connect_four", "hex(board_size=3)", "nim", "breakthrough(rows=5,columns=4)"]
+)
+def test_games_are_good_problems(game):
+    check_problem(OpenSpielGame(game))
+
+
+def test_parameters_come_by_name_or_in_the_text():
+    assert str(OpenSpielGame("hex", board_size=3).game) == str(OpenSpielGame("hex(board_size=3)").game)
+
+
+def test_transpositions_are_one_position_and_the_player_to_move_counts():
+    game = OpenSpielGame("tic_tac_toe")
+    one, other = game.position([0, 4, 8]), game.position([8, 4, 0])
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != game.position([0, 8, 4])
+    states, level = 0, {game.root()}
+    while level:
+        states += len(level)
+        level = {game.step(state, action) for state in level for action in game.actions(state)}
+    assert states == 5_478
+
+
+def test_positions_travel():
+    game = OpenSpielGame("hex(board_size=3)").from_state(OpenSpielGame("hex(board_size=3)").position([4, 0]))
+    for travelled in (pickle.loads(pickle.dumps(game)), copy.deepcopy(game)):
+        assert travelled.root() == game.root()
+        assert travelled.root().history == (4, 0)
+        assert travelled.actions(travelled.root()) == game.actions(game.root())
+
+
+def test_repetition_is_no_cycle():
+    """Pieces of chess go to and fro; the number of moves tells the positions apart."""
+    game = OpenSpielGame("chess")
+    position = game.root()
+    for move in ("Nf3", "Nf6", "Ng1", "Ng8"):
+        position = game.step(position, position.state.string_to_action(move))
+    assert str(position).split()[0] == str(game.root()).split()[0]
+    assert position != game.root()
+
+
+def test_symmetric_positions_are_one_if_asked(minimax):
+    cells = np.arange(9).reshape(3, 3)
+    symmetries = [np.rot90(side, turns).ravel() for side in (cells, cells.T) for turns in range(4)]
+
+    def canonical(state):
+        board = np.array(list(str(state).replace("\n", "")))
+        turned = min(symmetries, key=lambda symmetry: "".join(board[symmetry]))
+        return np.argsort(turned)[state.history()].tolist()
+
+    game = OpenSpielGame("tic_tac_toe", canonical=canonical)
+    check_problem(game)
+    states, level = 0, {game.root()}
+    while level:
+        states += len(level)
+        level = {game.step(state, action) for state in level for action in game.actions(state)}
+    assert states == 765
+    assert minimax(game)(game.root()) == 0.0
+    search = game_search(game, seed=0)
+    search.run(50)
+    assert len(set(search.explored.graph.children(search.explored.root).tolist())) == 3
+
+
+def test_wins_sooner_are_worth_more_only_if_asked():
+    quick, slow = [0, 3, 1, 4, 2], [0, 3, 1, 4, 8, 6, 2]
+    plain, hasty = OpenSpielGame("tic_tac_toe"), OpenSpielGame("tic_tac_toe", sooner=0.5)
+    assert plain.reward(plain.position(quick)) == plain.reward(plain.position(slow)) == 1.0
+    assert hasty.reward(hasty.position(quick)) == pytest.approx(1 - 0.5 * 5 / 9)
+    assert hasty.reward(hasty.position(slow)) == pytest.approx(1 - 0.5 * 7 / 9)
+
+
+def test_features_are_the_pieces():
+    """Empty cells say nothing; in Hex neither do the edges that a stone is connected to."""
+    played = {"connect_four": [3, 3, 2], "hex(board_size=4)": [0, 5, 1], "tic_tac_toe": [4, 0, 1]}
+    for name, moves in played.items():
+        game = OpenSpielGame(name)
+        assert game.items(game.root()) == []
+        sizes = [len(game.items(game.position(moves[:count]))) for count in range(4)]
+        assert sizes == [0, 1, 2, 3]
+        board = game.board(game.position(moves))
+        assert sorted(np.unique(board).tolist()) == [0, 1, 2]
+        assert np.count_nonzero(board) == 3
+
+
+def test_moves_that_are_not_possible_are_named():
+    with pytest.raises(ds.ProblemError, match=r"move 2 of \[4, 4\], 4, is not possible"):
+        OpenSpielGame("tic_tac_toe", start=[4, 4])
+
+
+# Covariances ---------------------------------------------------------------------------------------
+
+
+def test_windows_know_neighbours():
+    game = OpenSpielGame("tic_tac_toe")
+    pieces, windows = boards.pieces(game), boards.windows(game)
+    beside, apart = game.position([0, 5, 1]), game.position([0, 5, 7])
+
+    def items(covariance, state):
+        return len(covariance.features([state]).columns) - 1  # one is common to all
+
+    assert items(pieces, beside) == items(pieces, apart) == 3
+    # The first row holds 0 and 1; no line holds both 0 and 7, 5 and 0, or 5 and 7, nor 1 and 5.
+    assert items(windows, beside) == 4
+    assert items(windows, apart) == 3
+
+
+def test_learned_features_tell_who_is_winning():
+    game = OpenSpielGame("hex(board_size=3)")
+    covariance = boards.learned(game, count=4)
+    black, black_too, white = (game.position(moves) for moves in ([4, 0, 3, 1], [4, 2, 5, 1], [0, 4, 8, 5]))
+    matrix = covariance([black, black_too, white])
+    assert matrix[0, 1] > matrix[0, 2]
+    pickle.loads(pickle.dumps(covariance))
+
+
+# Proofs ----------------------------------------------------------------------------------------------
+
+
+def solved(problem, most):
+    search = game_search(problem, seed=0)
+    assert search.run(most).stopped == "exhausted"
+    return search
+
+
+@pytest.mark.parametrize(("game", "most"), [("tic_tac_toe", 5000), ("hex(board_size=3)", 500), ("nim", 2500)])
+def test_proven_values_are_the_solvers(game, most, minimax):
+    """Every proof on the way, not only the root's, is what brute force says."""
+    problem = OpenSpielGame(game)
+    graph = solved(problem, most).explored.graph
+    value = minimax(problem)
+    proven = np.flatnonzero(proven_nodes(graph) & (graph.level[: len(graph)] >= 0))
+    assert proven.size > 20
+    assert graph.lower[0] == graph.upper[0] == value(problem.root())
+    for node in proven:
+        assert graph.lower[node] == value(graph.states[node])
+        assert (graph.v_mean[node], graph.v_var[node]) == (graph.lower[node], 0.0)
+
+
+def test_bounds_that_are_not_proofs_hold_the_value(minimax):
+    problem = OpenSpielGame("tic_tac_toe")
+    value = minimax(problem)
+    search = game_search(problem, seed=1)
+    search.run(60)
+    graph = search.explored.graph
+    for node, state in enumerate(graph.states):
+        assert graph.lower[node] <= value(state) <= graph.upper[node]
+
+
+def test_a_loss_is_proven_only_if_all_children_are_known():
+    """One stone each in two piles, who takes the last one loses: both moves of the first player win."""
+    problem = OpenSpielGame("nim(pile_sizes=1;1)")
+    search = ds.Search.paper(problem, expansion=ds.expansions.OneChild(), seed=0)
+    backup, explored = WithProofs(ds.backups.MomentMatching(), -1.0, 1.0), search.explored
+    first = explored.enter(explored.root, explored.children(explored.root), 0)
+    explored.enter(first, explored.children(first), 0)
+    backup.back_up(explored, [])
+    graph = explored.graph
+    # The second player has no choice; the first has another move that might be worse or better, but not
+    # better than a win.
+    assert graph.lower[first] == graph.upper[first] == 1.0
+    assert graph.lower[0] == graph.upper[0] == 1.0
+    problem = OpenSpielGame("nim(pile_sizes=1;1;1)")
+    explored = ds.Search.paper(problem, expansion=ds.expansions.OneChild(), seed=0).explored
+    path = [explored.root]
+    while not explored.graph.terminal[path[-1]]:
+        path.append(explored.enter(path[-1], explored.children(path[-1]), 0))
+    WithProofs(ds.backups.MomentMatching(), -1.0, 1.0).back_up(explored, [])
+    # Here the first player loses, but that is not known before all three moves have been tried.
+    assert (explored.graph.lower[0], explored.graph.upper[0]) == (-1.0, 1.0)
+
+
+def test_search_without_a_solver_has_no_bounds():
+    search = ds.Search.paper(ds.problems.TicTacToe(), seed=0)
+    search.run(20)
+    assert np.isinf(search.explored.graph.lower[: len(search.explored.graph)]).all()
+
+
+@pytest.mark.parametrize("bounds", [(1.0, 1.0), (1.0, -1.0)])
+def test_bad_ranges_are_refused(bounds):
+    with pytest.raises(ValueError, match="lowest must be less"):
+        WithProofs(ds.backups.MomentMatching(), *bounds)
+
+
+# Another root ------------------------------------------------------------------------------------------
+
+
+def test_rerooting_keeps_what_was_learnt():
+    problem = OpenSpielGame("connect_four")
+    search = game_search(problem, seed=0)
+    search.run(60)
+    move = search.best_action(problem.root())
+    position = problem.step(problem.root(), move)
+    before, told = search.belief(position), len(search.history)
+    search.reroot(position)
+    assert search.problem.root() == position
+    assert search.belief(position) == before
+    assert before.visits > 1
+    search.run(20)
+    assert len(search.history) == told + 20
+    assert all(evaluation.leaf.history[:1] == (move,) for evaluation in search.history[told:])
+    assert search.recommend().states[0] == position
+
+
+def test_rerooting_reaches_two_decisions_beyond_the_dag():
+    problem = OpenSpielGame("connect_four")
+    search = game_search(problem, seed=0)
+    search.run(1)
+    position = problem.position([3, 3])
+    search.reroot(position)
+    search.run(10)
+    assert search.belief(position).visits == 10
+    assert search.explored.graph.level[search.explored.root] == 2
+    with pytest.raises(ValueError, match="within two decisions"):
+        search.reroot(problem.position([0, 0, 0, 0, 0, 0]))
+
+
+def test_rerooting_needs_from_state():
+    search = ds.Search.paper(ds.problems.TicTacToe(), seed=0)
+    with pytest.raises(ds.ProblemError, match="from_state"):
+        search.reroot("X........")
+
+
+def test_a_state_of_openspiel_can_be_the_root():
+    state = pyspiel.load_game("connect_four").new_initial_state()
+    state.apply_action(3)
+    assert OpenSpielGame("connect_four").from_state(state).root().history == (3,)
+
+
+def test_a_search_of_a_game_is_resumed_with_what_it_went_on_from(tmp_path):
+    problem = ds.problems.OpenSpielGame("tic_tac_toe")
+    search = ds.Search.paper(problem, seed=0, journal=tmp_path / "run.db")
+    search.run(30)
+    search.reroot(problem.step(problem.root(), 4))
+    search.run(20)
+    search.close()
+    again = ds.Search.resume(tmp_path / "run.db", ds.problems.OpenSpielGame("tic_tac_toe"))
+    assert [e.leaf for e in again.history] == [e.leaf for e in search.history]
+    assert again.ask() == search.ask()
+    again.close()

@@ -1,0 +1,175 @@
+"""Players: whole games through OpenSpiel's API, and positions in which the right move is known."""
+
+import time
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import evaluate_bots, mcts
+
+from dagsearch.games.play import move_number
+from dagsearch.gaussians import Gaussian
+from dagsearch.players import DAGSearchPlayer, Opinion, best_move
+from dagsearch.problems import OpenSpielGame
+
+
+def after(game, moves):
+    state = pyspiel.load_game(game).new_initial_state()
+    for move in moves:
+        state.apply_action(move)
+    return state
+
+
+@pytest.mark.parametrize(
+    "name", ["tic_tac_toe", "connect_four", "hex(board_size=4)", "breakthrough(rows=5,columns=4)", "nim"]
+)
+def test_complete_games_through_openspiels_runners(name):
+    began = time.perf_counter()
+    game = pyspiel.load_game(name)
+    rng = np.random.RandomState(0)
+    ours = DAGSearchPlayer(budget=20, seed=0)
+    theirs = mcts.MCTSBot(game, 2.0, 20, mcts.RandomRolloutEvaluator(1, rng), random_state=rng)
+    for bots in ([ours, theirs], [theirs, ours]):
+        python = evaluate_bots.evaluate_bots(game.new_initial_state(), bots, rng)
+        compiled = pyspiel.evaluate_bots(game.new_initial_state(), bots, 0)
+        assert sum(python) == sum(compiled) == 0.0
+    assert ours.rollouts > 0
+    assert time.perf_counter() - began < 60.0
+
+
+@pytest.mark.parametrize("budget", [1, 5, 30])
+def test_wins_at_once_and_blocks(budget):
+    """Whatever the noise: a move that wins is made, and one that lets the other win is not."""
+    for seed in range(10):
+        player = DAGSearchPlayer(budget=budget, seed=seed)
+        assert player.step(after("connect_four", [0, 6, 0, 6, 0, 6])) == 0
+    threatened = after("connect_four", [0, 6, 0, 6, 0])
+    assert {DAGSearchPlayer(budget=30, seed=seed).step(threatened) for seed in range(10)} == {0}
+
+
+def test_a_won_position_is_not_thrown_away():
+    """Two open threes: whatever the other one does, and with next to no thought, the win is kept."""
+    for seed in range(5):
+        state = after("connect_four", [2, 2, 3, 3])
+        player = DAGSearchPlayer(budget=150, seed=seed)
+        known = player.think(state)
+        assert best_move(known).at_least == 1.0
+        rng = np.random.default_rng(seed)
+        player.budget = 1
+        while not state.is_terminal():
+            ours = state.current_player() == 0
+            state.apply_action(player.step(state) if ours else int(rng.choice(state.legal_actions())))
+        assert state.returns()[0] == 1.0
+
+
+def test_no_roll_outs_are_spent_on_what_is_solved():
+    player = DAGSearchPlayer(budget=1000, seed=0)
+    player.step(after("tic_tac_toe", [0, 3, 1, 4]))
+    assert player.rollouts < 5
+
+
+def move(action, mean, visits, at_least=-1.0, at_most=1.0):
+    return Opinion(action, Gaussian(mean, 0.1), visits, at_least, at_most)
+
+
+@pytest.mark.parametrize(
+    ("known", "chosen"),
+    [
+        ([move(0, 0.9, 50), move(1, 1.0, 1, 1.0, 1.0)], 1),  # a proven win before anything else
+        ([move(0, -0.9, 50), move(1, -1.0, 99, -1.0, -1.0)], 0),  # a proven loss after anything else
+        ([move(0, 0.4, 50), move(1, 0.0, 99, 0.0, 0.0)], 0),  # better than a draw, as is believed
+        ([move(0, -0.4, 50), move(1, 0.0, 1, 0.0, 0.0)], 1),  # a draw rather than what looks like a loss
+        ([move(0, 0.4, 50, -1.0, 0.0), move(1, 0.1, 3, 0.0, 1.0)], 1),  # at most a draw, at least a draw
+        ([move(0, 0.2, 9), move(1, 0.1, 10)], 1),  # most visits
+        ([move(0, 0.1, 9), move(1, 0.2, 9)], 1),  # and of those the best mean
+        ([move(0, -1.0, 9, -1.0, -1.0), move(1, -1.0, 9, -1.0, -1.0)], 0),  # all is lost
+    ],
+)
+def test_which_move_is_made(known, chosen):
+    assert best_move(known).action == chosen
+
+
+def test_games_through_the_next_position_are_kept_and_a_new_game_begins_afresh():
+    player = DAGSearchPlayer(budget=60, seed=0)
+    state = after("connect_four", [])
+    moves = [player.step(state)]
+    moves.append(player.search.best_action(OpenSpielGame("connect_four").position(moves)))
+    through = [(e.leaf, e.reward) for e in player.search.history if e.actions[:2] == tuple(moves)]
+    before = player.search.belief(OpenSpielGame("connect_four").position(moves))
+    assert before.visits > 2
+    for move in moves:
+        state.apply_action(move)
+    player.step(state)
+    assert all((e.leaf, e.reward) in through for e in player.search.history[: before.visits])
+    assert len(player.search.history) == 60 + before.visits
+    assert player.search.belief(player.search.problem.root()).visits == 60 + before.visits
+    for other in (after("connect_four", [1]), after("tic_tac_toe", [])):
+        player.step(other)
+        assert len(player.search.history) == 60
+    player.restart()
+    assert player.search is None
+
+
+def test_the_same_seed_plays_the_same_game():
+    def game(seed):
+        player, state = DAGSearchPlayer(budget=15, seed=seed), after("hex(board_size=4)", [])
+        while not state.is_terminal():
+            state.apply_action(player.step(state))
+        return state.history()
+
+    assert game(3) == game(3)
+
+
+def test_time_is_kept():
+    player, state = DAGSearchPlayer(seconds=0.5, seed=0), after("connect_four", [])
+    player.step(state)  # compiles
+    player.restart()
+    began = time.perf_counter()
+    player.step(state)
+    assert time.perf_counter() - began < 5.0
+    assert player.rollouts > 1
+
+
+def test_policies_are_of_legal_moves():
+    state = after("tic_tac_toe", [4])
+    policy, action = DAGSearchPlayer(budget=10, seed=0).step_with_policy(state)
+    assert [a for a, _ in policy] == state.legal_actions()
+    assert dict(policy)[action] == 1.0 == sum(p for _, p in policy)
+
+
+@pytest.mark.parametrize("wrong", [{"budget": 0}, {"budget": 1.5}, {"seconds": 0}, {"seconds": float("nan")}])
+def test_bad_limits_are_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        DAGSearchPlayer(**wrong)
+
+
+def test_a_finished_game_has_no_move():
+    with pytest.raises(ValueError, match="the game is over"):
+        DAGSearchPlayer().step(after("tic_tac_toe", [0, 3, 1, 4, 2]))
+
+
+def test_moves_are_typed_by_number_or_name():
+    state = after("tic_tac_toe", [])
+    assert move_number(state, "4") == move_number(state, "x(1,1)") == move_number(state, "X(1,1)") == 4
+
+
+# A sixteenth of the positions: all of them take minutes. docs/games.md has the shares of all.
+@pytest.mark.parametrize(("budget", "least"), [(50, 0.973), (100, 0.987)])
+def test_tic_tac_toe_is_played_as_well_as_by_uct_with_a_solver(budget, least, minimax):
+    game = OpenSpielGame("tic_tac_toe")
+    value = minimax(game)
+    matters, level = [], {game.root()}
+    while level:
+        matters += [
+            state
+            for state in sorted(level, key=str)
+            if len({value(game.step(state, action)) for action in game.actions(state)}) > 1
+        ]
+        level = {game.step(state, action) for state in level for action in game.actions(state)}
+    assert len(matters) == 3_191
+    optimal = []
+    for seed, state in enumerate(matters[::16]):
+        action = DAGSearchPlayer(budget, seed=seed).step(state.state)
+        optimal.append(value(game.step(state, action)) == value(state))
+    noise = (least * (1 - least) / len(optimal)) ** 0.5
+    assert np.mean(optimal) > least - 2 * noise
