@@ -1,6 +1,8 @@
 """A run in a process of its own that a test can kill: ``python durable.py JOURNAL LOG BUDGET JOBS``."""
 
 import os
+import resource
+import signal
 import sys
 from pathlib import Path
 
@@ -36,6 +38,11 @@ def search(journal, log):
 
 def main(journal, log, budget, jobs):
     run = search(journal, log)
+    if "DURABLE_LIMIT" in os.environ:
+        run.run(int(os.environ["DURABLE_LIMIT"]))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        room = os.path.getsize(f"{journal}-wal") + 20_000
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
     execution = {"n_jobs": int(jobs), "deterministic": True} if int(jobs) > 1 else {}
     left = int(budget) - len(run.history)
     if left > 0:

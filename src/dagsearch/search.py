@@ -486,13 +486,13 @@ class Search:
     def back_up(self, episodes: Sequence[Episode], paths: Iterable[Sequence[int]] = ()) -> None:
         """Bring scores and values up to date, where it matters.
 
-        Not now, if a replay will do so later and nothing depends on it until then.
+        Values not now, if a replay will do so later and nothing depends on them until then.
         """
         explored, freshness = self.explored, self.freshness
         nodes = freshness.nodes(explored, paths or [episode.path for episode in episodes], len(self._told))
+        explored.scores.refresh(nodes)
         if nodes is None and self.fast_forward and not freshness.selective and self._from_scratch:
             return
-        explored.scores.refresh(nodes)
         self.backup.back_up(explored, episodes, nodes)
 
     @property
