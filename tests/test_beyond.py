@@ -316,7 +316,9 @@ def test_search_takes_kernel_scores_for_subsets():
     assert isinstance(ds.Search.default(counting()).explored.scores, KernelScores)
 
 
-@pytest.mark.parametrize("name", ["synthetic", "tictactoe", "calibration", "selection", "batches"])
+@pytest.mark.parametrize(
+    "name", ["synthetic", "tictactoe", "calibration", "selection", "batches", "freshness"]
+)
 def test_benchmarks_run(name, tmp_path):
     outcome = benchmark.run(name, quick=True, progress=False)
     assert {path.suffix for path in outcome.write(tmp_path)} == {".csv", ".json", ".png", ".pdf"}

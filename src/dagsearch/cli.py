@@ -317,11 +317,13 @@ def _add_benchmark(commands: "argparse._SubParsersAction[argparse.ArgumentParser
             "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
             "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: does the belief over "
             "the best reward hold the truth as often as it says? selection: feature selectors (ten minutes "
-            "on two cores). batches: eight evaluations at once, on digits. speed: what a step costs, for "
+            "on two cores). batches: eight evaluations at once, on digits. freshness: all nodes brought up to "
+            "date every time, or those that are looked at. speed: what a step costs, for "
             "docs/speed.md (ten minutes on one core, into results/speed)."
         ),
     )
-    names = ("synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "batches", "speed")
+    names = ("synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "batches")
+    names = (*names, "freshness", "speed")
     benchmark.add_argument("name", choices=names)
     _add_experiment_options(benchmark, Path("results/beyond"))
     benchmark.add_argument(

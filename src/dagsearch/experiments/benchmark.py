@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from dagsearch.experiments import calibration, convnet, mnist, mnist_data, selec
 from dagsearch.experiments.drawing import curves_figure, figure
 from dagsearch.experiments.peers import PEERS, Trial, best_rewards
 from dagsearch.experiments.runner import Curve, Outcome, Row, curves, recorded_steps, run_rounds
+from dagsearch.freshness import Always, Freshness, OnDemand
 from dagsearch.policies import Thompson
 from dagsearch.problem import Problem
 from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe
@@ -106,6 +108,8 @@ def run(
         return calibration.run(10 if quick else 200, jobs, progress)
     if name == "selection":
         return selectors.run(quick, jobs, progress)
+    if name == "freshness":
+        return _freshness(3 if quick else 100, 40 if quick else 200, jobs, progress)
     if name == "batches":
         return _batches(Settings(2, 40) if quick else Settings(), jobs, progress)
     if name == "mnist":
@@ -299,6 +303,33 @@ def _throughput(budget: int) -> list[Row]:
 def _sleeping(chosen: frozenset[int]) -> float:
     time.sleep(_SLEEP)
     return float(sum(chosen))
+
+
+# Freshness ------------------------------------------------------------------------------------------
+
+FRESHNESS: dict[str, Freshness] = {"all nodes every time": Always(), "on demand": OnDemand(above=0)}
+
+
+def _freshness(runs: int, budget: int, jobs: int, progress: bool) -> Outcome:
+    tasks = [(method, number, budget) for method in FRESHNESS for number in range(runs)]
+    rows = run_rounds(_freshness_run, tasks, jobs, progress)
+    about = {"runs": runs, "budget": budget, "measured": "whether the optimum was found; best accuracy"}
+    digits = [row for row in rows if row.setting == "digits"]
+    drawn = curves_figure(digits, "best accuracy so far", "10 of 64 pixels of the digits")
+    return Outcome("freshness", rows, about, {"freshness": drawn})
+
+
+def _freshness_run(method: str, number: int, budget: int) -> list[Row]:
+    """The same seeds, problems and parts but for what is brought up to date after a reward."""
+    synthetic, digits = Synthetic(seed=number), DigitsPixels(split=number % 3)
+    freshness = deepcopy(FRESHNESS[method])
+    search = _changed(synthetic, number, _SYNTHETIC_BUDGET // 10, freshness=freshness)
+    found = [step.best_reward >= synthetic.best_reward - 1e-9 for step in search.steps(_SYNTHETIC_BUDGET)]
+    rows = [Row(method, "synthetic", number, step, float(hit)) for step, hit in enumerate(found, start=1)]
+    search = _changed(digits, number, min(20, budget // 5), freshness=deepcopy(FRESHNESS[method]))
+    best = [step.best_reward for step in search.steps(budget)]
+    steps = recorded_steps(budget, growth=1.1)
+    return rows + [Row(method, "digits", number, step, best[step - 1]) for step in steps]
 
 
 # Tic-Tac-Toe ----------------------------------------------------------------------------------------
