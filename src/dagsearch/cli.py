@@ -19,6 +19,19 @@ if TYPE_CHECKING:
     from dagsearch.selection.command import Outcome as SelectionOutcome
 
 
+_BENCHMARKS = (
+    "synthetic",
+    "digits",
+    "mnist",
+    "tictactoe",
+    "calibration",
+    "selection",
+    "batches",
+    "freshness",
+    "speed",
+)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``dagsearch``; returns the exit code."""
     options = _parser().parse_args(arguments)
@@ -317,14 +330,12 @@ def _add_benchmark(commands: "argparse._SubParsersAction[argparse.ArgumentParser
             "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
             "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: does the belief over "
             "the best reward hold the truth as often as it says? selection: feature selectors (ten minutes "
-            "on two cores). batches: eight evaluations at once, on digits. freshness: all nodes brought up to "
-            "date every time, or those that are looked at. speed: what a step costs, for "
+            "on two cores). batches: eight evaluations at once, on digits. freshness: all nodes brought "
+            "up to date every time, or those that are looked at. speed: what a step costs, for "
             "docs/speed.md (ten minutes on one core, into results/speed)."
         ),
     )
-    names = ("synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "batches")
-    names = (*names, "freshness", "speed")
-    benchmark.add_argument("name", choices=names)
+    benchmark.add_argument("name", choices=_BENCHMARKS)
     _add_experiment_options(benchmark, Path("results/beyond"))
     benchmark.add_argument(
         "--only", nargs="+", metavar="MEASUREMENT", help="speed: some of growth, memory, uct and so on"
