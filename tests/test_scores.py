@@ -8,9 +8,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct, WhiteKernel
 
 import dagsearch as ds
-from dagsearch.covariances import Covariance, FeatureMap, Overlap, Pairwise, check_covariance
+from dagsearch.covariances import Covariance, FeatureMap, Overlap, Pairwise, SetKernel, check_covariance
 from dagsearch.problem import Children
 from dagsearch.scores import KernelScores, WeightScores, scores_for
+from dagsearch.scores.induced import InducedScores
 
 
 @dataclass(frozen=True)
@@ -267,3 +268,103 @@ def test_scaling():
 def test_overlap_refuses_negative_variances(arguments):
     with pytest.raises(ds.CovarianceError, match=next(iter(arguments))):
         Overlap(**arguments)
+
+
+# Many rewards ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("features", [30, 150])
+def test_20000_steps_are_as_good_as_one_batch(features):
+    """With many features the last rows are kept aside, with few they are not."""
+    rng = np.random.default_rng(0)
+    problem = ds.problems.Subsets(features, 5, reward=sum)
+    leaves = [frozenset(rng.choice(features, 5, replace=False).tolist()) for _ in range(400)]
+    leaves = list(dict.fromkeys(leaves))
+    scores = WeightScores(0.2 * Overlap.of(problem), 1e-2)
+    scores.track(leaves)
+    nodes = rng.integers(len(leaves), size=20_000)
+    rewards = rng.normal(size=20_000)
+    for node, reward in zip(nodes.tolist(), rewards.tolist(), strict=True):
+        scores.condition(node, reward)
+    # All rewards of a leaf act as their mean, with so much less noise.
+    seen, place = np.unique(nodes, return_inverse=True)
+    counts = np.bincount(place)
+    batch = KernelScores(0.2 * Overlap.of(problem), 1e-2)
+    batch.track(leaves)
+    means = np.bincount(place, weights=rewards) / counts
+    batch.condition_all(seen.tolist(), means.tolist(), (1e-2 / counts).tolist())
+    assert scores.mean == pytest.approx(batch.mean, abs=1e-6)
+    assert scores.variance == pytest.approx(batch.variance, abs=1e-6)
+
+
+def rewarded(count, seed=0):
+    """Leaves of 64 choose 10, some of them twice, with rewards that a set kernel explains."""
+    rng = np.random.default_rng(seed)
+    problem = ds.problems.Subsets(64, 10, reward=sum)
+    leaves = [frozenset(rng.choice(64, 10, replace=False).tolist()) for _ in range(count)]
+    weights = rng.normal(size=64)
+    rewards = [float(weights[sorted(leaf)].sum()) / 3.0 + 0.1 * rng.normal() for leaf in leaves]
+    return problem, leaves, rewards
+
+
+def of_landmarks(covariance, leaves, noise=1e-2):
+    return InducedScores(covariance, noise, 0.0, covariance.represent(leaves))
+
+
+def test_landmarks_everywhere_are_exact():
+    problem, leaves, rewards = rewarded(200)
+    covariance = SetKernel(private=0.1).on(problem)
+    exact, induced = KernelScores(covariance, 1e-2), of_landmarks(covariance, leaves)
+    others = rewarded(50, seed=1)[1]
+    for scores in (exact, induced):
+        scores.track([*leaves, *others])
+        for node, reward in enumerate(rewards):
+            scores.condition(node, reward, 0.05 if node % 3 == 0 else None)
+        scores.condition(7, rewards[7] + 0.2)
+    assert induced.mean[:200] == pytest.approx(exact.mean[:200], abs=1e-4)
+    assert induced.variance[:200] == pytest.approx(exact.variance[:200], abs=1e-4)
+    at_once = of_landmarks(covariance, leaves)
+    at_once.track([*leaves, *others])
+    noises = [0.05 if node % 3 == 0 else None for node in range(200)]
+    at_once.condition_all([*range(200), 7], [*rewards, rewards[7] + 0.2], [*noises, None])
+    assert at_once.mean == pytest.approx(induced.mean, abs=1e-6)
+    assert at_once.variance == pytest.approx(induced.variance, abs=1e-6)
+    mean, joint = induced.joint([0, 7, 210], others[:3])
+    exact_mean, exact_joint = exact.joint([0, 7], [])
+    assert mean[:2] == pytest.approx(exact_mean, abs=1e-4)
+    assert joint[:2, :2] == pytest.approx(exact_joint, abs=1e-4)
+    assert np.all(np.linalg.eigvalsh(joint) > -1e-9)
+
+
+def test_the_error_of_landmarks_against_exact(record_property):
+    """Means within a fraction of what is unknown anyway, and never surer than exact by much."""
+    problem, leaves, rewards = rewarded(1000)
+    covariance = SetKernel(private=0.05).on(problem)
+    others = rewarded(200, seed=1)[1]
+    exact, induced = KernelScores(covariance, 1e-2), of_landmarks(covariance, leaves)
+    for scores in (exact, induced):
+        scores.track([*leaves, *others])
+        scores.condition_all(list(range(1000)), rewards, [None] * 1000)
+    mean, variance = exact.project(others)
+    approximate, spread = induced.project(others)
+    error = np.abs(approximate - mean) / np.sqrt(variance)
+    record_property("largest error of a mean, in deviations", float(error.max()))
+    assert error.mean() < 0.1
+    assert error.max() < 0.5
+    assert np.all(spread > 0.9 * variance)
+    assert np.median(spread / variance) < 1.3
+
+
+def test_what_landmarks_pretended_is_taken_back():
+    problem, leaves, rewards = rewarded(60)
+    scores = of_landmarks(SetKernel(private=0.1).on(problem), leaves)
+    scores.track(leaves)
+    scores.condition_all(list(range(40)), rewards[:40], [None] * 40)
+    before = scores.mean.copy(), scores.variance.copy()
+    scores.pretend(50)
+    scores.pretend(55)
+    assert scores.mean == pytest.approx(before[0], abs=1e-12)
+    assert scores.variance[50] < before[1][50]
+    scores.release()
+    assert np.array_equal(scores.mean, before[0])
+    assert np.array_equal(scores.variance, before[1])

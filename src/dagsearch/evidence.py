@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpotri
-from scipy.optimize import minimize
 
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray, IntArray
@@ -82,6 +81,8 @@ class Evidence:
         rng: np.random.Generator,
     ) -> tuple[Covariance, float]:
         """The covariance and the noise of largest evidence; a noise without deviation stays as it is."""
+        from scipy.optimize import minimize  # slow to import, and the paper's method does without
+
         learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
         if not learnt or len(observations.mean) < 2:
             return covariance, noise.value

@@ -22,11 +22,10 @@ nothing cancels, unlike a second moment minus a squared mean.
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erfcx, log_ndtr, logsumexp
 
 from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
@@ -470,7 +469,7 @@ def _likeliest(
     if prior_var == math.inf:
         return float(mean.max())
     z = (points[:, None] - mean) / sd
-    log_cdf = log_ndtr(z)
+    log_cdf = _special().log_ndtr(z)
     rough = log_cdf @ counts + np.max(-0.5 * z * z - log_cdf, axis=1)
     return float(points[np.argmax(rough - 0.5 * (points - prior_mean) ** 2 / prior_var)])
 
@@ -518,7 +517,7 @@ class _Tilt:
         squares = np.where(self._z_reference < 0.0, directly, squares)
         squares = np.where(z < 0.0, -self._least, squares)
         log_hazard = squares - scaled - np.log(self._sd)
-        total = logsumexp(log_hazard, axis=1, b=self._counts) - _LOG_SQRT_2PI
+        total = _special().logsumexp(log_hazard, axis=1, b=self._counts) - _LOG_SQRT_2PI
         return np.asarray(self._log_below(points, z, scaled) + total)
 
     def _log_below(self, points: FloatArray, z: FloatArray, scaled: FloatArray) -> FloatArray:
@@ -539,5 +538,13 @@ class _Tilt:
 
 def _log_scaled_cdf(z: FloatArray) -> FloatArray:
     """Log Φ(z), plus z²/2 for negative z."""
-    negative = np.log(0.5 * erfcx(-np.minimum(z, 0.0) * _SQRT_HALF))
-    return np.asarray(np.where(z < 0.0, negative, log_ndtr(z)))
+    special = _special()
+    negative = np.log(0.5 * special.erfcx(-np.minimum(z, 0.0) * _SQRT_HALF))
+    return np.asarray(np.where(z < 0.0, negative, special.log_ndtr(z)))
+
+
+def _special() -> Any:
+    """SciPy's special functions: slow to import, and only exact maxima need them."""
+    import scipy.special
+
+    return scipy.special
