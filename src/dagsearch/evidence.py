@@ -141,7 +141,8 @@ def _loss(
     alpha = solve_triangular(factor, whitened, lower=True, trans="T", check_finite=False)
     lower = np.tril(dpotri(factor, lower=1)[0])  # of the inverse
     outer = np.outer(alpha, alpha) - lower - np.tril(lower, -1).T
-    slopes = -0.5 * np.einsum("ij,pij->p", outer, tried.gradients(rows))
+    changes = tried.gradients(rows)
+    slopes = -0.5 * changes.reshape(len(changes), -1) @ outer.ravel()
     loss = 0.5 * float(whitened @ whitened) + float(np.log(factor.diagonal()).sum())
     if free:
         repeats = float((count[unknown] - 1).sum())

@@ -127,6 +127,7 @@ class Explored:
         graph = self.graph
         fresh = [child for child in children if graph.level[child] < 0]
         graph.link(node, children, actions)
+        self.scores.refresh(fresh)
         mean, variance = self.scores.refreshed()
         for child in fresh:
             at_leaf = graph.terminal[child]

@@ -38,17 +38,17 @@ def best_swap(
     families = [Children(problem, parent, problem.actions(parent)) for parent, _ in found]
     signs = [player_at(problem, parent) for parent, _ in found]
     upper = cast(JointScores, explored.scores).upper(families, signs, beta)
-    best: Swap | None = None
-    for (_, kept), children, ratings in zip(found, families, upper, strict=True):
-        for number in np.argsort(-ratings, kind="stable").tolist():
-            if best is not None and ratings[number] <= best.rating:
-                break
-            action = children.actions[number]
-            state = problem.step(children.parent, action)
-            if len(problem.actions(state)) == 0 and not explored.is_closed(state):
-                best = Swap(state, [*kept, action], float(ratings[number]))
-                break
-    return best
+    ratings = np.concatenate(upper)
+    ends = np.cumsum([len(own) for own in upper])
+    # Leaves that nothing tells apart must not be told apart by rounding.
+    for place in np.argsort(-np.round(ratings, 9), kind="stable").tolist():
+        own = int(np.searchsorted(ends, place, side="right"))
+        children, kept = families[own], found[own][1]
+        action = children.actions[place - int(ends[own]) + len(upper[own])]
+        state = problem.step(children.parent, action)
+        if len(problem.actions(state)) == 0 and not explored.is_closed(state):
+            return Swap(state, [*kept, action], float(ratings[place]))
+    return None
 
 
 def parents(

@@ -38,7 +38,7 @@ from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prio
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
 # Rewards beyond which, where few nodes are looked at, a model of constant size takes over.
-_MOST_EXACT = 1500
+_MOST_EXACT = 1000
 # Columns that are computed at once.
 _AT_ONCE = 256
 # Of more children than these, where the most promising one is wanted, only those of the best means are
