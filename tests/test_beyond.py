@@ -348,6 +348,7 @@ def test_the_tables_of_the_page_are_those_of_the_results():
     pages = [(ROOT / "docs" / name).read_text() for name in ("beyond.md", "selectors.md", "parallel.md")]
     tables = beyond.tables(ROOT / "results" / "beyond")
     wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "overhead", "batches"}
+    wanted |= {"freshness"}
     assert set(tables) == wanted
     for name, table in tables.items():
         assert any(table in page for page in pages), (

@@ -19,6 +19,7 @@ def tables(folder: Path) -> dict[str, str]:
     """Every table that the folder has the files for, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
     makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
+    makers |= {"freshness": _freshness}
     found = {}
     for name, make in makers.items():
         path = folder / f"{'selection' if name == 'overhead' else name}.csv"
@@ -123,6 +124,16 @@ def _batches(found: Curves) -> str:
     methods = [method for method, setting in found if setting == "split 0"]
     rows = [[method, *(_over_splits(found, method, step) for step in steps)] for method in methods]
     return _table(["mean of three splits", *(f"at {step}" for step in steps)], rows)
+
+
+def _freshness(found: Curves) -> str:
+    steps = (50, 100, 200)
+    rows = []
+    for method in dict.fromkeys(method for method, _ in found):
+        synthetic, digits = found[method, "synthetic"], found[method, "digits"]
+        rows.append([method, _at(synthetic, 20, 2), *(_at(digits, step, 4) for step in steps)])
+    head = ["brought up to date", "optimum found by 20", *(f"digits at {step}" for step in steps)]
+    return _table(head, rows)
 
 
 if __name__ == "__main__":

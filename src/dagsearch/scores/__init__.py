@@ -1,17 +1,20 @@
 """Score models: the Gaussian belief over the generative scores g, given the rewards so far.
 
 Two solvers of one protocol. Same covariance, same rewards: same belief. :class:`WeightScores` takes
-covariances that are feature maps, at O(d²) per reward; :class:`KernelScores` takes any, at O(n · nodes).
+covariances that are feature maps, at O(d²) per reward; :class:`KernelScores` takes any, at O(n · nodes), and
+hands over to :class:`InducedScores`, which approximate it at a constant cost, where there are many rewards.
 """
 
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.scores.base import JointScores, MeanFunction, Samples, Scores
+from dagsearch.scores.induced import InducedScores
 from dagsearch.scores.kernel import KernelScores
 from dagsearch.scores.none import NoScores
 from dagsearch.scores.tree import TreeScores
 from dagsearch.scores.weights import WeightScores
 
 __all__ = [
+    "InducedScores",
     "JointScores",
     "KernelScores",
     "MeanFunction",

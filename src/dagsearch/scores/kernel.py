@@ -99,7 +99,7 @@ class KernelScores:
 
     def induced(self, leaves: Sequence[int]) -> "KernelScores":
         """A fresh model of constant size, for as many rewards as there may be; of these leaves, so far."""
-        from dagsearch.scores.induced import InducedScores
+        from dagsearch.scores.induced import InducedScores  # which is made of this class
 
         rows = self._rows.rows[np.asarray(leaves, dtype=np.int64)]
         fresh = InducedScores(self.covariance, self.noise, self._prior_mean, rows)

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from dagsearch._threads import one_thread
 from dagsearch.experiments.runner import Outcome
-from dagsearch.experiments.speed import breakeven, growth, memory, page, startup, steps
+from dagsearch.experiments.speed import breakeven, growth, memory, page, replay, startup, steps
 from dagsearch.experiments.speed.results import Figure, Measurement
 
 __all__ = ["MEASUREMENTS", "Figure", "Measurement", "SpeedOutcome", "run", "summary"]
@@ -28,6 +28,7 @@ MEASUREMENTS: dict[str, Callable[[bool], Measurement]] = {
     "uct": steps.uct,
     "breakeven": breakeven.breakeven,
     "startup": startup.startup,
+    "replay": replay.replay,
 }
 """By the names that ``--only`` takes; called with whether to be quick."""
 
