@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SEEDS = "a round's number seeds its problem and its searches"
-_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "optuna", "botorch", "mlxtend")
+_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "optuna", "botorch", "mlxtend", "open_spiel")
 
 
 class ExperimentError(RuntimeError):

@@ -1,15 +1,17 @@
 """Our player against OpenSpiel's: many games, in parallel, and what they say."""
 
 import csv
+import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
+from dagsearch.experiments.runner import versions
 from dagsearch.games.matches import Pairing, Record, play_game
 
 if TYPE_CHECKING:
@@ -73,10 +75,14 @@ def summary(records: Sequence[Record]) -> str:
     return "\n".join(lines)
 
 
-def write(records: Sequence[Record], folder: Path, name: str) -> list[Path]:
-    """All games as CSV, and the picture as PNG; returns what was written."""
+def write(
+    records: Sequence[Record], folder: Path, name: str, settings: Mapping[str, Any] | None = None
+) -> list[Path]:
+    """All games as CSV, settings and versions as JSON, the picture as PNG; returns what was written."""
     folder.mkdir(parents=True, exist_ok=True)
-    table, picture = folder / f"{name}.csv", folder / f"{name}.png"
+    table, picture, about = (folder / f"{name}.{suffix}" for suffix in ("csv", "png", "json"))
+    told = {"experiment": f"arena, {name}", **(settings or {}), "versions": versions()}
+    about.write_text(json.dumps(told, indent=2) + "\n")
     with table.open("w", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(Record._fields)
@@ -84,7 +90,7 @@ def write(records: Sequence[Record], folder: Path, name: str) -> list[Path]:
             [f"{field:.5g}" if isinstance(field, float) else field for field in record] for record in records
         )
     draw(records).savefig(picture, dpi=150)
-    return [table, picture]
+    return [table, about, picture]
 
 
 def read(path: Path) -> list[Record]:

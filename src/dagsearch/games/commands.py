@@ -141,7 +141,19 @@ def _run_arena(options: argparse.Namespace) -> int:
             for simulations, seconds in budgets
         ]
         records = arena.run(pairings, options.count, options.jobs, progress=not options.quiet)
-        written = arena.write(records, options.out, options.name)
+        names = (
+            "games",
+            "against",
+            "simulations",
+            "seconds",
+            "count",
+            "opening",
+            "uct_c",
+            "covariance",
+            "seed",
+        )
+        settings = {name: getattr(options, name) for name in names}
+        written = arena.write(records, options.out, options.name, settings)
     except (ModuleNotFoundError, ValueError, OSError) as error:
         print(f"dagsearch arena: error: {error}", file=sys.stderr)
         return 1
