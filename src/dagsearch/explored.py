@@ -71,6 +71,9 @@ class Explored:
     def nodes(self, states: Sequence[State]) -> list[int]:
         """The states' nodes, made where they do not exist."""
         keys = [self.key(state) for state in states]
+        known = [self.graph.find(key) for key in keys]
+        if -1 not in known:
+            return known
         fresh = {
             key: (state, player_at(self.problem, state), len(self.problem.actions(state)))
             for key, state in zip(keys, states, strict=True)

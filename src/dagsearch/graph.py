@@ -78,6 +78,13 @@ class Graph:
         self.adversarial = False
         """Whether MIN decides anywhere."""
 
+        self._reset(0)
+
+    def _reset(self, first: int) -> None:
+        """What nodes from ``first`` on are until something is known."""
+        self.level[first:] = self.above_leaves[first:] = -1
+        self.lower[first:], self.upper[first:] = -np.inf, np.inf
+
     def __len__(self) -> int:
         return len(self.states)
 
@@ -91,15 +98,14 @@ class Graph:
         if node == self.level.size:
             for name, _ in _NODE_ARRAYS:
                 setattr(self, name, grown(getattr(self, name), node + 1))
+            self._reset(node)
         self.states.append(state)
         self._ids[key] = node
-        self.level[node] = self.above_leaves[node] = -1
         self.sign[node] = sign
         self.branching[node] = branching
         self.terminal[node] = branching == 0
         self.widest = max(self.widest, branching)
         self.adversarial |= sign == MIN and branching > 0
-        self.lower[node], self.upper[node] = -np.inf, np.inf
         return node
 
     def set_root(self, node: int) -> None:

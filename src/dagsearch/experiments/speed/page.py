@@ -122,7 +122,7 @@ def _draw_growth(axes: "Axes", found: Found) -> None:
         axes.plot(rewards, floor, "o:", color=line.get_color(), label=f"its linear algebra, {label}")
     axes.set(xscale="log", yscale="log", xlabel="rewards", ylabel="ms", title="How a step's time grows")
     axes.tick_params(axis="x", which="minor", labelbottom=False)
-    _legend(axes)
+    _legend(axes, (0.45, 0.17))  # where no line is
 
 
 def _draw_memory(axes: "Axes", found: Found) -> None:
@@ -151,6 +151,6 @@ def _draw_breakeven(axes: "Axes", found: Found) -> None:
     _legend(axes)
 
 
-def _legend(axes: "Axes") -> None:
+def _legend(axes: "Axes", where: str | tuple[float, float] = "best") -> None:
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="x-small")
+        axes.legend(fontsize="x-small", loc=where)
