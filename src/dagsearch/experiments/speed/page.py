@@ -151,6 +151,6 @@ def _draw_breakeven(axes: "Axes", found: Found) -> None:
     _legend(axes)
 
 
-def _legend(axes: "Axes", where: str | tuple[float, float] = "best") -> None:
+def _legend(axes: "Axes", where: tuple[float, float] | None = None) -> None:
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize="x-small", loc=where)
+        axes.legend(fontsize="x-small", loc="best" if where is None else where)
