@@ -273,3 +273,17 @@ def test_a_search_of_a_game_is_resumed_with_what_it_went_on_from(tmp_path):
     assert [e.leaf for e in again.history] == [e.leaf for e in search.history]
     assert again.ask() == search.ask()
     again.close()
+
+
+def test_what_was_asked_before_rerooting_can_be_told(tmp_path):
+    problem = ds.problems.OpenSpielGame("tic_tac_toe")
+    search = ds.Search.paper(problem, seed=0, journal=tmp_path / "run.db")
+    search.run(10)
+    asked = search.ask(2)
+    search.reroot(problem.step(problem.root(), 4))
+    for proposal in asked:
+        search.tell(proposal, problem.reward(proposal.leaf))
+    search.close()
+    again = ds.Search.resume(tmp_path / "run.db", problem)
+    assert [e.leaf for e in again.history] == [e.leaf for e in search.history]
+    again.close()

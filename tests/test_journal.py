@@ -516,3 +516,144 @@ def test_a_run_killed_at_a_random_moment_ends_as_if_it_had_not_been(jobs, tmp_pa
             assert [t[name] for t in told(folder)] == [t[name] for t in expected]
         paid_again = Counter(evaluated(folder)) - paid_before
         assert not {"-".join(map(str, t["leaf"])) for t in before} & set(paid_again)
+
+
+# Half way -----------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_while_hyperparameters_are_learnt_harms_neither_search_nor_file(tmp_path, monkeypatch):
+    calls, maximise = [], ds.evidence.Evidence.maximise
+
+    def interrupted(self, *given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return maximise(self, *given)
+
+    monkeypatch.setattr(ds.evidence.Evidence, "maximise", interrupted)
+    search = ds.Search.default(Sum(), initial=6, seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        search.run(40)
+    told = search.history[-2]
+    assert search.belief(told.leaf).g.mean == pytest.approx(told.reward, abs=0.05)
+    calls.clear()
+    journal = tmp_path / "run.db"
+    search = ds.Search.default(Sum(), initial=6, seed=0, journal=journal)
+    with pytest.raises(KeyboardInterrupt):
+        search.run(40)
+    with pytest.raises(JournalError, match="stopped half way"):
+        search.ask()
+    search.close()
+    monkeypatch.undo()
+    again = ds.Search.resume(journal, Sum())
+    again.run(40 - len(again.history))
+    assert history(again) == history_of_uninterrupted(40)
+    again.close()
+
+
+def history_of_uninterrupted(budget):
+    search = ds.Search.default(Sum(), initial=6, seed=0)
+    search.run(budget)
+    return history(search)
+
+
+def test_ctrl_c_in_a_reward_and_the_same_script_again(tmp_path):
+    class Interrupted(Sum):
+        left = 7
+
+        def reward(self, leaf):
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+            return super().reward(leaf)
+
+    whole = ds.search(Interrupted(), 6, seed=0)
+    assert len(whole.history) == 6
+    whole = ds.search(Sum(), 30, seed=0)
+    problem = Interrupted()
+    with pytest.raises(ds.errors.SearchInterrupted):
+        ds.search(problem, 30, seed=0, journal=tmp_path / "run.db")
+    assert ds.search(problem, 30, seed=0, journal=tmp_path / "run.db").history == whole.history
+
+
+class Words:
+    """One of the leaves is nothing that JSON knows."""
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        return np.array([0, 1, 2]) if len(state) < 5 else []
+
+    def step(self, state, action):
+        state = (*state, "abc"[action])
+        return (*state[:4], b"bytes") if state == ("c",) * 5 else state
+
+    def reward(self, leaf):
+        return float(leaf.count("c"))
+
+
+def test_a_state_that_cannot_be_kept_stops_the_search_and_the_file_is_good(tmp_path):
+    journal = tmp_path / "run.db"
+    search = ds.Search.default(Words(), seed=1, journal=journal)
+    with pytest.raises(ProblemError, match="cannot be kept"):
+        search.run(243)
+    assert search.history
+    with pytest.raises(JournalError, match="Resume from the file"):
+        search.ask()
+    search.close()
+    again = ds.Search.resume(journal, Words())
+    assert history(again) == history(search)
+    again.close()
+
+
+def test_looking_does_not_change_what_comes_next(tmp_path):
+    from dagsearch.freshness import OnDemand
+    from test_freshness import search_with
+
+    def make():
+        return search_with(OnDemand(above=10, growth=2.0))
+
+    looked, not_looked = kept(make(), tmp_path / "run.db"), make()
+    for search in (looked, not_looked):
+        search.run(40)
+    for _ in range(3):
+        for search in (looked, not_looked):
+            for _ in range(4):
+                search.ask()
+                if search is looked:
+                    search.belief(search.problem.root())
+                    search.recommend()
+        assert looked.pending == not_looked.pending
+        for search in (looked, not_looked):
+            for proposal in search.pending[:2]:
+                search.tell(proposal, search.problem.reward(proposal.leaf))
+    again = replayed(make, tmp_path / "run.db")
+    assert looked.ask(4) == not_looked.ask(4) == again.ask(4)
+
+
+def test_another_covariance_of_the_same_name_is_refused(tmp_path):
+    matrix = np.cov(np.random.default_rng(0).normal(size=(16, 40)))
+    path = tmp_path / "run.db"
+    search = ds.Search.default(
+        Sum(), covariance=ds.covariances.SetKernel(matrix), seed=0, initial=10, journal=path
+    )
+    search.run(8)
+    search.close()
+    other = ds.covariances.SetKernel(matrix[::-1, ::-1])
+    refused(path, "another covariance|another search", covariance=other)
+
+
+def test_what_a_search_left_behind_before_it_began_is_no_journal_yet(tmp_path):
+    path = tmp_path / "run.db"
+    path.touch()
+    assert len(ds.search(Sum(), 12, seed=0, journal=path).history) == 12
+    assert len(ds.search(Sum(), 14, seed=0, journal=path).history) == 14
+
+
+def test_arguments_may_be_given_again(tmp_path):
+    path = tmp_path / "run.db"
+    prior = (0.0, 1.0)
+    ds.Search.paper(Sum(), increment_prior=prior, seed=0, journal=path).close()
+    ds.Search.resume(path, Sum(), increment_prior=prior).close()
+    ds.Search.default(Sum(), initial=np.int64(4), seed=0, journal=tmp_path / "int.db").close()

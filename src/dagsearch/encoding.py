@@ -3,6 +3,7 @@
 JSON knows neither tuples nor sets, and states are made of them: both become objects with one tagged entry.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -63,8 +64,10 @@ class StateCodec:
     def encode(self, state: State) -> Any:
         """The state as JSON."""
         try:
-            return self._encode(state)
-        except TypeError as error:
+            encoded = self._encode(state)
+            json.dumps(encoded, allow_nan=False)
+            return encoded
+        except (TypeError, ValueError) as error:
             raise ProblemError(
                 f"the state {state!r} cannot be kept in a journal ({error}): give the problem encode(state), "
                 "which returns what JSON knows, and decode"

@@ -68,7 +68,7 @@ class Journal:
     def create(cls, path: str | PathLike[str], settings: dict[str, Any]) -> "Journal":
         """A new journal whose first event is ``settings``."""
         path = Path(path)
-        if path.exists():
+        if has_begun(path):
             raise JournalError(f"{path} exists already: resume it, or choose another name")
         if not path.parent.is_dir():
             raise JournalError(f"the folder {path.parent} does not exist; make it first")
@@ -80,7 +80,7 @@ class Journal:
                 f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA application_id={_APPLICATION}; "
                 f"PRAGMA user_version={_FORMAT};"
             )
-            journal._connection.execute(_SCHEMA)
+            journal._connection.execute(_SCHEMA.replace("TABLE", "TABLE IF NOT EXISTS", 1))
             journal.append("settings", settings)
         except (sqlite3.Error, JournalError) as error:
             journal.close()
@@ -107,7 +107,10 @@ class Journal:
         """Commit an event. If that fails, this journal takes no further one."""
         if self._failure is not None:
             raise JournalError(self._failure)
-        text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+        try:
+            text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            self._fail(kind, content, error)
         at = time.time()
         digest = _digest(self._last_digest, self._next, kind, at, text)
         try:
@@ -118,7 +121,15 @@ class Journal:
             self._fail(kind, content, error)
         self._next, self._last_digest = self._next + 1, digest
 
-    def _fail(self, kind: str, content: dict[str, Any], error: sqlite3.Error) -> NoReturn:
+    def abandon(self, error: BaseException) -> None:
+        """Take no further event: the search went on without the file, or stopped half way."""
+        if self._failure is None:
+            self._failure = (
+                f"the search was stopped half way ({type(error).__name__}: {error}) and may differ from its "
+                f"journal {self.path}, which is right: its {self._next} events are safe. Resume from the file"
+            )
+
+    def _fail(self, kind: str, content: dict[str, Any], error: Exception) -> NoReturn:
         lost = f"the {kind} that came next was not"
         if kind == "tell":
             lost = f"the reward {content['reward']!r} of {content['leaf']} was not: tell it after resuming"
@@ -191,6 +202,24 @@ def _verified(path: Path, rows: list[Any]) -> Iterator[Event]:
             )
         before = digest
         yield Event(number, kind, at, json.loads(content))
+
+
+def has_begun(path: str | PathLike[str]) -> bool:
+    """Whether there is a file, and not one that a search left behind before it could write anything."""
+    path = Path(path)
+    if not path.exists():
+        return False
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        try:
+            tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+            if tables == ["event"]:
+                tables = connection.execute("SELECT number FROM event LIMIT 1").fetchall()
+            return len(tables) > 0
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return True  # something else, which is not to be written over
 
 
 def is_in_use(path: str | PathLike[str]) -> bool:

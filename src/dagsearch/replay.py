@@ -21,7 +21,7 @@ from dagsearch.encoding import StateCodec
 from dagsearch.journal import Event, JournalError
 from dagsearch.problem import Problem, State, player_at
 from dagsearch.results import Proposal
-from dagsearch.walks import random_walk, shape_rng, walked
+from dagsearch.walks import random_leaves, random_walk, shape_rng, walked
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 # Paths of a problem that are walked to tell it from others.
 _WALKS = 8
+# Leaves by which covariances are compared.
+_LEAVES = 6
 _PARTS = ("policy", "rollout", "backup", "expansion", "refinements", "freshness", "repeats")
 # Beliefs that differ by more than this, relatively, are no rounding.
 _ROUNDING = 1e-6
@@ -47,6 +49,7 @@ def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) ->
         "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
         "given": sorted(name for name, value in arguments.items() if not _is_plain(value)),
         "parts": parts_of(search),
+        "covariance": covariance_of(search),
         "generators": generator_states(search),
     }
 
@@ -82,6 +85,15 @@ def fingerprint(problem: Problem) -> dict[str, Any]:
     }
 
 
+def covariance_of(search: "Search") -> list[list[float]]:
+    """Between a few random leaves; covariances of one name may differ in their numbers."""
+    covariance = search.explored.scores.covariance
+    if covariance is None:
+        return []
+    matrix: list[list[float]] = covariance(random_leaves(search.problem)[:_LEAVES]).tolist()
+    return matrix
+
+
 def parts_of(search: "Search") -> dict[str, str]:
     """The composition in words, without what changes from process to process."""
     scores, evidence = search.explored.scores, search.evidence
@@ -108,6 +120,8 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
         if changed:
             details = "; ".join(f"{name}: {then[name]} then, {now[name]} now" for name in changed)
             raise JournalError(f"{path} is of another {what} ({details}). It was left as it is")
+    if not np.allclose(settings["covariance"], covariance_of(search), rtol=1e-6, atol=1e-9):
+        raise JournalError(f"{path} is of a search with another covariance. It was left as it is")
     if settings["versions"] != versions():
         logger.warning(
             "%s was begun with %s, this is %s: the last digits of beliefs may differ, and with them, in the "
@@ -249,6 +263,7 @@ class Replay:
         """Beliefs just before a reward; they are the same, unless numbers are computed otherwise here."""
         size = abs(recorded[0]) + math.sqrt(recorded[1]) + 1e-9
         off = abs(recorded[0] - now[0]) / size
+        off = max(off, abs(recorded[1] - now[1]) / (recorded[1] + 1e-6))
         if off > _ROUNDING:
             raise JournalError(
                 f"replayed beliefs differ from the recorded ones ({list(now)} instead of {list(recorded)}): "

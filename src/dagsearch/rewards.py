@@ -63,6 +63,15 @@ class Standardizer:
         self._waiting: list[Episode] = []
         self._shift, self._scale = 0.0, 1.0
 
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Shift and scale of the rewards."""
+        return self._shift, self._scale
+
+    @scale.setter
+    def scale(self, scale: tuple[float, float]) -> None:
+        self._shift, self._scale = scale
+
     def admit(self, episode: Episode) -> Sequence[Episode]:
         """The episodes that the model may learn from now, in its units."""
         if self._missing == 0:

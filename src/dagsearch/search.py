@@ -1,13 +1,13 @@
 """The search: one loop in ask/tell form, composed of exchangeable parts."""
 
+import json
 import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from dagsearch._checks import is_finite, is_whole
 from dagsearch._threads import one_thread
+from dagsearch._typing import FloatArray
 from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance, Hyperparameter, checked_kind
 from dagsearch.defaults import (
@@ -42,7 +43,7 @@ from dagsearch.explored import Explored
 from dagsearch.freshness import Always, Freshness
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
-from dagsearch.journal import Journal, JournalError
+from dagsearch.journal import Journal, JournalError, has_begun
 from dagsearch.optimum import Optimum, sample_optimum
 from dagsearch.policies import ANY_MISSING, UNKNOWN, Policy, UpperConfidence
 from dagsearch.pools import Pool, Running, breakdown, make_pool
@@ -156,13 +157,16 @@ class Search:
         self._turn = 0
         self._pending: list[Proposal] = []  # asked for and not told, the oldest first
         self._pretended = 0  # of them the first so many, in the model
+        self._values_before: tuple[FloatArray, FloatArray] | None = (
+            None  # if only some nodes are brought up to date
+        )
         self._best: Evaluation | None = None  # the first of the largest rewards
         self._stopped: str | None = None
         self._probability: tuple[int, float | None] = (0, None)
         self._sampled: tuple[tuple[int, int, int], Optimum] | None = None  # and what it was made from
         self._started = time.perf_counter()
         self._standardizer = Standardizer(standardize)
-        self._initial_asks = standardize
+        self._initial_asks = int(standardize)
         self.fast_forward = False
         """Whether values are left alone for now, as a replay brings them up to date once."""
         self.expected = (0.0, 0.0)
@@ -343,7 +347,7 @@ class Search:
             )
         known = settings["arguments"]
         for name in sorted(set(known) & set(given)):
-            if known[name] != given[name]:
+            if known[name] != json.loads(json.dumps(given[name], default=repr)):
                 raise JournalError(
                     f"the search was made with {name}={known[name]!r}, not {given[name]!r}: give the same to "
                     "resume, or nothing"
@@ -425,8 +429,10 @@ class Search:
             offered = self._offered.pop(0)
             if any(offered is pending for pending in self._pending):
                 return offered
-        proposal = self._ask_elsewhere()
-        if self._journal is not None:
+        if self._journal is None:
+            return self._ask_elsewhere()
+        try:
+            proposal = self._ask_elsewhere()
             self._note(
                 "ask",
                 leaf=self._codec.encode(proposal.leaf),
@@ -435,6 +441,11 @@ class Search:
                 turn=[self._turn, self._initial_asks],
                 nodes=len(self.explored.graph),
             )
+        except (SearchExhausted, JournalError):
+            raise
+        except BaseException as error:
+            self._journal.abandon(error)
+            raise
         return proposal
 
     def asked(
@@ -504,19 +515,35 @@ class Search:
         fresh = self._pending[self._pretended :]
         if not fresh or self._standardizer.waiting or not hasattr(self.explored.scores, "pretend"):
             return
+        graph = self.explored.graph
+        if self._pretended == 0 and not isinstance(self.freshness, Always):
+            self._values_before = graph.v_mean[: len(graph)].copy(), graph.v_var[: len(graph)].copy()
         for proposal in fresh:
             node = self.explored.nodes([proposal.leaf])[0]
             self._pretended += 1
             self.explored.scores.pretend(node)
-        self.back_up([], [proposal.path for proposal in fresh])
+        # All of them, so that it does not matter which were released in between by somebody who looked.
+        self.back_up([], [proposal.path for proposal in self._pending])
 
     def release_pending(self) -> None:
         """Back to what is really known."""
         if self._pretended > 0:
             cast(JointScores, self.explored.scores).release()
-            paths = [proposal.path for proposal in self._pending[: self._pretended]]
             self._pretended = 0
-            self.back_up([], paths)
+            if self._values_before is not None and self.freshness.selective:
+                self._restore_values(*self._values_before)
+            else:
+                self.back_up([])
+
+    def _restore_values(self, mean: FloatArray, variance: FloatArray) -> None:
+        """Values as they were before anything was pretended; of nodes since then, by what is known now."""
+        graph = self.explored.graph
+        graph.v_mean[: mean.size], graph.v_var[: variance.size] = mean, variance
+        since = np.arange(mean.size, len(graph))
+        since = since[graph.level[since] >= 0]
+        since = since[np.argsort(-graph.level[since], kind="stable")]
+        self.explored.scores.refresh(since)
+        self.backup.back_up(self.explored, [], since)
 
     def _ask(self) -> Proposal:
         self.pretend_pending()
@@ -594,7 +621,8 @@ class Search:
     ) -> None:
         """:meth:`tell` as a journal says; ``learnt`` are the hyperparameters that followed, if any did."""
         self._recorded = learnt
-        self._tell(evaluated, content["reward"], content["noise"], content["seconds"], None)
+        with suppress(CovarianceError):  # which refused this reward then, too
+            self._tell(evaluated, content["reward"], content["noise"], content["seconds"], None)
         self._recorded = None
 
     def _tell(
@@ -618,13 +646,27 @@ class Search:
             self.expansion.adopt(self.explored, evaluation.actions)
         episode = Episode(() if proposal is None else proposal.path, node, value, noise)
         self._told.append(episode)
+        with self._own_threads(), self._only_as_kept():
+            self._learn(self._standardizer.admit(episode))
+        return evaluation
+
+    @contextmanager
+    def _only_as_kept(self) -> Iterator[None]:
+        """While entered, something is done that the journal holds already, or will hold in a moment.
+
+        If it is left half done, by Ctrl-C or an error in the user's problem, search and file say different
+        things, and only the file is right. A covariance that refuses a reward will do so again.
+        """
         try:
-            with self._own_threads():
-                self._learn(self._standardizer.admit(episode))
+            yield
+        except BaseException as error:
+            refused = isinstance(error, (CovarianceError, SearchExhausted, JournalError))
+            if self._journal is not None and not refused:
+                self._journal.abandon(error)
+            raise
         finally:
             if self._journal is not None:
-                self.explored.changes = []  # telling it again makes them again
-        return evaluation
+                self.explored.changes = []  # doing it again makes them again
 
     def _note_reward(
         self,
@@ -635,12 +677,16 @@ class Search:
         seconds: float,
         note: Any,
     ) -> None:
+        pending, actions = self._which(leaf, proposal), None
+        if proposal is not None:
+            # What is pending is known by its place; the root may have moved since it was asked for.
+            actions = [] if pending is not None else numbered(self.problem, proposal.actions)
         self._note(
             "tell",
             leaf=self._codec.encode(leaf),
-            actions=None if proposal is None else numbered(self.problem, proposal.actions),
+            actions=actions,
             path=() if proposal is None else proposal.path,
-            pending=self._which(leaf, proposal),
+            pending=pending,
             reward=reward,
             noise=noise,
             seconds=seconds,
@@ -727,7 +773,7 @@ class Search:
                     try:
                         running.append(pool.start(self.problem, proposal))
                     except BaseException:
-                        self.forget(proposal)
+                        self._put_off(proposal)
                         raise
                 if not running:
                     return
@@ -747,9 +793,16 @@ class Search:
                     if one.future.done() and breakdown(one.future) is None:
                         self._take(one, "skip")  # paid for already
                     else:
-                        self.forget(one.proposal)
+                        self._put_off(one.proposal)
             finally:
                 pool.close()
+
+    def _put_off(self, proposal: Proposal) -> None:
+        """Its evaluation was cut off: with a journal it is offered again, as after a crash."""
+        if self._journal is None:
+            self.forget(proposal)
+        elif not self._journal.broken:
+            self._offered.append(proposal)
 
     def reason_to(self, stop: Stop, seconds: float) -> str | None:
         """Why to stop now, after so many seconds, if there is a reason; :meth:`result` then tells it."""
@@ -932,6 +985,14 @@ class Search:
 
     def _learn_hyperparameters(self, evidence: Evidence) -> None:
         """Make the scores anew with the hyperparameters that explain all rewards best."""
+        scale_before = self._standardizer.scale
+        try:
+            self._refit(evidence)
+        except BaseException:  # Ctrl-C, say: beliefs and units must belong together
+            self._standardizer.scale = scale_before
+            raise
+
+    def _refit(self, evidence: Evidence) -> None:
         explored, old = self.explored, cast(JointScores, self.explored.scores)
         assert self._shape is not None
         self._standardizer.recalibrate([episode.reward for episode in self._told])
@@ -1196,7 +1257,7 @@ def search(
     """
     budget = _checked_budget(budget)
     stop = Stop(patience, target, seconds, confidence)
-    if journal is not None and Path(journal).exists():
+    if journal is not None and has_begun(journal):
         given = {"noisy": noisy} if covariance is None else {"noisy": noisy, "covariance": covariance}
         run = Search.resume(journal, problem, **given)
     else:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from numbers import Integral, Real
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import joblib
@@ -26,7 +25,7 @@ from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance, SetKernel
 from dagsearch.errors import CovarianceError, ProblemError
-from dagsearch.journal import Event, JournalError, read_events
+from dagsearch.journal import Event, JournalError, has_begun, read_events
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.replay import without_addresses
 from dagsearch.search import Search
@@ -270,7 +269,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     def _events(self, data_digest: str | None) -> list[Event]:
         """What the journal holds already."""
-        if self.journal is None or not Path(self.journal).exists():
+        if self.journal is None or not has_begun(self.journal):
             return []
         events = read_events(self.journal)
         notes = (event.content.get("note") or {} for event in events)

@@ -38,9 +38,14 @@ def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
     """Actions from the root on by their place among those there are: a journal cannot hold them as such."""
     found, state = [], problem.root()
     for action in actions:
-        found.append(problem.actions(state).index(action))
+        found.append(_place(problem.actions(state), action))
         state = problem.step(state, action)
     return found
+
+
+def _place(actions: Sequence[Action], action: Action) -> int:
+    """Where an action stands; an array of actions has no ``index``."""
+    return (actions if hasattr(actions, "index") else list(actions)).index(action)
 
 
 def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
