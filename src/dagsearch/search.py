@@ -157,9 +157,7 @@ class Search:
         self._turn = 0
         self._pending: list[Proposal] = []  # asked for and not told, the oldest first
         self._pretended = 0  # of them the first so many, in the model
-        self._values_before: tuple[FloatArray, FloatArray] | None = (
-            None  # if only some nodes are brought up to date
-        )
+        self._values_before: tuple[FloatArray, FloatArray] | None = None  # before anything was pretended
         self._best: Evaluation | None = None  # the first of the largest rewards
         self._stopped: str | None = None
         self._probability: tuple[int, float | None] = (0, None)
