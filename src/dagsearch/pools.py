@@ -13,6 +13,8 @@ from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem, State
 from dagsearch.results import Proposal
 
+# Up to so many workers get no more evaluations than they can begin.
+_FEW = 2
 # So often processes are started anew without a reward in between before that is an error.
 _MOST_RESTARTS = 3
 
@@ -39,7 +41,7 @@ class Pool(Protocol):
     """Computes rewards."""
 
     def workers(self) -> int:
-        """How many evaluations may run at once, as of now."""
+        """How many evaluations may have begun and not ended, as of now."""
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Begin an evaluation."""
@@ -98,7 +100,10 @@ class Elsewhere:
         left = self._size() - len(self._stuck)
         if left < 1 and self._stuck:
             raise PoolError(_broken(TimeoutError("all workers hang in evaluations that are late")))
-        return max(1, left)
+        # One more waits for the first that is free, so that it need not wait for the search. With a timeout
+        # its clock would start too soon, and of few workers one is too much.
+        waiting = 1 if self._timeout is None and left > _FEW else 0
+        return max(1, left) + waiting
 
     def _size(self) -> int:
         own = getattr(self._executor, "_max_workers", None)
