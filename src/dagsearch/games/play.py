@@ -49,7 +49,7 @@ def opinion_table(state: Any, known: Sequence[Opinion]) -> str:
         spread = "proven" if move.proven else f"± {math.sqrt(move.value.variance):.2f}"
         mark = "*" if move is chosen else " "
         name = f"{move.action} {_name(state, move.action)}"
-        lines.append(f"{mark} {name:12} {move.value.mean:+8.2f} {spread:>6} {move.visits:7d}")
+        lines.append(f"{mark} {name:12} {round(move.value.mean, 2) + 0.0:+8.2f} {spread:>6} {move.visits:7d}")
     return "\n".join(lines)
 
 
