@@ -1,5 +1,6 @@
 """One thread for our own linear algebra."""
 
+from contextlib import AbstractContextManager
 from functools import cache
 from types import TracebackType
 from typing import Any
@@ -14,7 +15,7 @@ def _libraries() -> list[Any]:
     return [library for library in found if library.user_api == "blas"]
 
 
-class one_thread:  # noqa: N801
+class one_thread(AbstractContextManager[None]):  # noqa: N801
     """While entered, NumPy and SciPy use one thread.
 
     A step multiplies many small matrices. Threads gain nothing there and lose most of the time waiting for

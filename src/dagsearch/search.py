@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from os import PathLike
 from typing import Any, Literal, Self, cast, overload
 
@@ -151,7 +151,6 @@ class Search:
         self.freshness = freshness if freshness is not None and can_choose else Always()
         self.repeats = repeats
         self._learns_noise = repeats and evidence is not None
-        self._own_threads = nullcontext if scores.covariance is None else one_thread
         self.history: list[Evaluation] = []
         self._told: list[Episode] = []  # what the model has learnt from, in units of the reward
         self._turn = 0
@@ -411,7 +410,7 @@ class Search:
         if n is not None and (not is_whole(n) or n < 1):
             raise ValueError(f"n must be a positive whole number of leaves, got {n!r}")
         found: list[Proposal] = []
-        with self._own_threads():
+        with self._one_thread():
             for _ in range(n or 1):
                 try:
                     found.append(self._ask_durably())
@@ -420,6 +419,10 @@ class Search:
                         raise
                     break
         return found if n is not None else found[0]
+
+    def _one_thread(self) -> AbstractContextManager[None]:
+        """One thread for what uses BLAS; asking how many there are costs more than a small model does."""
+        return one_thread() if getattr(self.explored.scores, "uses_blas", True) else nullcontext()
 
     def _ask_durably(self) -> Proposal:
         """What is offered again, else a new proposal that is in the journal before anybody sees it."""
@@ -644,7 +647,7 @@ class Search:
             self.expansion.adopt(self.explored, evaluation.actions)
         episode = Episode(() if proposal is None else proposal.path, node, value, noise)
         self._told.append(episode)
-        with self._own_threads(), self._only_as_kept():
+        with self._one_thread(), self._only_as_kept():
             self._learn(self._standardizer.admit(episode))
         return evaluation
 

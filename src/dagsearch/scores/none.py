@@ -12,6 +12,7 @@ class NoScores:
     """Numbers nodes and knows nothing of them: mean and variance 0 everywhere."""
 
     covariance = None
+    uses_blas = False
 
     def __init__(self) -> None:
         self._nodes = 0

@@ -103,6 +103,11 @@ class WeightScores:
         return fresh
 
     @property
+    def uses_blas(self) -> bool:
+        """Whether a step multiplies matrices; with few features compiled loops do."""
+        return self._dimension > _MANY_FEATURES or self._samples is not None
+
+    @property
     def mean(self) -> FloatArray:
         """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
         self.refresh()
