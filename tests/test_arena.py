@@ -2,6 +2,8 @@
 
 import csv
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pyspiel
@@ -166,3 +168,31 @@ def test_analysis_marks_the_winning_move(capsys):
     assert "+1.00 proven" in shown
     assert main(["play", "tic_tac_toe", "--analyse", "--moves", *"03142"]) == 0
     assert "player 0 wins" in capsys.readouterr().out
+
+
+ROOT = Path(__file__).parents[1]
+ON_THE_PAGE = {
+    "arena": {
+        "connect_four": "Connect Four",
+        "hex(board_size=5)": "Hex, 5 × 5",
+        "breakthrough(rows=5,columns=5)": "Breakthrough, 5 × 5",
+    },
+    "hex": {"hex(board_size=3)": "Hex, 3 × 3", "hex(board_size=4)": "Hex, 4 × 4"},
+    "mnk": {"mnk(m=4,n=4,k=4)": "`mnk(m=4,n=4,k=4)`, four random moves first"},
+}
+
+
+@pytest.mark.parametrize("name", ON_THE_PAGE)
+def test_the_scores_of_the_page_are_those_of_the_results(name):
+    page = (ROOT / "docs" / "games.md").read_text()
+    found = arena.by_pairing(arena.read(ROOT / "results" / "arena" / f"{name}.csv"))
+    for game, shown in ON_THE_PAGE[name].items():
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| {shown} | ")]
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:]
+        for cell, (against, budget) in zip(
+            cells, [(a, b) for a in ("mcts-solver", "mcts") for b in (50, 100, 200)], strict=True
+        ):
+            result = arena.score(found[game, against, f"{budget} roll-outs"])
+            numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
+            expected = [result.mean, result.low, result.high][: len(numbers)]
+            assert numbers == pytest.approx(expected, abs=0.00501)

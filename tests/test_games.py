@@ -287,3 +287,16 @@ def test_what_was_asked_before_rerooting_can_be_told(tmp_path):
     again = ds.Search.resume(tmp_path / "run.db", problem)
     assert [e.leaf for e in again.history] == [e.leaf for e in search.history]
     again.close()
+
+
+def test_rerooting_where_it_is_not_possible_leaves_the_journal_good(tmp_path):
+    problem = ds.problems.OpenSpielGame("tic_tac_toe")
+    search = ds.Search.paper(problem, seed=0, journal=tmp_path / "run.db")
+    search.run(5)
+    with pytest.raises(ValueError, match="within two decisions"):
+        search.reroot(problem.position([0, 3, 1, 4, 8, 2]))
+    search.run(5)
+    search.close()
+    again = ds.Search.resume(tmp_path / "run.db", problem)
+    assert [e.leaf for e in again.history] == [e.leaf for e in search.history]
+    again.close()

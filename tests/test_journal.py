@@ -657,3 +657,4 @@ def test_arguments_may_be_given_again(tmp_path):
     ds.Search.paper(Sum(), increment_prior=prior, seed=0, journal=path).close()
     ds.Search.resume(path, Sum(), increment_prior=prior).close()
     ds.Search.default(Sum(), initial=np.int64(4), seed=0, journal=tmp_path / "int.db").close()
+    ds.Search.resume(tmp_path / "int.db", Sum()).close()

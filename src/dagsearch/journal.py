@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -21,7 +21,7 @@ from dagsearch.errors import DagSearchError
 _APPLICATION = 0x64616773
 _FORMAT = 1
 _SCHEMA = """
-CREATE TABLE event (
+CREATE TABLE IF NOT EXISTS event (
     number INTEGER PRIMARY KEY,
     kind TEXT NOT NULL,
     at REAL NOT NULL,
@@ -80,7 +80,7 @@ class Journal:
                 f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA application_id={_APPLICATION}; "
                 f"PRAGMA user_version={_FORMAT};"
             )
-            journal._connection.execute(_SCHEMA.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+            journal._connection.execute(_SCHEMA)
             journal.append("settings", settings)
         except (sqlite3.Error, JournalError) as error:
             journal.close()
@@ -91,7 +91,7 @@ class Journal:
     def resume(cls, path: str | PathLike[str]) -> tuple["Journal", list[Event]]:
         """A journal that exists, and all its events."""
         path = Path(path)
-        events = read_events(path)  # before anything is touched
+        read_events(path)  # refused before anything is touched
         lock = _locked(path)
         journal = cls(path, lock, _connected(path))
         try:
@@ -160,13 +160,15 @@ def read_events(path: str | PathLike[str]) -> list[Event]:
     if not path.is_file():
         raise JournalError(f"there is no journal {path}")
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        connection = _reading(path)
     except sqlite3.Error as error:
         raise JournalError(f"cannot open {path} ({error})") from error
-    try:
+    with closing(connection):
         return _checked_events(path, connection)[0]
-    finally:
-        connection.close()
+
+
+def _reading(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def _checked_events(path: Path, connection: sqlite3.Connection) -> tuple[list[Event], str]:
@@ -185,11 +187,10 @@ def _checked_events(path: Path, connection: sqlite3.Connection) -> tuple[list[Ev
         raise JournalError(
             f"{path} is damaged, or no journal at all ({error}); it was left as it is"
         ) from error
-    events, digest = list(_verified(path, rows)), ""
+    events = list(_verified(path, rows))
     if not events or events[0].kind != "settings":
         raise JournalError(f"{path} has no settings: the search that made it never began")
-    digest = rows[-1][4]
-    return events, digest
+    return events, rows[-1][4]
 
 
 def _verified(path: Path, rows: list[Any]) -> Iterator[Event]:
@@ -210,14 +211,11 @@ def has_begun(path: str | PathLike[str]) -> bool:
     if not path.exists():
         return False
     try:
-        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-        try:
+        with closing(_reading(path)) as connection:
             tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
             if tables == ["event"]:
                 tables = connection.execute("SELECT number FROM event LIMIT 1").fetchall()
             return len(tables) > 0
-        finally:
-            connection.close()
     except sqlite3.Error:
         return True  # something else, which is not to be written over
 

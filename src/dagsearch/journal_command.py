@@ -1,14 +1,13 @@
 """``dagsearch show`` and ``dagsearch resume``: what a journal says, and going on with it."""
 
-import importlib
 import inspect
 import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from dagsearch._imports import imported
 from dagsearch.journal import Event, JournalError, is_in_use, read_events
 from dagsearch.problem import Problem
 from dagsearch.results import Result
@@ -95,13 +94,10 @@ def text(found: dict[str, Any]) -> str:
 
 def imported_problem(path: str) -> Problem:
     """A problem by its import path, ``module:name``: the problem itself, or what makes it."""
-    module, colon, name = path.partition(":")
-    if not colon:
+    if ":" not in path:
         raise JournalError(f"--problem must be module:name, got {path!r}")
-    if "" not in sys.path:  # a script in the current folder counts, and in other processes it must too
-        sys.path.insert(0, "")
     try:
-        found = getattr(importlib.import_module(module), name)
+        found = imported(path)
         made = found() if inspect.isclass(found) or inspect.isfunction(found) else found
     except Exception as error:  # a user's script may fail in any way
         raise JournalError(

@@ -41,6 +41,7 @@ def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) ->
     """What must be the same for a journal to go on: the first event."""
     from dagsearch import __version__
 
+    arguments = {name: _without_numpy(value) for name, value in arguments.items()}
     return {
         "dagsearch": __version__,
         "versions": versions(),
@@ -57,6 +58,10 @@ def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) ->
 def versions() -> dict[str, str]:
     """On what the last digits of every number depend."""
     return {"numpy": np.__version__, "scipy": scipy.__version__, "machine": platform.machine()}
+
+
+def _without_numpy(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _is_plain(value: Any) -> bool:

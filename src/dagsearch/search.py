@@ -373,6 +373,32 @@ class Search:
             generators = generator_states(self)
             self._journal.append(kind, {**content, "changes": changes, "generators": generators})
 
+    @contextmanager
+    def _all_or_none(self) -> Iterator[None]:
+        """While entered, something is done that the journal holds already, or will hold in a moment.
+
+        If it is left half done, by Ctrl-C or an error in the user's problem, search and file say different
+        things, and only the file is right. A covariance that refuses a reward will do so again.
+        """
+        try:
+            yield
+        except (CovarianceError, SearchExhausted, JournalError):
+            raise
+        except BaseException as error:
+            if self._journal is not None:
+                self._journal.abandon(error)
+            raise
+
+    @contextmanager
+    def _repeatable(self) -> Iterator[None]:
+        """:meth:`_all_or_none` for what the journal holds by name: doing it again makes its changes again."""
+        try:
+            with self._all_or_none():
+                yield
+        finally:
+            if self._journal is not None:
+                self.explored.changes = []
+
     def note(self, content: Any) -> None:
         """Keep something of your own in the journal, of the kind that JSON knows; nothing without one."""
         self._note("note", note=content)
@@ -430,23 +456,17 @@ class Search:
             offered = self._offered.pop(0)
             if any(offered is pending for pending in self._pending):
                 return offered
-        if self._journal is None:
-            return self._ask_elsewhere()
-        try:
+        with self._all_or_none():
             proposal = self._ask_elsewhere()
-            self._note(
-                "ask",
-                leaf=self._codec.encode(proposal.leaf),
-                actions=numbered(self.problem, proposal.actions),
-                path=proposal.path,
-                turn=[self._turn, self._initial_asks],
-                nodes=len(self.explored.graph),
-            )
-        except (SearchExhausted, JournalError):
-            raise
-        except BaseException as error:
-            self._journal.abandon(error)
-            raise
+            if self._journal is not None:
+                self._note(
+                    "ask",
+                    leaf=self._codec.encode(proposal.leaf),
+                    actions=numbered(self.problem, proposal.actions),
+                    path=proposal.path,
+                    turn=[self._turn, self._initial_asks],
+                    nodes=len(self.explored.graph),
+                )
         return proposal
 
     def asked(
@@ -639,35 +659,17 @@ class Search:
         self.expected = self.explored.score(node)
         if self._journal is not None:  # before anything is learnt: the reward has been paid for
             self._note_reward(leaf, proposal, value, noise, seconds, note)
-        self._drop(leaf, proposal)
-        self.explored.graph.closed[node] = not self.repeats
-        actions = None if proposal is None else proposal.actions
-        evaluation = self._record(leaf, actions, value, seconds)
-        if self.refinements and evaluation is self._best and evaluation.actions is not None:
-            self.expansion.adopt(self.explored, evaluation.actions)
-        episode = Episode(() if proposal is None else proposal.path, node, value, noise)
-        self._told.append(episode)
-        with self._one_thread(), self._only_as_kept():
+        with self._one_thread(), self._repeatable():
+            self._drop(leaf, proposal)
+            self.explored.graph.closed[node] = not self.repeats
+            actions = None if proposal is None else proposal.actions
+            evaluation = self._record(leaf, actions, value, seconds)
+            if self.refinements and evaluation is self._best and evaluation.actions is not None:
+                self.expansion.adopt(self.explored, evaluation.actions)
+            episode = Episode(() if proposal is None else proposal.path, node, value, noise)
+            self._told.append(episode)
             self._learn(self._standardizer.admit(episode))
         return evaluation
-
-    @contextmanager
-    def _only_as_kept(self) -> Iterator[None]:
-        """While entered, something is done that the journal holds already, or will hold in a moment.
-
-        If it is left half done, by Ctrl-C or an error in the user's problem, search and file say different
-        things, and only the file is right. A covariance that refuses a reward will do so again.
-        """
-        try:
-            yield
-        except BaseException as error:
-            refused = isinstance(error, (CovarianceError, SearchExhausted, JournalError))
-            if self._journal is not None and not refused:
-                self._journal.abandon(error)
-            raise
-        finally:
-            if self._journal is not None:
-                self.explored.changes = []  # doing it again makes them again
 
     def _note_reward(
         self,
@@ -710,7 +712,7 @@ class Search:
     def settle(self) -> None:
         """Learn from the rewards there are, if they are still held back to be standardised with more."""
         self._note("settle")
-        with one_thread():
+        with one_thread(), self._all_or_none():
             self._learn(self._standardizer.release())
 
     def steps(
@@ -836,20 +838,19 @@ class Search:
         if from_state is None:
             raise ProblemError(f"reroot needs a from_state(state) method of {type(self.problem).__name__}")
         self.release_pending()
-        if self._journal is not None:
-            self._note("reroot", state=self._codec.encode(state))
         explored, graph = self.explored, self.explored.graph
         node = explored.find(state)
-        if node < 0 or graph.level[node] < 0:
-            actions = self._way_to(state)
-            self.expansion.adopt(explored, actions)
-            (node,) = explored.nodes([state])
-            graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(actions))
-        explored.root = node
-        self.problem = explored.problem = from_state(state)
-        if self._journal is not None:
-            self.explored.changes = []  # they are made again by doing this again
-        self.back_up([])
+        way = self._way_to(state) if node < 0 or graph.level[node] < 0 else None
+        if self._journal is not None:  # once it is known to be possible
+            self._note("reroot", state=self._codec.encode(state))
+        with self._repeatable():
+            if way is not None:
+                self.expansion.adopt(explored, way)
+                (node,) = explored.nodes([state])
+                graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
+            explored.root = node
+            self.problem = explored.problem = from_state(state)
+            self.back_up([])
 
     def _way_to(self, state: State) -> list[Action]:
         """Actions from the root to a state that is at most two decisions away."""
@@ -997,11 +998,8 @@ class Search:
         explored, old = self.explored, cast(JointScores, self.explored.scores)
         assert self._shape is not None
         self._standardizer.recalibrate([episode.reward for episode in self._told])
-        told = [self._standardizer.standardized(episode) for episode in self._told]
-        leaves = [episode.leaf for episode in told]
-        rewards = [episode.reward for episode in told]
+        leaves, rewards, noises = self._all_rewards()
         rows = old.covariance.represent([explored.graph.states[leaf] for leaf in np.unique(leaves)])
-        noises = [episode.noise for episode in told]
         observed = by_leaf(rows, leaves, rewards, noises)
         if self._recorded is not None:
             covariance, noise = evidence.recall(old.covariance, self._recorded), self._recorded["noise"]
@@ -1014,18 +1012,21 @@ class Search:
         scores.condition_all(leaves, rewards, noises)
         explored.scores = scores
         explored.increments = self._shape.increments(covariance)
-        logger.debug("after %d rewards: %r, noise %.3g", len(told), covariance, noise)
+        logger.debug("after %d rewards: %r, noise %.3g", len(leaves), covariance, noise)
+
+    def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
+        """Leaf, reward and noise of all that was told, in the model's units."""
+        told = [self._standardizer.standardized(episode) for episode in self._told]
+        rewards = [episode.reward for episode in told]
+        return [episode.leaf for episode in told], rewards, [episode.noise for episode in told]
 
     def _outgrow(self) -> None:
         """Let scores take over whose cost does not grow with the rewards."""
-        told = [self._standardizer.standardized(episode) for episode in self._told]
-        leaves = [episode.leaf for episode in told]
+        leaves, rewards, noises = self._all_rewards()
         scores = cast(KernelScores, self.explored.scores).induced(np.unique(leaves).tolist())
-        scores.condition_all(
-            leaves, [episode.reward for episode in told], [episode.noise for episode in told]
-        )
+        scores.condition_all(leaves, rewards, noises)
         self.explored.scores = scores
-        logger.debug("after %d rewards: scores by landmarks", len(told))
+        logger.debug("after %d rewards: scores by landmarks", len(leaves))
 
     def _noise(self, scores: JointScores) -> Hyperparameter:
         """What to learn of the noise: nothing, if rewards have none and leaves something of their own."""

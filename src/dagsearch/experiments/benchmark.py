@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -307,7 +306,10 @@ def _sleeping(chosen: frozenset[int]) -> float:
 
 # Freshness ------------------------------------------------------------------------------------------
 
-FRESHNESS: dict[str, Freshness] = {"all nodes every time": Always(), "on demand": OnDemand(above=0)}
+FRESHNESS: dict[str, Callable[[], Freshness]] = {
+    "all nodes every time": Always,
+    "on demand": lambda: OnDemand(above=0),
+}
 
 
 def _freshness(runs: int, budget: int, jobs: int, progress: bool) -> Outcome:
@@ -322,11 +324,10 @@ def _freshness(runs: int, budget: int, jobs: int, progress: bool) -> Outcome:
 def _freshness_run(method: str, number: int, budget: int) -> list[Row]:
     """The same seeds, problems and parts but for what is brought up to date after a reward."""
     synthetic, digits = Synthetic(seed=number), DigitsPixels(split=number % 3)
-    freshness = deepcopy(FRESHNESS[method])
-    search = _changed(synthetic, number, _SYNTHETIC_BUDGET // 10, freshness=freshness)
+    search = _changed(synthetic, number, _SYNTHETIC_BUDGET // 10, freshness=FRESHNESS[method]())
     found = [step.best_reward >= synthetic.best_reward - 1e-9 for step in search.steps(_SYNTHETIC_BUDGET)]
     rows = [Row(method, "synthetic", number, step, float(hit)) for step, hit in enumerate(found, start=1)]
-    search = _changed(digits, number, min(20, budget // 5), freshness=deepcopy(FRESHNESS[method]))
+    search = _changed(digits, number, min(20, budget // 5), freshness=FRESHNESS[method]())
     best = [step.best_reward for step in search.steps(budget)]
     steps = recorded_steps(budget, growth=1.1)
     return rows + [Row(method, "digits", number, step, best[step - 1]) for step in steps]

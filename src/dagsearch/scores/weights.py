@@ -34,7 +34,7 @@ mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, hence g has mean
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -56,6 +56,16 @@ if TYPE_CHECKING:
 _MANY_FEATURES, _ASIDE = 128, 32
 # What a reward changes of a node.
 _BELIEFS = ("_linear_mean", "_linear_var", "_mean", "_variance")
+
+
+class _Before(NamedTuple):
+    """What is put back when what was pretended is released."""
+
+    nodes: int
+    aside: int
+    behind: int
+    some_ahead: bool
+    beliefs: dict[str, FloatArray]
 
 
 class WeightScores:
@@ -93,7 +103,7 @@ class WeightScores:
         self._behind, self._some_ahead = 0, False
         self._last: tuple[FloatArray, float, float] = (np.zeros(0), 0.0, 0.0)
         self._pretended: list[tuple[int, float, float]] = []  # leaves with r̄ and λ̄ as they were
-        self._before: tuple[int, int, dict[str, FloatArray]] | None = None
+        self._before: _Before | None = None
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
         """A model without rewards of the same nodes, with another covariance and noise."""
@@ -253,24 +263,23 @@ class WeightScores:
 
     def pretend(self, node: int) -> None:
         """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`."""
-        self.refresh()
+        self.refresh([node])
         if self._before is None:
             beliefs = {name: getattr(self, name)[: self._nodes].copy() for name in _BELIEFS}
             beliefs["_weight_var"] = self._weight_var.copy()
-            self._before = self._nodes, self._aside, beliefs
+            self._before = _Before(self._nodes, self._aside, self._behind, self._some_ahead, beliefs)
         self._pretended.append((node, float(self._observed[node]), float(self._observed_noise[node])))
         samples, self._samples = self._samples, None  # they follow real rewards only
         try:
             self._learn(node, float(self._mean[node]), self.noise)  # a reward equal to the mean
         finally:
             self._samples = samples
-        self.refresh()
 
     def release(self) -> None:
         """Take back all that was pretended."""
         if self._before is None:
             return
-        nodes, self._aside, beliefs = self._before
+        nodes, self._aside, self._behind, self._some_ahead, beliefs = self._before
         self._before = None
         for name, before in beliefs.items():
             getattr(self, name)[: before.size] = before

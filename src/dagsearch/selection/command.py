@@ -2,10 +2,8 @@
 
 import csv
 import difflib
-import importlib
 import inspect
 import json
-import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +23,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from dagsearch._imports import imported
 from dagsearch.gaussians import Gaussian
 from dagsearch.selection.likeness import numbers
 from dagsearch.selection.noise import FoldNoise
@@ -269,11 +268,8 @@ def _scoring(request: Request, table: Table) -> str:
 
 def _imported(path: str) -> Any:
     """A class or an object by its import path: ``package.module.Name`` or ``package.module:Name``."""
-    module, _, name = path.replace(":", ".").rpartition(".")
-    if "" not in sys.path:  # a script in the current folder counts, and in other processes it must too
-        sys.path.insert(0, "")
     try:
-        found = getattr(importlib.import_module(module), name)
+        found = imported(path)
     except Exception as error:  # a user's script may fail in any way
         raise TableError(f"--estimator {path}: it cannot be imported ({_told(error)})") from error
     if inspect.isclass(found) and hasattr(found, "fit"):
@@ -281,7 +277,7 @@ def _imported(path: str) -> Any:
     try:
         made = found if hasattr(found, "fit") or not callable(found) else found()
         if not hasattr(made, "fit"):
-            raise TypeError(f"{name} has no fit method")
+            raise TypeError(f"{path} has no fit method")
         return clone(made)
     except Exception as error:
         raise TableError(f"--estimator {path}: it is no estimator ({_told(error)})") from error
