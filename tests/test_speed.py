@@ -2,6 +2,9 @@
 
 import importlib.util
 import json
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -230,3 +233,31 @@ def test_larger_is_better_is_turned_round():
         {"what": "unknown", "value": None, "unit": "ms", "at_least": False},
     ]
     assert dict(comparison().figures(figures)) == {"1 / rate": 0.25, "time, ms": 4.0}
+
+
+_COMPILED_BY = """
+import sys
+import dagsearch as ds
+from numba.core.dispatcher import Dispatcher
+
+ds.search(ds.problems.Subsets(20, 4, reward=lambda chosen: float(sum(chosen))), 30, seed=0)
+ds.Search.paper(ds.problems.TicTacToe(), seed=0).run(30)
+ds.Search.paper(ds.problems.TicTacToe(), backup=ds.backups.Softmax(), seed=0).run(30)
+ds.baselines.uct(ds.problems.TicTacToe(), seed=0).run(30)
+modules = [module for name, module in list(sys.modules.items()) if name.startswith("dagsearch")]
+found = {id(one): one for module in modules for one in vars(module).values() if isinstance(one, Dispatcher)}
+print(sorted(one.py_func.__name__ for one in found.values() if one.stats.cache_misses))
+"""
+
+
+def test_nothing_is_compiled_twice(tmp_path):
+    """A function that closes over another compiled one would be, by every process."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-c", _COMPILED_BY], env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for _ in range(2)
+    )
+    assert "_value_pass" in first
+    assert second == "[]"

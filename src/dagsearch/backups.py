@@ -17,8 +17,8 @@ the only place where the players differ.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -43,65 +43,12 @@ class Backup(Protocol):
         """
 
 
-def _value_pass(combine: Callable[..., Any]) -> Callable[..., None]:
-    """Compile the pass over the DAG around a rule that combines children."""
-
-    @compiled
-    def value_pass(
-        order: IntArray,
-        level: IntArray,
-        sign: IntArray,
-        terminal: BoolArray,
-        branching: IntArray,
-        first: IntArray,
-        count: IntArray,
-        edge_child: IntArray,
-        g_mean: FloatArray,
-        g_var: FloatArray,
-        delta_mean: FloatArray,
-        delta_var: FloatArray,
-        rest_mean: FloatArray,
-        rest_var: FloatArray,
-        widest: int,
-        prior_mean: float,
-        prior_var: float,
-        v_mean: FloatArray,
-        v_var: FloatArray,
-    ) -> None:
-        means, variances = np.empty(widest + 1), np.empty(widest + 1)
-        deepest = delta_mean.size - 1
-        for node in order:
-            depth = min(level[node], deepest)
-            if terminal[node]:
-                v_mean[node], v_var[node] = g_mean[node], g_var[node]
-                continue
-            if count[node] == 0:
-                v_mean[node] = g_mean[node] + delta_mean[depth]
-                v_var[node] = g_var[node] + delta_var[depth]
-                continue
-            options = 0
-            for edge in range(first[node], first[node] + count[node]):
-                child = edge_child[edge]
-                if child >= 0:  # a second action to the same child is no second option
-                    means[options], variances[options] = sign[node] * v_mean[child], v_var[child]
-                    options += 1
-            missing = branching[node] - options
-            if missing > 0:
-                means[options] = sign[node] * (g_mean[node] + rest_mean[depth, missing])
-                variances[options] = g_var[node] + rest_var[depth, missing]
-                options += 1
-            mean, var = combine(means[:options], variances[:options], sign[node] * prior_mean, prior_var)
-            v_mean[node], v_var[node] = sign[node] * mean, var
-
-    return value_pass
-
-
 @compiled
-def _soften(
-    means: FloatArray, variances: FloatArray, prior_mean: float, prior_var: float
-) -> tuple[float, float]:
+def _soften(means: FloatArray, variances: FloatArray) -> tuple[float, float]:
     """Σ w_i μ_i and Σ w_i² σ_i² with w_i ∝ exp(−(μ_max − μ_i)/σ_i)."""
-    best = means.max()
+    best = means[0]
+    for mean in means:
+        best = max(best, mean)
     total = mean = var = 0.0
     for i in range(means.size):
         gap = best - means[i]
@@ -117,8 +64,56 @@ def _soften(
     return best - mean / total, var / (total * total)
 
 
-_moment_pass = _value_pass(fold_maximum)
-_softmax_pass = _value_pass(_soften)
+@compiled
+def _value_pass(
+    order: IntArray,
+    level: IntArray,
+    sign: IntArray,
+    terminal: BoolArray,
+    branching: IntArray,
+    first: IntArray,
+    count: IntArray,
+    edge_child: IntArray,
+    g_mean: FloatArray,
+    g_var: FloatArray,
+    delta_mean: FloatArray,
+    delta_var: FloatArray,
+    rest_mean: FloatArray,
+    rest_var: FloatArray,
+    widest: int,
+    soft: bool,
+    prior_mean: float,
+    prior_var: float,
+    v_mean: FloatArray,
+    v_var: FloatArray,
+) -> None:
+    means, variances = np.empty(widest + 1), np.empty(widest + 1)
+    deepest = delta_mean.size - 1
+    for node in order:
+        depth = min(level[node], deepest)
+        if terminal[node]:
+            v_mean[node], v_var[node] = g_mean[node], g_var[node]
+            continue
+        if count[node] == 0:
+            v_mean[node] = g_mean[node] + delta_mean[depth]
+            v_var[node] = g_var[node] + delta_var[depth]
+            continue
+        options = 0
+        for edge in range(first[node], first[node] + count[node]):
+            child = edge_child[edge]
+            if child >= 0:  # a second action to the same child is no second option
+                means[options], variances[options] = sign[node] * v_mean[child], v_var[child]
+                options += 1
+        missing = branching[node] - options
+        if missing > 0:
+            means[options] = sign[node] * (g_mean[node] + rest_mean[depth, missing])
+            variances[options] = g_var[node] + rest_var[depth, missing]
+            options += 1
+        if soft:
+            mean, var = _soften(means[:options], variances[:options])
+        else:
+            mean, var = fold_maximum(means[:options], variances[:options], sign[node] * prior_mean, prior_var)
+        v_mean[node], v_var[node] = sign[node] * mean, var
 
 
 def _shape(
@@ -137,15 +132,11 @@ def _shape(
     )
 
 
-def _run(
-    value_pass: Callable[..., None],
-    explored: Explored,
-    prior: tuple[float, float],
-    nodes: IntArray | None,
-) -> None:
+def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntArray | None) -> None:
+    # One compiled function for both rules: one that is given its rule is compiled again by every process.
     graph, scores, increments = explored.graph, explored.scores, explored.increments
     increments.widen(graph.widest)
-    value_pass(
+    _value_pass(
         *_shape(graph, nodes),
         *scores.refreshed(),
         increments.mean,
@@ -153,6 +144,7 @@ def _run(
         increments.mean_table,
         increments.var_table,
         graph.widest,
+        soft,
         *prior,
         graph.v_mean,
         graph.v_var,
@@ -181,7 +173,7 @@ class MomentMatching:
         self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
     ) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(_moment_pass, explored, self._prior, nodes)
+        _run(explored, False, self._prior, nodes)
 
     def __repr__(self) -> str:
         return f"MomentMatching(prior={self._prior})"
@@ -201,7 +193,7 @@ class Softmax:
         self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
     ) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(_softmax_pass, explored, (0.0, math.inf), nodes)
+        _run(explored, True, (0.0, math.inf), nodes)
 
     def __repr__(self) -> str:
         return "Softmax()"

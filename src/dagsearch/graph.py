@@ -197,7 +197,10 @@ def _sink_below(
 @compiled
 def _deepest_first(level: IntArray) -> IntArray:
     """Counting sort by level, descending; nodes at level −1 are left out."""
-    at = np.zeros(level.max() + 3, dtype=np.int64)
+    deepest = 0
+    for i in range(level.size):
+        deepest = max(deepest, level[i])
+    at = np.zeros(deepest + 3, dtype=np.int64)
     for i in range(level.size):
         at[level[i] + 1] += 1
     start = 0
