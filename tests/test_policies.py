@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch.baselines import UCB1, Averages, Traversed
 from dagsearch.expansions import AllChildren, OneChild
-from dagsearch.policies import UpperConfidence
+from dagsearch.policies import UNKNOWN, UpperConfidence
 from dagsearch.rollouts import Uniform
+from dagsearch.scores import NoScores
+from dagsearch.ties import ENOUGH, Draw
 
 
 def options(mean, variance, visits, sign=ds.MAX):
@@ -97,3 +100,85 @@ def test_uniform_rollouts_are_uniform():
         counts[leaf] = counts.get(leaf, 0) + 1
     assert len(counts) == 6
     assert all(abs(count - 1_000) < 5 * math.sqrt(1_000) for count in counts.values())
+
+
+def test_one_number_breaks_many_ties_evenly():
+    draw, counts = Draw(np.random.default_rng(0)), np.zeros((4, 7))
+    for _ in range(3_000):
+        for tie, options in enumerate((2, 7, 3, 5)):
+            picked = draw.pick(options)
+            assert 0 <= picked < options
+            counts[tie, picked] += 1
+    for row, options in zip(counts, (2, 7, 3, 5), strict=True):
+        assert np.abs(row[:options] / 3_000 * options - 1.0).max() < 0.15
+    assert draw.fineness >= 1.0
+
+
+def test_no_tie_uses_nothing_up():
+    draw = Draw(np.random.default_rng(0))
+    before = draw.value, draw.fineness
+    assert draw.pick(1) == 0
+    assert (draw.value, draw.fineness) == before
+
+
+def compositions():
+    game = ds.problems.TicTacToe(symmetric=False)
+    averages = Averages(Traversed())
+
+    def by_averages(expansion):
+        return ds.Search(
+            game,
+            scores=NoScores(),
+            policy=UCB1(averages, 0.5),
+            rollout=Uniform(),
+            backup=averages,
+            expansion=expansion,
+            seed=3,
+        )
+
+    return {
+        "uct": lambda: ds.baselines.uct(game, seed=3),
+        "ucd, all children": lambda: by_averages(AllChildren()),
+        "values": lambda: ds.Search.paper(game, expansion=AllChildren(), seed=3),
+        "features": lambda: ds.Search.paper(
+            ds.problems.Subsets(12, 3, reward=lambda chosen: 0.0), expansion=OneChild(), seed=3
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", compositions())
+def test_compiled_descents_take_the_best_rated_and_all_of_those_that_are_tied(name):
+    search = compositions()[name]()
+    search.run(1 if name in ("values", "features") else 60)  # beliefs soon differ everywhere
+    explored, one_by_one = search.explored, type(search.expansion) is OneChild
+    tied_somewhere = False
+    for node in np.flatnonzero(explored.graph.level[: len(explored.graph)] >= 0).tolist():
+        options = search.expansion.options(explored, node)
+        if options is None or not options.open.any():
+            continue
+        ratings = np.where(options.open, search.policy.rate(options), -np.inf)
+        best = set(options.actions[ratings == ratings.max()].tolist())
+        taken = set()
+        for seed in range(40 * len(best)):
+            _, actions, missing = search.policy.follow(
+                explored, node, Draw(np.random.default_rng(seed)), one_by_one
+            )
+            taken |= {int(actions[0])} if actions.size else {missing}
+        if taken == {UNKNOWN}:  # left to Python
+            continue
+        assert taken == best
+        tied_somewhere |= len(best) > 1
+    assert tied_somewhere
+
+
+def test_a_number_that_is_used_up_breaks_no_tie_until_it_is_renewed():
+    search = ds.baselines.ucd(ds.problems.Subsets(8, 2, reward=lambda chosen: 0.0), seed=0)
+    draw = Draw(np.random.default_rng(0))
+    draw.fineness = 4.0 * ENOUGH
+    _, actions, missing = search.policy.follow(search.explored, search.explored.root, draw, True)
+    assert (actions.size, missing) == (0, UNKNOWN)
+    assert 0 <= draw.pick(8) < 8
+    assert draw.fineness == 2.0**50
+    _, actions, missing = search.policy.follow(search.explored, search.explored.root, draw, True)
+    assert actions.size == 0
+    assert 0 <= missing < 8

@@ -6,6 +6,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe, TreeState
 from dagsearch.testing import check_problem
+from dagsearch.walks import random_walk
 
 
 def reachable(problem):
@@ -56,7 +57,7 @@ def test_tic_tac_toe_rules():
     game = TicTacToe(symmetric=False)
     assert game.player("X........") == ds.MIN
     assert game.step("X........", 4) == "X...O...."
-    assert game.actions("XXXOO....") == []
+    assert game.actions("XXXOO....") == ()
     assert (game.reward("XXXOO...."), game.reward("XX.OOOX..")) == (1.0, -1.0)
     assert game.reward("XOXXOOOXX") == 0.0
     assert game.items("X...O....") == [(0, "X"), (4, "O")]
@@ -255,6 +256,11 @@ _CALLS = iter(range(10**9))
             ),
             "added_items.*promises",
         ),
+        (broken(random_leaf=lambda self, state, rng: ((0, 0, 0), [0, 0])), "random_leaf gives"),
+        (
+            broken(random_leaf=lambda self, state, rng: ((0, 0, 9), [0, 0, 9])),
+            "random_leaf takes the action 9",
+        ),
         (broken(actions=lambda self, state: [next(_CALLS)]), "changes from call to call"),
         (
             broken(
@@ -314,3 +320,18 @@ def test_rewards_are_asked_for_only_as_often_as_allowed():
     check_problem(broken(reward=lambda self, leaf: asked.append(leaf) or 1.0), rewards=3)
     assert len(asked) == 3
     check_problem(broken(reward=lambda self, leaf: 1 / 0), rewards=0)
+
+
+def test_random_leaves_of_a_tree_are_those_of_its_problem():
+    game = TicTacToe(symmetric=False)
+    tree = ds.as_tree(game)
+    leaf, actions = random_walk(tree, tree.root(), np.random.default_rng(7))
+    inner, same = random_walk(game, game.root(), np.random.default_rng(7))
+    assert (leaf.state, leaf.path, actions) == (inner, tuple(same), same)
+
+
+def test_random_walks_are_uniform():
+    problem = ds.problems.Subsets(5, 1, reward=lambda chosen: 0.0)
+    rng = np.random.default_rng(0)
+    counts = np.bincount([random_walk(problem, problem.root(), rng)[1][0] for _ in range(5_000)])
+    assert np.abs(counts / 1_000 - 1.0).max() < 0.12

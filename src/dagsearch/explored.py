@@ -10,7 +10,7 @@ from dagsearch._typing import IntArray
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
 from dagsearch.increments import Increments
-from dagsearch.problem import Children, KeyFunction, Problem, State, player_at
+from dagsearch.problem import Children, KeyFunction, PlayerFunction, Problem, State
 from dagsearch.scores import Scores
 
 # A problem with so many states at most is looked at whole.
@@ -22,6 +22,7 @@ class Explored:
 
     def __init__(self, problem: Problem, scores: Scores, increments: Increments) -> None:
         self.problem = problem
+        self._player = PlayerFunction(problem)
         self.scores = scores
         self.increments = increments
         self.graph = Graph()
@@ -31,8 +32,12 @@ class Explored:
         """What identifies a state."""
         self.children_unmade = hasattr(problem, "added_items")
         """Whether children can be looked at without being made; all children of a state are of one kind."""
-        self.root = self.nodes([problem.root()])[0]
+        self.root = self.node(problem.root())
         self.graph.set_root(self.root)
+
+    def move_root(self, node: int, problem: Problem) -> None:
+        """Let the search begin at another node from now on, the root of ``problem``."""
+        self.root, self.problem, self._player = node, problem, PlayerFunction(problem)
 
     @cached_property
     def few_leaves(self) -> list[State]:
@@ -68,14 +73,21 @@ class Explored:
         node = self.find(state)
         return node >= 0 and bool(self.graph.closed[node])
 
+    def node(self, state: State) -> int:
+        """The state's node, made if it does not exist."""
+        key = self.key(state)
+        node = self.graph.find(key)
+        if node < 0:
+            sign, branching = self._player(state), len(self.problem.actions(state))
+            self.scores.track([state])
+            node = self.graph.add(key, state, sign, branching)
+        return node
+
     def nodes(self, states: Sequence[State]) -> list[int]:
         """The states' nodes, made where they do not exist."""
         keys = [self.key(state) for state in states]
-        known = [self.graph.find(key) for key in keys]
-        if -1 not in known:
-            return known
         fresh = {
-            key: (state, player_at(self.problem, state), len(self.problem.actions(state)))
+            key: (state, self._player(state), len(self.problem.actions(state)))
             for key, state in zip(keys, states, strict=True)
             if self.graph.find(key) < 0
         }
@@ -112,31 +124,29 @@ class Explored:
         state = self.graph.states[node]
         return Children(self.problem, state, self.problem.actions(state))
 
-    def missing(self, node: int, children: Children) -> list[int]:
-        """Actions of a node (by index) whose children are not in the DAG."""
-        known = set(self.graph.edge_action[self.graph.edges(node)].tolist())
-        return [action for action in range(len(children.actions)) if action not in known]
-
     def enter(self, node: int, children: Children, action: int) -> int:
         """The child that an action (by index) leads to, linked to the node."""
         state = self.problem.step(children.parent, children.actions[action])
-        child = self.nodes([state])[0]
+        child = self.node(state)
         self.link(node, [child], [action])
         return child
 
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
         """Add edges. A child that had no path to it starts at the boundary: v = g + Δ, or g at a leaf."""
-        self.note_change("link", node, list(actions))
+        if self.changes is not None:
+            self.changes.append(("link", node, list(actions)))
         graph = self.graph
-        fresh = [child for child in children if graph.level[child] < 0]
-        graph.link(node, children, actions)
+        fresh = graph.link(node, children, actions)
+        if not fresh:
+            return
         self.scores.refresh(fresh)
         mean, variance = self.scores.refreshed()
         for child in fresh:
-            at_leaf = graph.terminal[child]
-            delta = Gaussian(0.0, 0.0) if at_leaf else self.increments.at(int(graph.level[child]))
-            graph.v_mean[child] = mean[child] + delta.mean
-            graph.v_var[child] = variance[child] + delta.variance
+            graph.v_mean[child], graph.v_var[child] = mean[child], variance[child]
+            if not graph.terminal[child]:
+                delta = self.increments.at(int(graph.level[child]))
+                graph.v_mean[child] += delta.mean
+                graph.v_var[child] += delta.variance
 
     def close(self, node: int) -> None:
         """Note that nothing below a node is left to evaluate."""

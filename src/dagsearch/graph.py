@@ -122,40 +122,51 @@ class Graph:
         child = self.edge_child[self.edges(node)]
         return np.where(child < 0, ~child, child)
 
-    def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
-        """Add edges from ``node``; every child is then at least one level below it."""
-        self._make_room(node, len(children))
-        before = int(self.count[node]), int(self.branching[node])
-        known = set(self.children(node).tolist())
-        edge = int(self.first[node] + self.count[node])
+    def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> list[int]:
+        """Add edges from ``node``; every child is then at least one level below it.
+
+        Returns the children that no path led to before.
+        """
+        count = int(self.count[node])
+        first = self._make_room(node, count, count + len(children))
+        level, below = self.level, int(self.level[node]) + 1
+        fresh, edge, repeated = [], first + count, 0
         for child, action in zip(children, actions, strict=True):
-            if self.level[child] <= self.level[node] and not self._sink(node, child):
-                self.count[node], self.branching[node] = before
+            again, child_level = False, level[child]
+            if child_level < 0:
+                fresh.append(child)
+            if child_level < 0 and self.count[child] == 0:  # nothing hangs on it
+                level[child] = below
+            elif child_level < below and not self._sink(node, child):
                 raise ProblemError(
                     f"the problem has a cycle: {self.states[child]!r} is its own descendant, by way of "
                     f"{self.states[node]!r}; states must carry enough (a move counter, say) to exclude that"
                 )
-            if child in known:  # another way to the same child is no further option
-                self.branching[node] -= 1
-            self.edge_child[edge] = ~child if child in known else child
+            else:
+                again = child in self.edge_child[first:edge]
+            self.edge_child[edge] = ~child if again else child
             self.edge_action[edge] = action
-            known.add(child)
             edge += 1
-            self.count[node] += 1
+            repeated += again
+        self.count[node] = edge - first
+        self.branching[node] -= repeated  # another way to the same child is no further option
+        return fresh
 
-    def _make_room(self, node: int, more: int) -> None:
-        """Let the node's run of edges grow by ``more``, moving it to the end if it must."""
-        count, need = int(self.count[node]), int(self.count[node]) + more
+    def _make_room(self, node: int, count: int, need: int) -> int:
+        """Let the node have ``need`` edges, moved to the end if they must be; returns where they begin."""
         if need <= self.room[node]:
-            return
+            return int(self.first[node])
         room = need if count == 0 else max(need, 2 * count)
         if self._edges + room > self.edge_child.size:
             self.edge_child = grown(self.edge_child, self._edges + room)
             self.edge_action = grown(self.edge_action, self._edges + room)
-        for edges in (self.edge_child, self.edge_action):
-            edges[self._edges : self._edges + count] = edges[self.edges(node)]
-        self.first[node], self.room[node] = self._edges, room
+        if count > 0:
+            for edges in (self.edge_child, self.edge_action):
+                edges[self._edges : self._edges + count] = edges[self.edges(node)]
+        first = self._edges
+        self.first[node], self.room[node] = first, room
         self._edges += room
+        return first
 
     def _sink(self, node: int, child: int) -> bool:
         if child == node:

@@ -11,11 +11,10 @@ from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.backups import JointSamples
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
+from dagsearch.ties import ENOUGH, Draw
 
 UNKNOWN: Final = -1
 """What is next in a descent must be looked at."""
-ANY_MISSING: Final = -2
-"""What is next in a descent is any child that is not in the DAG."""
 
 
 class Policy(Protocol):
@@ -57,20 +56,25 @@ class UpperConfidence:
         """Mean v of every option, as the one who moves sees it."""
         return options.sign * options.mean
 
-    def follow(self, explored: Explored, node: int) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, as far as compiled code can tell and one option is best.
+    def follow(
+        self, explored: Explored, node: int, draw: Draw, one_by_one: bool
+    ) -> tuple[IntArray, IntArray, int]:
+        """Where :meth:`rate` leads from a node, as far as compiled code can tell.
 
         Nodes, indices of the actions that lead there, and what is next: the action to a child that is not in
-        the DAG, :data:`ANY_MISSING` of them, or :data:`UNKNOWN`.
+        the DAG, if children enter ``one_by_one``, or :data:`UNKNOWN`. ``draw`` breaks ties, as long as
+        it is fine enough.
         """
         graph = explored.graph
-        if explored.children_unmade:
+        if explored.children_unmade and one_by_one:
             descend = getattr(explored.scores, "descend", None)
-            found = None if descend is None else descend(graph, explored.increments, node, self.beta)
+            found = None if descend is None else descend(graph, explored.increments, node, draw, self.beta)
             if found is not None:
                 return found  # type: ignore[no-any-return]
-        nodes, actions = _follow_values(
+        nodes, actions, draw.value, draw.fineness = _follow_values(
             node,
+            draw.value,
+            draw.fineness,
             self.beta,
             graph.sign,
             graph.visits,
@@ -92,6 +96,8 @@ class UpperConfidence:
 @compiled
 def _follow_values(
     node: int,
+    draw: float,
+    fineness: float,
     beta: float,
     sign: IntArray,
     visits: IntArray,
@@ -103,12 +109,13 @@ def _follow_values(
     edge_action: IntArray,
     v_mean: FloatArray,
     v_var: FloatArray,
-) -> tuple[IntArray, IntArray]:
+) -> tuple[IntArray, IntArray, float, float]:
     path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
     length = 0
     while length < path.size and count[node] > 0 and not closed[node]:
         width = beta * math.sqrt(math.log(visits[node] + 1))
-        best, chosen, ties, options = -math.inf, -1, 0, 0
+        tied = np.empty(count[node], dtype=np.int64)
+        best, ties, options = -math.inf, 0, 0
         for edge in range(first[node], first[node] + count[node]):
             child = edge_child[edge]
             if child < 0:  # a second action to the same child is no second option
@@ -118,15 +125,19 @@ def _follow_values(
                 continue
             rating = sign[node] * v_mean[child] + width * math.sqrt(v_var[child])
             if rating > best:
-                best, chosen, ties = rating, edge, 1
-            elif rating == best:
+                best, ties = rating, 0
+            if rating == best:
+                tied[ties] = edge
                 ties += 1
-        if ties != 1 or options < branching[node]:
+        if ties == 0 or options < branching[node] or fineness < ties * ENOUGH:
             break
+        draw, fineness = draw * ties, fineness / ties
+        chosen = tied[int(draw)]
+        draw -= int(draw)
         node = edge_child[chosen]
         path[length], actions[length] = node, edge_action[chosen]
         length += 1
-    return path[:length], actions[:length]
+    return path[:length], actions[:length], draw, fineness
 
 
 class Thompson:

@@ -50,6 +50,9 @@ class Problem(Protocol):
     ``parents(state) -> Sequence[tuple[State, Action]]``
         The states one decision before, and that decision. Without it the search finds out which of a
         leaf's actions could have been the last by replaying them.
+    ``random_leaf(state, rng) -> tuple[State, list[Action]]``
+        A leaf by uniformly random actions from ``state`` on, and these, if the problem has a faster way than
+        step by step.
     ``from_state(state) -> Problem``
         The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
@@ -142,14 +145,24 @@ class KeyFunction:
         return identity
 
 
+class PlayerFunction:
+    """The problem's ``player``, or always ``MAX``."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._player = getattr(problem, "player", None)
+
+    def __call__(self, state: State) -> int:
+        """Whose turn it is: ``MAX`` or ``MIN``."""
+        if self._player is None:
+            return MAX
+        whose = self._player(state)
+        if whose != MAX and whose != MIN:
+            raise ProblemError(
+                f"player({state!r}) returned {whose!r}; it must return dagsearch.MAX or dagsearch.MIN"
+            )
+        return int(whose)
+
+
 def player_at(problem: Problem, state: State) -> int:
-    """Whose turn it is at ``state``: ``MAX`` or ``MIN``."""
-    player = getattr(problem, "player", None)
-    if player is None:
-        return MAX
-    whose = player(state)
-    if whose not in (MAX, MIN):
-        raise ProblemError(
-            f"player({state!r}) returned {whose!r}; it must return dagsearch.MAX or dagsearch.MIN"
-        )
-    return int(whose)
+    """Whose turn it is at one ``state``: ``MAX`` or ``MIN``."""
+    return PlayerFunction(problem)(state)

@@ -261,8 +261,7 @@ class Replay:
         elif content["actions"] is not None:
             leaf, actions = walked(search.problem, content["actions"])
             evaluated = Proposal(leaf, actions, tuple(content["path"]))
-        search.relearn(evaluated, content, learnt)
-        self._compare(content["expected"], search.expected)
+        self._compare(content["expected"], search.relearn(evaluated, content, learnt))
 
     def _compare(self, recorded: Sequence[float], now: Sequence[float]) -> None:
         """Beliefs just before a reward; they are the same, unless numbers are computed otherwise here."""

@@ -100,10 +100,9 @@ class Standardizer:
 
     def standardized(self, episode: Episode) -> Episode:
         """A raw episode in the model's units."""
-        return episode._replace(
-            reward=(episode.reward - self._shift) / self._scale,
-            noise=None if episode.noise is None else episode.noise / self._scale**2,
-        )
+        path, leaf, reward, noise = episode
+        noise = None if noise is None else noise / self._scale**2
+        return Episode(path, leaf, (reward - self._shift) / self._scale, noise)
 
     def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
         """A belief of the model's, in the user's units."""

@@ -45,7 +45,7 @@ from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
 from dagsearch.journal import Journal, JournalError, has_begun
 from dagsearch.optimum import Optimum, sample_optimum
-from dagsearch.policies import ANY_MISSING, UNKNOWN, Policy, UpperConfidence
+from dagsearch.policies import UNKNOWN, Policy, UpperConfidence
 from dagsearch.pools import Pool, Running, breakdown, make_pool
 from dagsearch.problem import Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
@@ -56,6 +56,7 @@ from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores import JointScores, KernelScores, MeanFunction, Scores, scores_for
 from dagsearch.scores.base import checked_noise
 from dagsearch.stopping import Stop
+from dagsearch.ties import Draw
 from dagsearch.walks import numbered, shape_rng
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ logger = logging.getLogger(__name__)
 # Joint samples behind a result, and evaluations beyond which they would cost too much.
 _SAMPLES, _LEAVES = 512, 1000
 _MOST_SAMPLED = 3000
+_NOTHING = nullcontext()
 
 
 class Search:
@@ -166,8 +168,6 @@ class Search:
         self._initial_asks = int(standardize)
         self.fast_forward = False
         """Whether values are left alone for now, as a replay brings them up to date once."""
-        self.expected = (0.0, 0.0)
-        """Mean and variance of g of the leaf whose reward was told last, just before."""
         self._recorded: Mapping[str, Any] | None = None  # hyperparameters to take instead of learning them
         self._offered: list[Proposal] = []  # pending since before the search was resumed
         self._journal: Journal | None = None
@@ -373,31 +373,25 @@ class Search:
             generators = generator_states(self)
             self._journal.append(kind, {**content, "changes": changes, "generators": generators})
 
-    @contextmanager
-    def _all_or_none(self) -> Iterator[None]:
+    def _all_or_none(self) -> AbstractContextManager[None]:
         """While entered, something is done that the journal holds already, or will hold in a moment.
 
         If it is left half done, by Ctrl-C or an error in the user's problem, search and file say different
         things, and only the file is right. A covariance that refuses a reward will do so again.
         """
-        try:
-            yield
-        except (CovarianceError, SearchExhausted, JournalError):
-            raise
-        except BaseException as error:
-            if self._journal is not None:
-                self._journal.abandon(error)
-            raise
+        return _NOTHING if self._journal is None else _abandoning(self._journal)
+
+    def _repeatable(self) -> AbstractContextManager[None]:
+        """:meth:`_all_or_none` for what the journal holds by name: doing it again makes its changes again."""
+        return _NOTHING if self._journal is None else self._without_changes(self._journal)
 
     @contextmanager
-    def _repeatable(self) -> Iterator[None]:
-        """:meth:`_all_or_none` for what the journal holds by name: doing it again makes its changes again."""
+    def _without_changes(self, journal: Journal) -> Iterator[None]:
         try:
-            with self._all_or_none():
+            with _abandoning(journal):
                 yield
         finally:
-            if self._journal is not None:
-                self.explored.changes = []
+            self.explored.changes = []
 
     def note(self, content: Any) -> None:
         """Keep something of your own in the journal, of the kind that JSON knows; nothing without one."""
@@ -435,20 +429,19 @@ class Search:
         """
         if n is not None and (not is_whole(n) or n < 1):
             raise ValueError(f"n must be a positive whole number of leaves, got {n!r}")
-        found: list[Proposal] = []
         with self._one_thread():
-            for _ in range(n or 1):
-                try:
+            first = self._ask_durably()
+            if n is None:
+                return first
+            found = [first]
+            with suppress(SearchExhausted):
+                while len(found) < n:
                     found.append(self._ask_durably())
-                except SearchExhausted:
-                    if not found:
-                        raise
-                    break
-        return found if n is not None else found[0]
+            return found
 
     def _one_thread(self) -> AbstractContextManager[None]:
         """One thread for what uses BLAS; asking how many there are costs more than a small model does."""
-        return one_thread() if getattr(self.explored.scores, "uses_blas", True) else nullcontext()
+        return one_thread() if getattr(self.explored.scores, "uses_blas", True) else _NOTHING
 
     def _ask_durably(self) -> Proposal:
         """What is offered again, else a new proposal that is in the journal before anybody sees it."""
@@ -540,7 +533,7 @@ class Search:
         if self._pretended == 0 and not isinstance(self.freshness, Always):
             self._values_before = graph.v_mean[: len(graph)].copy(), graph.v_var[: len(graph)].copy()
         for proposal in fresh:
-            node = self.explored.nodes([proposal.leaf])[0]
+            node = self.explored.node(proposal.leaf)
             self._pretended += 1
             self.explored.scores.pretend(node)
         # All of them, so that it does not matter which were released in between by somebody who looked.
@@ -578,7 +571,9 @@ class Search:
             self.expansion.expand(self.explored, path[-1])
             finished = self._roll_out(path[-1])
             if finished is not None:
-                self.explored.graph.visits[path] += 1
+                visits = self.explored.graph.visits
+                for node in path:  # few of them: faster than indexing by a list
+                    visits[node] += 1
                 return self._propose(finished[0], (*actions, *finished[1]), tuple(path))
             self.back_up([])  # the DAG has grown without a reward
             self.explored.note_change("back up")
@@ -593,7 +588,7 @@ class Search:
         return self._propose(leaf, actions)
 
     def _propose(self, leaf: State, actions: Sequence[Action], path: tuple[int, ...] = ()) -> Proposal:
-        (node,) = self.explored.nodes([leaf])
+        node = self.explored.node(leaf)
         if not self.repeats:  # asked for once is enough, whether its reward comes soon, late or never
             self.explored.graph.closed[node] = True
         proposal = Proposal(leaf, tuple(actions), path)
@@ -639,12 +634,19 @@ class Search:
         evaluated: Proposal | State,
         content: Mapping[str, Any],
         learnt: Mapping[str, Any] | None,
-    ) -> None:
-        """:meth:`tell` as a journal says; ``learnt`` are the hyperparameters that followed, if any did."""
+    ) -> Gaussian:
+        """:meth:`tell` as a journal says; ``learnt`` are the hyperparameters that followed, if any did.
+
+        Returns what was believed of the leaf's g just before.
+        """
+        self.release_pending()
+        leaf = evaluated.leaf if isinstance(evaluated, Proposal) else evaluated
+        expected = self.explored.score(self._leaf_node(leaf))
         self._recorded = learnt
         with suppress(CovarianceError):  # which refused this reward then, too
             self._tell(evaluated, content["reward"], content["noise"], content["seconds"], None)
         self._recorded = None
+        return expected
 
     def _tell(
         self, evaluated: Proposal | State, reward: float, noise: float | None, seconds: float, note: Any
@@ -656,9 +658,8 @@ class Search:
             noise = checked_noise(noise)
         node = self._leaf_node(leaf)
         self.release_pending()
-        self.expected = self.explored.score(node)
         if self._journal is not None:  # before anything is learnt: the reward has been paid for
-            self._note_reward(leaf, proposal, value, noise, seconds, note)
+            self._note_reward(node, proposal, value, noise, seconds, note)
         with self._one_thread(), self._repeatable():
             self._drop(leaf, proposal)
             self.explored.graph.closed[node] = not self.repeats
@@ -673,13 +674,14 @@ class Search:
 
     def _note_reward(
         self,
-        leaf: State,
+        node: int,
         proposal: Proposal | None,
         reward: float,
         noise: float | None,
         seconds: float,
         note: Any,
     ) -> None:
+        leaf, expected = self.explored.graph.states[node], self.explored.score(node)
         pending, actions = self._which(leaf, proposal), None
         if proposal is not None:
             # What is pending is known by its place; the root may have moved since it was asked for.
@@ -693,7 +695,7 @@ class Search:
             reward=reward,
             noise=noise,
             seconds=seconds,
-            expected=[float(number) if math.isfinite(number) else 0.0 for number in self.expected],
+            expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
             note=note,
         )
 
@@ -705,9 +707,12 @@ class Search:
 
     def _which(self, leaf: State, proposal: Proposal | None) -> int | None:
         """Number of a pending proposal; one that has travelled is known by its leaf."""
-        same = [number for number, other in enumerate(self._pending) if self.explored.same(other.leaf, leaf)]
-        itself = [number for number in same if self._pending[number] is proposal]
-        return next(iter(itself or same), None)
+        for number, other in enumerate(self._pending):
+            if other is proposal:
+                return number
+        return next(
+            (n for n, other in enumerate(self._pending) if self.explored.same(other.leaf, leaf)), None
+        )
 
     def settle(self) -> None:
         """Learn from the rewards there are, if they are still held back to be standardised with more."""
@@ -846,10 +851,10 @@ class Search:
         with self._repeatable():
             if way is not None:
                 self.expansion.adopt(explored, way)
-                (node,) = explored.nodes([state])
+                node = explored.node(state)
                 graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
-            explored.root = node
-            self.problem = explored.problem = from_state(state)
+            self.problem = from_state(state)
+            explored.move_root(node, self.problem)
             self.back_up([])
 
     def _way_to(self, state: State) -> list[Action]:
@@ -881,8 +886,9 @@ class Search:
             return path, actions
         # Compiled code looks at children in the DAG as they are, and a subclass may rate them otherwise.
         can_follow = "follow" in vars(type(self.policy)) and type(self.expansion) in (AllChildren, OneChild)
+        draw = Draw(self.rng)
         while True:
-            if can_follow and self._follow(path, actions):
+            if can_follow and self._follow(path, actions, draw):
                 return path, actions
             if graph.closed[path[-1]]:
                 path.pop()
@@ -893,7 +899,7 @@ class Search:
             options = self.expansion.options(self.explored, path[-1])
             if options is None:
                 return path, actions
-            option = self._choose(options)
+            option = self._choose(options, draw)
             if option is None:
                 self.explored.close(path[-1])
                 continue
@@ -903,25 +909,24 @@ class Search:
             if new:
                 return path, actions
 
-    def _follow(self, path: list[int], actions: list[Action]) -> bool:
+    def _follow(self, path: list[int], actions: list[Action], draw: Draw) -> bool:
         """Go on by compiled code, as far as that can tell where to; whether the descent has ended."""
         explored, problem = self.explored, self.problem
-        nodes, numbers, next_number = self.policy.follow(explored, path[-1])  # type: ignore[attr-defined]
+        one_by_one = type(self.expansion) is OneChild
+        follow = self.policy.follow  # type: ignore[attr-defined]
+        nodes, numbers, next_number = follow(explored, path[-1], draw, one_by_one)
         for node, number in zip(nodes.tolist(), numbers.tolist(), strict=True):
             actions.append(problem.actions(explored.graph.states[path[-1]])[number])
             path.append(node)
         if next_number == UNKNOWN:
             return False
         children = explored.children(path[-1])
-        if next_number == ANY_MISSING:
-            missing = explored.missing(path[-1], children)
-            next_number = missing[0 if len(missing) == 1 else int(self.rng.integers(len(missing)))]
         before = len(explored.graph)
-        path.append(explored.enter(path[-1], children, int(next_number)))
-        actions.append(children.actions[int(next_number)])
+        path.append(explored.enter(path[-1], children, next_number))
+        actions.append(children.actions[next_number])
         return path[-1] == before
 
-    def _choose(self, options: Options) -> int | None:
+    def _choose(self, options: Options, draw: Draw) -> int | None:
         """The option the policy rates best, ties broken at random; ``None`` if all are closed."""
         eligible = np.flatnonzero(options.open)
         if eligible.size == 0:
@@ -931,7 +936,7 @@ class Search:
         if best.size == 0:
             state = self.explored.graph.states[options.node]
             raise DagSearchError(f"{self.policy!r} rates an option at {state!r} as not a number")
-        return int(best[0 if best.size == 1 else self.rng.integers(best.size)])
+        return int(best[draw.pick(best.size)])
 
     def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:
         """A leaf below the node; ``None`` if only leaves turned up that must not be repeated."""
@@ -1043,7 +1048,7 @@ class Search:
             if validate is not None:
                 validate(leaf)
             remaining = len(self.problem.actions(leaf))
-            node = self.explored.nodes([leaf])[0] if remaining == 0 else -1
+            node = self.explored.node(leaf) if remaining == 0 else -1
         if node < 0 or not self.explored.graph.terminal[node]:
             raise ProblemError(
                 f"cannot tell the reward of {leaf!r}: it is no leaf, the problem has actions there. "
@@ -1194,6 +1199,17 @@ class Search:
     def _adversarial(self) -> bool:
         """Whether MIN decides anywhere in the explored part."""
         return self.explored.graph.adversarial
+
+
+@contextmanager
+def _abandoning(journal: Journal) -> Iterator[None]:
+    try:
+        yield
+    except (CovarianceError, SearchExhausted, JournalError):
+        raise
+    except BaseException as error:
+        journal.abandon(error)
+        raise
 
 
 def search(

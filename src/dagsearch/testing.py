@@ -86,6 +86,8 @@ class _Walker:
             if "endless" in self._findings:  # once is slow enough
                 break
         with suppress(_Stop):
+            self._check_random_leaf()
+        with suppress(_Stop):
             self._check_depth()
             self._check_branching()
         return list(self._findings.values())
@@ -193,6 +195,25 @@ class _Walker:
             checked_reward(reward, leaf)
         except RewardError:
             self._note("reward", f"no reward: reward({leaf!r}) is {reward!r}, not a finite number")
+
+    def _check_random_leaf(self) -> None:
+        """Whether the actions that are said to lead to a leaf do."""
+        if not hasattr(self._problem, "random_leaf"):
+            return
+        state = self._call("root")
+        leaf, actions = self._call("random_leaf", state, self._rng)
+        for action in actions:
+            if action not in self._call("actions", state):
+                self._note(
+                    "random_leaf", f"random_leaf takes the action {action!r}, which {state!r} does not have"
+                )
+                raise _Stop
+            state = self._call("step", state, action)
+        if self._key(state) != self._key(leaf) or len(self._call("actions", leaf)) > 0:
+            self._note(
+                "random_leaf",
+                f"random_leaf gives {leaf!r} as a leaf that {actions!r} lead to, but they lead to {state!r}",
+            )
 
     def _check_depth(self) -> None:
         """The declared depth is that of the deepest leaf, of which random paths see a sample."""

@@ -14,8 +14,9 @@ from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
 from dagsearch.graph import Graph
-from dagsearch.policies import ANY_MISSING, UNKNOWN
+from dagsearch.policies import UNKNOWN
 from dagsearch.rewards import Episode
+from dagsearch.ties import ENOUGH, Draw
 
 
 class Credit(Protocol):
@@ -127,10 +128,15 @@ class Averages:
         self.reserve(len(graph))
         for episode in episodes:
             if episode.path:
-                credited = self._credit.nodes(graph, episode.path)
-                self._add(credited, episode.reward)
-                graph.v_mean[credited] = self.mean[credited]
-                graph.v_var[credited] = self._squares[credited] / self.count[credited] ** 2
+                _credit(
+                    self._credit.nodes(graph, episode.path),
+                    episode.reward,
+                    self.count,
+                    self.mean,
+                    self._squares,
+                    graph.v_mean,
+                    graph.v_var,
+                )
 
     def reserve(self, nodes: int) -> None:
         """Let there be room for so many nodes."""
@@ -148,12 +154,6 @@ class Averages:
             mean=np.where(seen, self.mean[children], 0.0),
             variance=np.where(seen, self._squares[children] / np.maximum(self.count[children], 1.0), 0.0),
         )
-
-    def _add(self, nodes: IntArray, reward: float) -> None:
-        self.count[nodes] += 1.0
-        before = reward - self.mean[nodes]
-        self.mean[nodes] += before / self.count[nodes]
-        self._squares[nodes] += before * (reward - self.mean[nodes])
 
 
 class UCB1:
@@ -189,15 +189,17 @@ class UCB1:
     def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
         return np.where(options.terminal, 0.0, bonus)
 
-    def follow(self, explored: Explored, node: int) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, as far as all options have rewards and one is best.
-
-        As :meth:`dagsearch.policies.UpperConfidence.follow`.
-        """
+    def follow(
+        self, explored: Explored, node: int, draw: Draw, one_by_one: bool
+    ) -> tuple[IntArray, IntArray, int]:
+        """Where :meth:`rate` leads from a node; as :meth:`dagsearch.policies.UpperConfidence.follow`."""
         graph = explored.graph
         self._averages.reserve(len(graph))
-        return _follow_bounds(
+        nodes, actions, next_action, draw.value, draw.fineness = _follow_bounds(
             node,
+            draw.value,
+            draw.fineness,
+            one_by_one,
             self.c,
             graph.sign,
             graph.terminal,
@@ -210,6 +212,7 @@ class UCB1:
             self._averages.count,
             self._averages.mean,
         )
+        return nodes, actions, next_action
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option, as the one who moves sees it."""
@@ -222,6 +225,9 @@ class UCB1:
 @compiled
 def _follow_bounds(
     node: int,
+    draw: float,
+    fineness: float,
+    one_by_one: bool,
     c: float,
     sign: IntArray,
     terminal: BoolArray,
@@ -233,32 +239,78 @@ def _follow_bounds(
     edge_action: IntArray,
     rewards: FloatArray,
     mean: FloatArray,
-) -> tuple[IntArray, IntArray, int]:
+) -> tuple[IntArray, IntArray, int, float, float]:
     path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
     length = 0
-    while length < path.size and not closed[node] and branching[node] > 0:
+    while length < path.size and not closed[node]:
         visits = math.log(max(1.0, rewards[node]))
-        best, chosen, ties, options, all_have_rewards = -math.inf, -1, 0, 0, True
+        tied = np.empty(count[node], dtype=np.int64)
+        best, ties, options = -math.inf, 0, 0
         for edge in range(first[node], first[node] + count[node]):
             child = edge_child[edge]
             if child < 0:  # a second action to the same child is no second option
                 continue
             options += 1
-            all_have_rewards &= rewards[child] > 0.0
-            if closed[child] or rewards[child] == 0.0:
+            if closed[child]:
                 continue
-            bound = sign[node] * mean[child]
-            if not terminal[child]:
-                bound += c * math.sqrt(visits / rewards[child])
+            if rewards[child] == 0.0:
+                bound = math.inf
+            else:
+                bound = sign[node] * mean[child]
+                if not terminal[child]:
+                    bound += c * math.sqrt(visits / rewards[child])
             if bound > best:
-                best, chosen, ties = bound, edge, 1
-            elif bound == best:
+                best, ties = bound, 0
+            if bound == best:
+                tied[ties] = edge
                 ties += 1
-        if options < branching[node] and all_have_rewards:
-            return path[:length], actions[:length], ANY_MISSING
-        if ties != 1 or not all_have_rewards:
+        missing = branching[node] - options
+        if missing > 0 and not one_by_one:
             break
-        node = edge_child[chosen]
-        path[length], actions[length] = node, edge_action[chosen]
+        if missing > 0 and best < math.inf:  # those that are not in the DAG have no reward either
+            ties = 0
+        equal = ties + missing
+        if equal == 0 or fineness < equal * ENOUGH:
+            break
+        draw, fineness = draw * equal, fineness / equal
+        chosen = int(draw)
+        draw -= chosen
+        if chosen >= ties:
+            known = edge_action[first[node] : first[node] + count[node]]
+            number = _nth_missing(chosen - ties, known, known.size + missing)
+            return path[:length], actions[:length], number, draw, fineness
+        node = edge_child[tied[chosen]]
+        path[length], actions[length] = node, edge_action[tied[chosen]]
         length += 1
-    return path[:length], actions[:length], UNKNOWN
+    return path[:length], actions[:length], UNKNOWN, draw, fineness
+
+
+@compiled
+def _nth_missing(n: int, known: IntArray, actions: int) -> int:
+    """Of the numbers below ``actions`` that are not ``known`` the one that ``n`` others come before."""
+    is_known = np.zeros(actions, dtype=np.bool_)
+    for action in known:
+        is_known[action] = True
+    for action in range(actions):
+        n -= not is_known[action]
+        if n < 0:
+            return action
+    return UNKNOWN
+
+
+@compiled
+def _credit(
+    nodes: IntArray,
+    reward: float,
+    count: FloatArray,
+    mean: FloatArray,
+    squares: FloatArray,
+    v_mean: FloatArray,
+    v_var: FloatArray,
+) -> None:
+    for node in nodes:
+        count[node] += 1.0
+        before = reward - mean[node]
+        mean[node] += before / count[node]
+        squares[node] += before * (reward - mean[node])
+        v_mean[node], v_var[node] = mean[node], squares[node] / (count[node] * count[node])

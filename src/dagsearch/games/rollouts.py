@@ -1,11 +1,10 @@
 """Random games to the end."""
 
-from typing import cast
-
 import numpy as np
 
 from dagsearch.explored import Explored
-from dagsearch.problems.openspiel import OpenSpielGame, Position
+from dagsearch.problem import Action, State
+from dagsearch.walks import random_walk
 
 
 class RandomGame:
@@ -16,15 +15,10 @@ class RandomGame:
     """
 
     def finish(
-        self, explored: Explored, state: Position, rng: np.random.Generator
-    ) -> tuple[Position, list[int]]:
+        self, explored: Explored, state: State, rng: np.random.Generator
+    ) -> tuple[State, list[Action]]:
         """The final position and the moves that lead there."""
-        live, actions = state.state.clone(), []
-        while legal := live.legal_actions():
-            actions.append(legal[int(rng.random() * len(legal))])
-            live.apply_action(actions[-1])
-        problem = cast(OpenSpielGame, explored.problem)
-        return problem.as_position(Position(state.game, live)), actions
+        return random_walk(explored.problem, state, rng)
 
     def __repr__(self) -> str:
         return "RandomGame()"

@@ -11,6 +11,7 @@ import numpy as np
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN
+from dagsearch.walks import step_by_step
 
 # Options of a game that make its observation a plain picture of the board.
 _PLAIN: dict[str, dict[str, Any]] = {"hex": {"plain_obs_tensor": True}}
@@ -166,6 +167,16 @@ class OpenSpielGame:
         return utility * (1.0 - self.sooner * float(leaf.state.move_number() / self.game.max_game_length()))
 
     # What it may have -----------------------------------------------------------------------------
+
+    def random_leaf(self, state: Position, rng: np.random.Generator) -> tuple[Position, list[int]]:
+        """The end of a random game, and its moves; positions on the way are not made."""
+        if self._canonical is not None:  # moves are those of the positions that stand for others
+            return step_by_step(self, state, rng)
+        live, moves = state.state.clone(), []
+        while legal := live.legal_actions():
+            moves.append(legal[int(rng.random() * len(legal))])
+            live.apply_action(moves[-1])
+        return Position(self.game, live), moves
 
     @property
     def reward_range(self) -> tuple[float, float]:

@@ -31,7 +31,7 @@ class TicTacToe:
     --------
     >>> game = TicTacToe()
     >>> game.actions(game.root())
-    [0, 1, 4]
+    (0, 1, 4)
     """
 
     depth = 9
@@ -43,9 +43,9 @@ class TicTacToe:
         """The empty board."""
         return _EMPTY * 9
 
-    def actions(self, state: str) -> list[int]:
+    def actions(self, state: str) -> tuple[int, ...]:
         """Free cells; none once somebody has won."""
-        return list(_moves(state, self.symmetric))
+        return _cells(state, self.symmetric)
 
     def step(self, state: str, action: int) -> str:
         """The board after the player whose turn it is has taken a cell."""
@@ -68,6 +68,7 @@ class TicTacToe:
         return [(cell, sign) for cell, sign in enumerate(state) if sign != _EMPTY]
 
 
+@cache
 def _winner(board: str) -> str | None:
     for a, b, c in _LINES:
         if board[a] != _EMPTY and board[a] == board[b] == board[c]:
@@ -91,6 +92,11 @@ def _moves(board: str, symmetric: bool) -> dict[int, str]:
             child = board[:cell] + sign + board[cell + 1 :]
             boards.setdefault(_canonical(child) if symmetric else child, cell)
     return {cell: child for child, cell in boards.items()}
+
+
+@cache
+def _cells(board: str, symmetric: bool) -> tuple[int, ...]:
+    return tuple(_moves(board, symmetric))
 
 
 @cache

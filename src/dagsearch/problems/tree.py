@@ -1,24 +1,32 @@
 """Search the tree instead of the DAG."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from dagsearch._typing import FloatArray
 from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows, items_of
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Children, Problem, State
-from dagsearch.walks import numbered, walked
+from dagsearch.walks import numbered, random_walk, walked
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)  # not frozen: that would take three times as long to make
 class TreeState:
     """A state together with the path to it; equal only if the paths are."""
 
     path: tuple[Action, ...]
     """The actions from the root."""
-    state: State = field(compare=False)
+    state: State
     """Where they lead in the problem itself."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TreeState) and self.path == other.path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
 
 
 def without_path(state: State) -> State:
@@ -64,6 +72,10 @@ class _Tree:
                 f"states of a tree carry their path: TreeState(path, {state!r}), not {state!r}"
             )
         return state.path
+
+    def random_leaf(self, state: TreeState, rng: np.random.Generator) -> tuple[TreeState, list[Action]]:
+        leaf, actions = random_walk(self.problem, state.state, rng)
+        return TreeState((*state.path, *actions), leaf), actions
 
     def encode(self, state: TreeState) -> list[int]:
         return numbered(self, state.path)

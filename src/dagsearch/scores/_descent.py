@@ -8,11 +8,14 @@ from numpy.typing import NDArray
 from dagsearch._compiled import compiled
 from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.scores._linear import gain_vector, linear_belief
+from dagsearch.ties import ENOUGH
 
 
 @compiled
 def descend(
     node: int,
+    draw: float,
+    fineness: float,
     beta: float,
     prior: float,
     private: float,
@@ -39,14 +42,16 @@ def descend(
     weight_cov: FloatArray,
     recent: FloatArray,
     weight_var: FloatArray,
-) -> tuple[IntArray, IntArray, int]:
+) -> tuple[IntArray, IntArray, int, float, float]:
     """Down the options of largest ``sign · μ + β sqrt(log(n) σ²)`` of v, or of g + Δ where not in the DAG.
 
-    As far as one is best: nodes, actions, and the action to a child that is not in the DAG if that is next.
+    Nodes, actions, the action to a child that is not in the DAG if that is next, and what is left of the
+    number that breaks ties (see :class:`dagsearch.ties.Draw`).
     """
     path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
     taken = np.zeros(weight_mean.size, dtype=np.bool_)
     child_of = np.empty(action_columns.size, dtype=np.int64)
+    tied = np.empty(action_columns.size, dtype=np.int64)
     length = 0
     while length < path.size and not closed[node] and not terminal[node] and above_leaves[node] >= 0:
         own = slice(starts[node], starts[node + 1])
@@ -64,31 +69,35 @@ def descend(
         for edge in range(first[node], first[node] + count[node]):
             child = edge_child[edge]
             child_of[edge_action[edge]] = child if child >= 0 else ~child
-        best, chosen, ties, action = -math.inf, -1, 0, 0
+        best, ties, action = -math.inf, 0, 0
         for column in action_columns:
             if taken[column]:
                 continue
             child = child_of[action]
             if child >= 0:
-                rating = sign[node] * v_mean[child] + width * math.sqrt(v_var[child])
-                if closed[child]:
-                    rating = -math.inf
+                rating = math.nan
+                if not closed[child]:
+                    rating = sign[node] * v_mean[child] + width * math.sqrt(v_var[child])
             else:
                 child_mean = mean + action_value * weight_mean[column] + prior
                 more = action_value * (action_value * weight_var[column] + 2.0 * q[column])
                 child_var = max(var + more, 0.0) + private
                 rating = sign[node] * (child_mean + gain) + width * math.sqrt(child_var + spread)
             if rating > best:
-                best, chosen, ties = rating, action, 1
-            elif rating == best:
+                best, ties = rating, 0
+            if rating == best:
+                tied[ties] = action
                 ties += 1
             action += 1
         taken[columns[own]] = False
-        if ties != 1:
+        if ties == 0 or fineness < ties * ENOUGH:
             break
+        draw, fineness = draw * ties, fineness / ties
+        chosen = tied[int(draw)]
+        draw -= int(draw)
         if child_of[chosen] < 0:
-            return path[:length], actions[:length], chosen
+            return path[:length], actions[:length], chosen, draw, fineness
         node = child_of[chosen]
         path[length], actions[length] = node, chosen
         length += 1
-    return path[:length], actions[:length], -1
+    return path[:length], actions[:length], -1, draw, fineness

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.problem import Children, State
 
@@ -16,20 +17,23 @@ class NoScores:
 
     def __init__(self) -> None:
         self._nodes = 0
+        self._zeros = np.zeros(64)
 
     @property
     def mean(self) -> FloatArray:
         """Zeros, shape ``(nodes,)``."""
-        return np.zeros(self._nodes)
+        return self._zeros[: self._nodes]
 
     @property
     def variance(self) -> FloatArray:
         """Zeros, shape ``(nodes,)``."""
-        return np.zeros(self._nodes)
+        return self._zeros[: self._nodes]
 
     def track(self, states: Sequence[State]) -> None:
         """Number new states."""
         self._nodes += len(states)
+        if self._nodes > self._zeros.size:
+            self._zeros = grown(self._zeros, self._nodes)
 
     def refreshed(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance."""

@@ -48,6 +48,7 @@ from dagsearch.problem import Children, State
 from dagsearch.scores._descent import descend
 from dagsearch.scores._linear import gain_vector, linear_belief, subtract_outer
 from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
+from dagsearch.ties import Draw
 
 if TYPE_CHECKING:
     from dagsearch.increments import Increments
@@ -183,15 +184,17 @@ class WeightScores:
         return mean, np.maximum(var, 0.0) + self.covariance.private
 
     def descend(
-        self, graph: Graph, increments: "Increments", node: int, beta: float
+        self, graph: Graph, increments: "Increments", node: int, draw: Draw, beta: float
     ) -> tuple[IntArray, IntArray, int] | None:
         """See :func:`dagsearch.scores._descent.descend`; ``None`` unless every action adds one feature."""
         single = self.covariance.single_features
         if single is None or callable(self._prior_mean):
             return None
         self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
-        return descend(
+        nodes, actions, next_action, draw.value, draw.fineness = descend(
             node,
+            draw.value,
+            draw.fineness,
             beta,
             float(self._prior_mean),
             self.covariance.private,
@@ -216,6 +219,7 @@ class WeightScores:
             *self._weights,
             self._weight_var,
         )
+        return nodes, actions, next_action
 
     def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
         """Upper confidence ``sign · μ + β σ`` of the children of several states."""
