@@ -111,15 +111,14 @@ def run_mnist(
     trained = time.perf_counter()
     score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, device)
     tasks = [(method, number) for method in METHODS for number in range(settings.rounds)]
-    runs = advance_together(tasks, score, settings.steps, jobs, progress)
-    finished = time.perf_counter()
+    runs, seconds = advance_together(tasks, score, settings.steps, jobs, progress)
     best = max((run for run in runs if run.method == "probabilistic DAG"), key=lambda run: run.best_reward)
     test = convnet.SubsetAccuracy(net, data.test, data.test_labels, device)
     about = {
         "dataset": "mnist",
         "weights": "given" if weights is not None else f"trained for {settings.epochs} epochs",
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
-        "seconds": {"training": round(trained - started, 1), "searches": round(finished - trained, 1)},
+        "seconds": {"training": round(trained - started, 1), **seconds},
         "settings": asdict(settings),
         **_constants(),
         "chosen": sorted(best.best_state),
@@ -155,14 +154,16 @@ def advance_together(
     jobs: int,
     progress: bool,
     make: Callable[[str, int], Search] | None = None,
-) -> list[Run]:
-    """Step all searches, spread over processes, with their evaluations in one batch per step.
+) -> tuple[list[Run], dict[str, float]]:
+    """Step all searches, spread over processes, with their evaluations in two batches per step.
 
-    ``make(method, number)`` composes a search over :func:`pixels` in its process.
+    While one half of the searches is evaluated, the other half thinks. ``make(method, number)`` composes a
+    search over :func:`pixels` in its process. Returns the seconds they took, too: in all, in evaluations, and
+    how many the same evaluations would have taken one by one.
     """
     # A process that has used a GPU must not be forked.
     context = multiprocessing.get_context("spawn")
-    workers = []
+    workers, started = [], time.perf_counter()
     for share in range(min(jobs, len(tasks))):
         here, there = context.Pipe()
         arguments = (there, tasks[share::jobs], steps, make or _composed)
@@ -171,14 +172,29 @@ def advance_together(
         there.close()  # else a worker that dies would never be noticed
         workers.append((process, here))
     try:
-        runs = _serve([connection for _, connection in workers], score, steps, progress)
+        runs, evaluating = _serve([connection for _, connection in workers], score, steps, progress)
         for process, _ in workers:
             process.join()
     except EOFError as error:
         raise ExperimentError("a search process died; its message stands above") from error
     finally:
         stop_workers()
-    return sorted(runs, key=lambda run: tasks.index((run.method, run.number)))
+    whole = time.perf_counter() - started
+    one_by_one = len(tasks) * steps * _seconds_alone(score, [run.best_state for run in runs])
+    found = {"searches": whole, "evaluations": evaluating, "evaluations one by one": one_by_one}
+    runs = sorted(runs, key=lambda run: tasks.index((run.method, run.number)))
+    return runs, {name: round(seconds, 1) for name, seconds in found.items()}
+
+
+def _seconds_alone(
+    score: Callable[[Sequence[frozenset[int]]], Sequence[float]], leaves: Sequence[frozenset[int]]
+) -> float:
+    """Of one evaluation on its own, after one for nothing."""
+    score(leaves[:1])
+    started = time.perf_counter()
+    for leaf in leaves:
+        score([leaf])
+    return (time.perf_counter() - started) / len(leaves)
 
 
 def _serve(
@@ -186,14 +202,19 @@ def _serve(
     score: Callable[[Sequence[frozenset[int]]], Sequence[float]],
     steps: int,
     progress: bool,
-) -> list[Run]:
-    """Answer what the processes ask for, then collect what they found."""
+) -> tuple[list[Run], float]:
+    """Answer what the processes ask for, then collect what they found; and the seconds of evaluations."""
+    halves = [half for half in (connections[::2], connections[1::2]) if half]
+    evaluating = 0.0
     for _ in tqdm(range(steps), disable=not progress, unit="step", desc="searching"):
-        asked: list[list[frozenset[int]]] = [connection.recv() for connection in connections]
-        rewards = iter(score([leaf for leaves in asked for leaf in leaves]))
-        for connection, leaves in zip(connections, asked, strict=True):
-            connection.send([next(rewards) for _ in leaves])
-    return [run for connection in connections for run in connection.recv()]
+        for half in halves:
+            asked: list[list[frozenset[int]]] = [connection.recv() for connection in half]
+            started = time.perf_counter()
+            rewards = iter(score([leaf for leaves in asked for leaf in leaves]))
+            evaluating += time.perf_counter() - started
+            for connection, leaves in zip(half, asked, strict=True):
+                connection.send([next(rewards) for _ in leaves])
+    return [run for connection in connections for run in connection.recv()], evaluating
 
 
 def _advance(
