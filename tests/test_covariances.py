@@ -18,7 +18,7 @@ from dagsearch.covariances import (
     correlation,
 )
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children
+from dagsearch.problem import Children, Families
 from dagsearch.scores import KernelScores, WeightScores
 from dagsearch.walks import random_leaves, random_walk
 
@@ -117,9 +117,13 @@ def test_children_at_once_equal_children_one_by_one(name, settings):
         assert cross == pytest.approx(covariance.cross(rows, others))
         assert variances == pytest.approx(covariance.variances(rows))
         weights = rng.normal(size=9)
-        sums = covariance.sums_of_children([children, children], covariance.prepared(others), weights)
-        for own in sums:
-            assert own == pytest.approx(cross @ weights)
+        twice = Families(problem, [state, state])
+        sums = covariance.sums_of_children(twice, covariance.prepared(others), weights)
+        assert sums == pytest.approx(np.tile(cross @ weights, 2))
+        places = rng.permutation(len(twice.states))[:5]
+        some, some_variances = covariance.of_children(twice, covariance.prepared(others), places)
+        assert some == pytest.approx(np.tile(cross, (2, 1))[places])
+        assert some_variances == pytest.approx(np.tile(variances, 2)[places])
         state = problem.step(state, actions[int(rng.integers(len(actions)))])
 
 
@@ -129,11 +133,10 @@ def test_sums_of_children_do_not_overflow(length):
     covariance = SetKernel(Nearness(POSITIONS), length=length).on(problem)
     leaf = random_leaves(problem)[0]
     others = covariance.prepared(covariance.represent([leaf]))
-    families = [Children(problem, parent, problem.actions(parent)) for parent, _ in problem.parents(leaf)]
+    families = Families(problem, [parent for parent, _ in problem.parents(leaf)])
     sums = covariance.sums_of_children(families, others, np.ones(1))
-    for own, children in zip(sums, families, strict=True):
-        assert own == pytest.approx(covariance.of_children(children, others)[0][:, 0])
-        assert own.max() == pytest.approx(covariance.variances(covariance.represent([leaf]))[0])
+    assert sums == pytest.approx(covariance.of_children(families, others)[0][:, 0])
+    assert sums.max() == pytest.approx(covariance.variances(covariance.represent([leaf]))[0])
 
 
 @pytest.mark.parametrize("settings", [{}, {"fixed": [0], "forbidden": [3]}])
@@ -166,18 +169,18 @@ def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatc
     for node in range(20):
         scores.condition(node, float(rng.normal()))
     parents = [frozenset({0, 1, 2}), frozenset({5, 9, 12})]
-    families = [Children(problem, parent, problem.actions(parent)) for parent in parents]
-    everyone = np.concatenate(scores.upper(families, signs, 1.0))
+    families = Families(problem, parents)
+    everyone = scores.upper(families, signs, 1.0)
     means = np.concatenate(
-        [sign * scores.preview(children)[0] for sign, children in zip(signs, families, strict=True)]
+        [sign * scores.preview(children)[0] for sign, children in zip(signs, families.each(), strict=True)]
     )
     monkeypatch.setattr("dagsearch.scores.kernel._CLOSER", 6)
     monkeypatch.setattr("dagsearch.scores.kernel._MANY", 6)
     found = scores.upper(families, signs, 1.0)
-    assert [own.size for own in found] == [13, 13]
+    assert found.size == 13 + 13
     best = np.argsort(-means)[:6]
-    assert np.concatenate(found)[best] == pytest.approx(everyone[best])
-    assert np.isinf(np.delete(np.concatenate(found), best)).all()
+    assert found[best] == pytest.approx(everyone[best])
+    assert np.isinf(np.delete(found, best)).all()
 
 
 def test_inclusion_is_the_probability_under_random_play():

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from dagsearch.explored import Explored
-from dagsearch.problem import Action, Children, State, player_at
+from dagsearch.problem import Action, Families, State, player_at
 from dagsearch.scores import JointScores
 
 
@@ -21,7 +21,7 @@ class Swap(NamedTuple):
     actions: list[Action]
     """The decisions that lead there."""
     rating: float
-    """Upper confidence of its g."""
+    """Upper confidence of its g, rounded so that it can be compared with others."""
 
 
 def best_swap(
@@ -35,19 +35,15 @@ def best_swap(
     found = parents(explored, start, leaf, actions)
     if not found:
         return None
-    families = [Children(problem, parent, problem.actions(parent)) for parent, _ in found]
-    signs = [player_at(problem, parent) for parent, _ in found]
-    upper = cast(JointScores, explored.scores).upper(families, signs, beta)
-    ratings = np.concatenate(upper)
-    ends = np.cumsum([len(own) for own in upper])
+    families = Families(problem, [parent for parent, _ in found])
+    signs = [player_at(problem, parent) for parent in families.parents]
     # Leaves that nothing tells apart must not be told apart by rounding.
-    for place in np.argsort(-np.round(ratings, 9), kind="stable").tolist():
-        own = int(np.searchsorted(ends, place, side="right"))
-        children, kept = families[own], found[own][1]
-        action = children.actions[place - int(ends[own]) + len(upper[own])]
-        state = problem.step(children.parent, action)
+    ratings = np.round(cast(JointScores, explored.scores).upper(families, signs, beta), 9)
+    for place in np.argsort(-ratings, kind="stable").tolist():
+        own, action = families.find(place)
+        state = problem.step(families.parents[own], action)
         if len(problem.actions(state)) == 0 and not explored.is_closed(state):
-            return Swap(state, [*kept, action], float(ratings[place]))
+            return Swap(state, [*found[own][1], action], float(ratings[place]))
     return None
 
 

@@ -22,7 +22,7 @@ from dagsearch._arrays import grown
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Problem, State
+from dagsearch.problem import Children, Families, Problem, State
 
 
 class Stacked:
@@ -146,30 +146,31 @@ class Covariance(ABC):
         return self
 
     def prepared(self, rows: Rows) -> Rows:
-        """Rows made ready to be compared with many children, for :meth:`of_children`."""
+        """Rows made ready to be compared with many others, for :meth:`of_rows` and :meth:`of_children`."""
         return rows
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        """Covariances of all children with ``prepared`` rows, shape ``(children, others)``, and variances.
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        """Covariances of rows with ``prepared`` ones, shape ``(rows, others)``, and variances of the rows.
 
         ``private`` is not in them.
         """
-        rows = self.represent(children.states)
         return self.cross(rows, others), self.variances(rows)
 
-    def of_families(self, families: Sequence[Children], others: Rows) -> tuple[FloatArray, FloatArray]:
-        """:meth:`of_children` of several states, one after the other."""
-        known = [self.of_children(children, others) for children in families]
-        return np.concatenate([cross for cross, _ in known]), np.concatenate([own for _, own in known])
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """:meth:`of_rows` of all children of some states, or of those at some ``places``."""
+        states = families.states
+        return self.of_rows(
+            self.represent(states if places is None else [states[place] for place in places]), others
+        )
 
-    def sums_of_children(
-        self, families: Sequence[Children], others: Rows, weights: FloatArray
-    ) -> list[FloatArray]:
-        """For every child of several states the weighted sum of its covariances with ``prepared`` rows.
+    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
+        """For every child of some states the weighted sum of its covariances with ``prepared`` rows.
 
         Override it if sums are cheaper than the covariances themselves.
         """
-        return [self.of_children(children, others)[0] @ weights for children in families]
+        return self.of_children(families, others)[0] @ weights
 
     # What rewards must tell ---------------------------------------------------------------------
 
@@ -318,14 +319,18 @@ class _Scaled(Covariance):
     def prepared(self, rows: Rows) -> Rows:
         return self._base.prepared(rows)
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        cross, variances = self._base.of_children(children, others)
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        cross, variances = self._base.of_rows(rows, others)
         return self._factor * cross, self._factor * variances
 
-    def sums_of_children(
-        self, families: Sequence[Children], others: Rows, weights: FloatArray
-    ) -> list[FloatArray]:
-        return [self._factor * sums for sums in self._base.sums_of_children(families, others, weights)]
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        cross, variances = self._base.of_children(families, others, places)
+        return self._factor * cross, self._factor * variances
+
+    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
+        return self._factor * self._base.sums_of_children(families, others, weights)
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -410,18 +415,23 @@ class _Sum(_Pair):
         first, second = _parts(a)
         return self._first.variances(first) + self._second.variances(second)
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        first, second = _parts(others)
-        one, other = self._first.of_children(children, first), self._second.of_children(children, second)
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        (own1, own2), (others1, others2) = _parts(rows), _parts(others)
+        one, other = self._first.of_rows(own1, others1), self._second.of_rows(own2, others2)
         return one[0] + other[0], one[1] + other[1]
 
-    def sums_of_children(
-        self, families: Sequence[Children], others: Rows, weights: FloatArray
-    ) -> list[FloatArray]:
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        first, second = _parts(others)
+        one = self._first.of_children(families, first, places)
+        other = self._second.of_children(families, second, places)
+        return one[0] + other[0], one[1] + other[1]
+
+    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
         first, second = _parts(others)
         of_first = self._first.sums_of_children(families, first, weights)
-        of_second = self._second.sums_of_children(families, second, weights)
-        return [one + other for one, other in zip(of_first, of_second, strict=True)]
+        return of_first + self._second.sums_of_children(families, second, weights)
 
     def gradients(self, rows: Rows) -> FloatArray:
         first, second = _parts(rows)
@@ -448,9 +458,17 @@ class _Product(_Pair):
         first, second = _parts(a)
         return self._first.variances(first) * self._second.variances(second)
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        (own1, own2), (others1, others2) = _parts(rows), _parts(others)
+        one, other = self._first.of_rows(own1, others1), self._second.of_rows(own2, others2)
+        return one[0] * other[0], one[1] * other[1]
+
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
         first, second = _parts(others)
-        one, other = self._first.of_children(children, first), self._second.of_children(children, second)
+        one = self._first.of_children(families, first, places)
+        other = self._second.of_children(families, second, places)
         return one[0] * other[0], one[1] * other[1]
 
     def gradients(self, rows: Rows) -> FloatArray:

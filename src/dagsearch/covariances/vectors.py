@@ -15,8 +15,7 @@ The covariance is bias + linear · G + nonlinear · s(u): a trend that every ent
 leaves over, alike for states that are close. The shape s is one of :data:`SHAPES`.
 """
 
-import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
@@ -35,7 +34,7 @@ from dagsearch.covariances.base import (
     checked_variance,
 )
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Problem, State
+from dagsearch.problem import Families, Problem, State
 from dagsearch.walks import random_leaves
 
 # With fewer items dense products are cheaper than taking rows apart.
@@ -47,7 +46,19 @@ SHAPES: Final = ("squared-exponential", "matern-5/2", "matern-3/2")
 """What s may be: e^(−u/2); (1 + r + r²/3) e^(−r) with r² = 5u; (1 + r) e^(−r) with r² = 3u."""
 
 
-def _slopes(shape: str, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _shape(shape: str, u: FloatArray) -> FloatArray:
+    """s(u), which may overwrite u."""
+    if shape == "squared-exponential":
+        u *= -0.5
+        return np.exp(u, out=u)
+    if shape == "matern-5/2":
+        r = np.sqrt(5.0 * u)
+        return (1.0 + r + r * r / 3.0) * np.exp(-r)
+    r = np.sqrt(3.0 * u)
+    return (1.0 + r) * np.exp(-r)
+
+
+def _shape_and_slope(shape: str, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     """s(u) and its derivative."""
     if shape == "squared-exponential":
         value = np.exp(-0.5 * u)
@@ -62,51 +73,33 @@ def _slopes(shape: str, u: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 @compiled
-def _from_inner(
-    inner: FloatArray,
-    a_norms: FloatArray,
-    b_norms: FloatArray,
-    bias: float,
-    linear: float,
-    nonlinear: float,
-    length: float,
-    shape: int,
-) -> None:
-    """Turn inner products into covariances, in place."""
-    for i in range(inner.shape[0]):
-        for j in range(inner.shape[1]):
-            u = max(a_norms[i] + b_norms[j] - 2.0 * inner[i, j], 0.0) / (2.0 * length * length)
-            if shape == 0:
-                value = math.exp(-0.5 * u)
-            elif shape == 1:
-                r = math.sqrt(5.0 * u)
-                value = (1.0 + r + r * r / 3.0) * math.exp(-r)
-            else:
-                r = math.sqrt(3.0 * u)
-                value = (1.0 + r) * math.exp(-r)
-            inner[i, j] = bias + linear * inner[i, j] + nonlinear * value
-
-
-@compiled
 def _add_items(
     family: IntArray,
-    columns: IntArray,
-    weights: FloatArray,
+    items: IntArray,
+    added: FloatArray,
     base: FloatArray,
     own_common: FloatArray,
     smooth_common: FloatArray,
     smooth: FloatArray,
+    norms: FloatArray,
     diagonal: FloatArray,
     inner: FloatArray,
+    apart: FloatArray,
 ) -> FloatArray:
-    """Inner products with others of what children have in common plus one item each, and their own norms."""
+    """Of children that add one item each to what their family has in common, their own norms.
+
+    Inner products with others and squared distances from them are written to ``inner`` and ``apart``, both of
+    shape ``(others, children)``.
+    """
     own = np.empty(family.size)
     for i in range(family.size):
-        f, column = family[i], columns[i]
-        weight = weights[f]
-        own[i] = own_common[f] + weight * (2.0 * smooth_common[f, column] + weight * diagonal[column])
-        for j in range(inner.shape[1]):
-            inner[i, j] = base[j, f] + weight * smooth[j, column]
+        f, item = family[i], items[i]
+        own[i] = own_common[f] + added[f] * (2.0 * smooth_common[f, item] + added[f] * diagonal[item])
+    for j in range(inner.shape[0]):
+        for i in range(family.size):
+            product = base[j, family[i]] + added[family[i]] * smooth[j, items[i]]
+            inner[j, i] = product
+            apart[j, i] = own[i] + norms[j] - 2.0 * product
     return own
 
 
@@ -339,20 +332,16 @@ class _VectorKernel(Covariance):
             return np.asarray(smooth @ centred.T)
         return LevelRows.of(centred, self._mask).inner(smooth)
 
-    def _from_inner(self, inner: FloatArray, a_norms: FloatArray, b_norms: FloatArray) -> FloatArray:
-        """The covariance, from inner products and squared norms."""
-        found = np.ascontiguousarray(inner)
-        _from_inner(
-            found,
-            a_norms,
-            b_norms,
-            self.bias,
-            self.linear,
-            self.nonlinear,
-            self.length,
-            SHAPES.index(self.shape),
-        )
-        return found
+    def _from_inner(self, inner: FloatArray, apart: FloatArray) -> FloatArray:
+        """The covariance, from inner products and squared distances, which it overwrites."""
+        np.maximum(apart, 0.0, out=apart)
+        apart /= 2.0 * self.length**2
+        shape = _shape(self.shape, apart)
+        shape *= self.nonlinear
+        inner *= self.linear
+        inner += self.bias
+        inner += shape
+        return inner
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
         if len(a) > len(b):  # smooth the smaller of the two
@@ -360,7 +349,8 @@ class _VectorKernel(Covariance):
         a_centred, b_centred = np.asarray(a) - self._center, np.asarray(b) - self._center
         smooth = self._smoothed(a_centred)
         a_norms = np.einsum("ij,ij->i", smooth, a_centred)
-        return self._from_inner(self._inner(smooth, b_centred), a_norms, self._norms(b_centred))
+        inner = self._inner(smooth, b_centred)
+        return self._from_inner(inner, a_norms[:, None] + self._norms(b_centred) - 2.0 * inner)
 
     def _norms(self, centred: FloatArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of each row."""
@@ -379,15 +369,14 @@ class _VectorKernel(Covariance):
         smooth = self._smoothed(centred)
         return np.column_stack([smooth, np.einsum("ij,ij->i", smooth, centred)])
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        return self._of_rows(self.represent(children.states), others)
-
-    def _of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        smooth, norms = np.asarray(others)[:, :-1], np.asarray(others)[:, -1]
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        width = np.shape(rows)[1]
+        smooth, norms = others[:, :width], others[:, width]
         centred = np.asarray(rows) - self._center
         own = self._norms(centred)
-        cross = self._from_inner(centred @ smooth.T, own, norms)
-        return cross, self.bias + self.linear * own + self.nonlinear
+        inner = self._inner(smooth, centred)
+        cross = self._from_inner(inner, norms[:, None] + own - 2.0 * inner)
+        return cross.T, self.bias + self.linear * own + self.nonlinear
 
     # Hyperparameters -------------------------------------------------------------------------------
 
@@ -414,7 +403,7 @@ class _VectorKernel(Covariance):
         inner = self._inner(self._smoothed(centred), centred)
         norms = inner.diagonal()
         u = np.maximum(norms[:, None] + norms[None] - 2.0 * inner, 0.0) / (2.0 * self.length**2)
-        shape, slope = _slopes(self.shape, u)
+        shape, slope = _shape_and_slope(self.shape, u)
         own = {
             "linear": lambda: self.linear * inner,
             "nonlinear": lambda: self.nonlinear * shape,
@@ -531,72 +520,73 @@ class SetKernel(_VectorKernel):
         raised = np.exp(np.minimum(smooth_and_norms[:, :-1] / (2.0 * self.length**2), _LARGE))
         return np.column_stack([smooth_and_norms, raised])
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        return self.of_families([children], others)
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        known = families.inclusion
+        if known is None:
+            return super().of_children(families, others, places)
+        if not known.single:
+            rows = known.common[known.family]
+            rows[known.child, known.item] += known.added[known.family[known.child]]
+            return self.of_rows(rows if places is None else rows[places], others)
+        family, items = known.family, known.item
+        if places is not None:
+            family, items = family[places], items[places]
+        smooth, norms, base, smooth_common, own_common = self._compared(known.common, others)
+        inner, apart = np.empty((2, len(others), family.size))
+        own = _add_items(
+            family,
+            items,
+            known.added,
+            base,
+            own_common,
+            smooth_common,
+            smooth,
+            norms,
+            self._diagonal(),
+            inner,
+            apart,
+        )
+        return self._from_inner(inner, apart).T, self.bias + self.linear * own + self.nonlinear
 
-    def of_families(self, families: Sequence[Children], others: Rows) -> tuple[FloatArray, FloatArray]:
-        items = len(self._center)
-        parts = [known for children in families if (known := children.inclusion) is not None]
-        if len(parts) < len(families):
-            rows = self.represent([state for children in families for state in children.states])
-            return self._of_rows(rows, others[:, : items + 1])
-        # Children's rows are the same vector for a family, plus one number at the items each of them adds.
-        smooth, norms = others[:, :items], others[:, items]
-        centred = np.array([common for common, _, _ in parts]) - self._center
-        smooth_common = self._smoothed(centred)
-        own_common = np.einsum("ij,ij->i", smooth_common, centred)
-        base = self._inner(smooth, centred)
-        weights = np.array([weight for _, weight, _ in parts])
-        flat = [_flattened(groups) for _, _, groups in parts]
-        counts = [len(groups) for _, _, groups in parts]
-        family = np.repeat(np.arange(len(parts)), counts)
-        columns = np.concatenate([members for _, members in flat])
-        if all(sizes is None for sizes, _ in flat):
-            inner = np.empty((family.size, len(others)))
-            own = _add_items(
-                family, columns, weights, base, own_common, smooth_common, smooth, self._diagonal(), inner
-            )
-        else:
-            added = [group for _, _, groups in parts for group in groups]
-            sizes = np.array([len(group) for group in added])
-            starts = np.concatenate([[0], np.cumsum(sizes[:-1])])
-            along = np.add.reduceat(smooth_common[np.repeat(family, sizes), columns], starts)
-            diagonal = np.array([self._norms(_indicator(group, items))[0] for group in added])
-            weight = weights[family]
-            inner = weight[:, None] * np.add.reduceat(smooth[:, columns], starts, axis=1).T
-            inner += base.T[family]
-            own = own_common[family] + 2.0 * weight * along + weight * weight * diagonal
-        cross = self._from_inner(inner, own, norms)
-        return cross, self.bias + self.linear * own + self.nonlinear
-
-    def sums_of_children(
-        self, families: Sequence[Children], others: Rows, weights: FloatArray
-    ) -> list[FloatArray]:
+    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
         """Without an exponential for every pair, where all children are leaves that add one item.
 
         With c common to a family and eᵢ the item, ‖c + eᵢ − y‖² = ‖c + eᵢ‖² + ‖y‖² − 2cᵀKy − 2(Ky)ᵢ: of its
         exponential, what hangs on both y and i hangs on nothing else, and :meth:`prepared` has it already.
         """
-        parts = [known for children in families if (known := children.inclusion) is not None]
-        if self.shape != "squared-exponential" or len(parts) < len(families):
+        known = families.inclusion
+        if (
+            self.shape != "squared-exponential"
+            or known is None
+            or not known.single
+            or known.added.min() < 1.0
+        ):
             return super().sums_of_children(families, others, weights)
-        flat = [_flattened(added) for _, _, added in parts]
-        items = len(self._center)
-        smooth, norms, raised = others[:, :items], others[:, items], others[:, items + 1 :]
-        centred = np.array([common for common, _, _ in parts]) - self._center
-        smooth_common = self._smoothed(centred)
-        own = np.einsum("ij,ij->i", smooth_common, centred)[:, None] + 2.0 * smooth_common + self._diagonal()
+        smooth, norms, base, smooth_common, own_common = self._compared(known.common, others)
+        own = own_common[:, None] + 2.0 * smooth_common + self._diagonal()
         sharpness = 1.0 / (4.0 * self.length**2)
-        single = all(weight == 1.0 for _, weight, _ in parts) and all(sizes is None for sizes, _ in flat)
         # Factors of a product below 1 must not overflow.
-        if not single or sharpness * (own.max() + norms.max() + self._diagonal().max()) > _LARGE / 2.0:
+        if sharpness * (own.max() + norms.max() + self._diagonal().max()) > _LARGE / 2.0:
             return super().sums_of_children(families, others, weights)
-        base = self._inner(smooth, centred)
+        raised = others[:, len(self._center) + 1 :]
         by_other = np.exp(sharpness * (2.0 * base - norms[:, None])) * weights[:, None]
         sums = self.nonlinear * np.exp(-sharpness * own) * (by_other.T @ raised)
         sums += self.linear * (weights @ smooth)
         sums += (self.bias * weights.sum() + self.linear * (weights @ base))[:, None]
-        return [sums[row, columns] for row, (_, columns) in enumerate(flat)]
+        return np.asarray(sums[known.family, known.item])
+
+    def _compared(
+        self, common: FloatArray, others: Rows
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Others smoothed, their norms, inner products with common rows, these smoothed, their norms."""
+        items = len(self._center)
+        smooth, norms = others[:, :items], others[:, items]
+        centred = common - self._center
+        smooth_common = self._smoothed(centred)
+        own_common = np.einsum("ij,ij->i", smooth_common, centred)
+        return smooth, norms, self._inner(smooth, centred), smooth_common, own_common
 
     def _diagonal(self) -> FloatArray:
         """Of K."""
@@ -607,21 +597,6 @@ class SetKernel(_VectorKernel):
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
         return f"SetKernel({self.shape}, {values})"
-
-
-def _flattened(groups: Sequence[Collection[int]] | IntArray) -> tuple[IntArray | None, IntArray]:
-    """Sizes of the groups, ``None`` if each is one item; and their members one after the other."""
-    if isinstance(groups, np.ndarray):
-        return None, groups
-    sizes = np.fromiter(map(len, groups), np.int64, len(groups))
-    members = np.fromiter((item for group in groups for item in group), np.int64, int(sizes.sum()))
-    return None if sizes.max(initial=1) == 1 else sizes, members
-
-
-def _indicator(items: Collection[int], count: int) -> FloatArray:
-    row = np.zeros((1, count))
-    row[0, list(items)] = 1.0
-    return row
 
 
 class Features(_VectorKernel):
