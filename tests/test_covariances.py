@@ -78,13 +78,33 @@ def test_kernels_are_covariances(name):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_gradients_are_those_of_differences(name):
+def test_slopes_are_those_of_differences(name):
     problem = subsets()
     covariance = KERNELS[name]().on(problem)
-    rows = covariance.represent(some_states(problem))
-    expected = Covariance.gradients(covariance, rows)
-    assert expected.shape[0] == len(covariance.hyperparameters)
-    assert covariance.gradients(rows) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    states = some_states(problem)
+    rows = covariance.represent(states)
+    matrix, slopes = covariance.differentiated(rows)
+    assert matrix == pytest.approx(covariance(states))
+    weights = np.random.default_rng(0).normal(size=matrix.shape)
+    weights += weights.T
+    expected = Covariance.differentiated(covariance, rows)[1](weights)
+    assert expected.shape == (len(covariance.hyperparameters),)
+    assert slopes(weights) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_variances_of_steps_are_those_of_differences(name):
+    problem = subsets()
+    covariance = KERNELS[name]().on(problem)
+    rng = np.random.default_rng(0)
+    path = [problem.root()]
+    while len(actions := problem.actions(path[-1])) > 0:
+        path.append(problem.step(path[-1], actions[int(rng.integers(len(actions)))]))
+    rows = covariance.represent(path)
+    matrix, differences = covariance.cross(rows, rows), np.diff(np.eye(len(path)), axis=0)
+    expected = np.diagonal(differences @ matrix @ differences.T)
+    assert covariance.step_variances(rows) == pytest.approx(expected, abs=1e-12)
+    assert covariance.step_variances(rows[:1]).size == 0
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -99,7 +119,7 @@ def test_hyperparameters_can_be_changed_and_changed_back(name):
     )
     assert [p.median for p in other.hyperparameters] == [p.median for p in covariance.hyperparameters]
     if values:
-        assert not np.allclose(other.gradients(rows), covariance.gradients(rows)) or len(values) == 1
+        assert not np.allclose(other.differentiated(rows)[0], covariance.differentiated(rows)[0])
     assert other.with_values(values).cross(rows, rows) == pytest.approx(covariance.cross(rows, rows))
 
 
@@ -152,7 +172,8 @@ def test_vectors_taken_apart_give_what_whole_ones_give(name, settings, monkeypat
     for one, other in [(dense, sparse), (dense.with_values(values), sparse.with_values(values))]:
         assert other.cross(rows[:3], rows) == pytest.approx(one.cross(rows[:3], rows))
         assert other.variances(rows) == pytest.approx(one.variances(rows))
-        assert other.gradients(rows) == pytest.approx(one.gradients(rows))
+        weights = one.cross(rows, rows)
+        assert other.differentiated(rows)[1](weights) == pytest.approx(one.differentiated(rows)[1](weights))
         children = Children(problem, states[1], problem.actions(states[1]))
         if children.actions:
             apart = other.of_children(children, other.prepared(rows))

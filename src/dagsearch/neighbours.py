@@ -42,7 +42,7 @@ def best_swap(
     for place in np.argsort(-ratings, kind="stable").tolist():
         own, action = families.find(place)
         state = problem.step(families.parents[own], action)
-        if len(problem.actions(state)) == 0 and not explored.is_closed(state):
+        if not explored.is_closed(state) and len(problem.actions(state)) == 0:
             return Swap(state, [*found[own][1], action], float(ratings[place]))
     return None
 

@@ -138,9 +138,14 @@ class Families:
 
     def find(self, place: int) -> tuple[int, Action]:
         """Which parent the child at a place is of, by number, and the action that leads there."""
-        own = int(self.family[place])
-        first = int(np.searchsorted(self.family, own))
-        return own, self.problem.actions(self.parents[own])[place - first]
+        own = self.family.item(place)
+        return own, self.problem.actions(self.parents[own])[place - self._starts[own]]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Place of each family's first child."""
+        starts: list[int] = np.searchsorted(self.family, np.arange(len(self.parents))).tolist()
+        return starts
 
 
 class Children(Families):

@@ -11,7 +11,7 @@ What a covariance cannot know beforehand, its scales and lengths, are its :attr:
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,6 +112,10 @@ class Hyperparameter(NamedTuple):
     """Of its logarithm, a priori."""
 
 
+Slopes = Callable[[FloatArray], FloatArray]
+"""Of symmetric weights W, the derivatives of Σ W ∘ matrix by the logarithm of each hyperparameter."""
+
+
 class Covariance(ABC):
     """A covariance function over states.
 
@@ -185,18 +189,22 @@ class Covariance(ABC):
             raise ValueError(f"{self!r} has no hyperparameters, got {list(values)}")
         return self
 
-    def gradients(self, rows: Rows) -> FloatArray:
-        """Derivatives of the matrix of distinct states, ``private`` included, by each log-hyperparameter.
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+        """The matrix of distinct states, ``private`` included, and how it hangs on the hyperparameters.
 
-        Shape ``(hyperparameters, n, n)``. By central differences, unless overridden.
+        By central differences, unless overridden.
         """
         values = np.array([parameter.value for parameter in self.hyperparameters])
-        steps = 1e-4 * np.eye(len(values))
-        found = [
-            (self._matrix(rows, values * np.exp(step)) - self._matrix(rows, values * np.exp(-step))) / 2e-4
-            for step in steps
-        ]
-        return np.array(found).reshape(len(values), len(rows), len(rows))
+
+        def slopes(weights: FloatArray) -> FloatArray:
+            steps = 1e-4 * np.eye(len(values))
+            changes = [
+                self._matrix(rows, values * np.exp(step)) - self._matrix(rows, values * np.exp(-step))
+                for step in steps
+            ]
+            return np.array([float(np.vdot(weights, change)) / 2e-4 for change in changes])
+
+        return self._matrix(rows, values), slopes
 
     def _matrix(self, rows: Rows, values: FloatArray) -> FloatArray:
         other = self.with_values(values.tolist())
@@ -340,9 +348,14 @@ class _Scaled(Covariance):
     def with_values(self, values: Sequence[float]) -> "Covariance":
         return type(self)(self._base.with_values(values[1:]), values[0], self._median)
 
-    def gradients(self, rows: Rows) -> FloatArray:
-        matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
-        return np.concatenate([matrix[None], self._factor * self._base.gradients(rows)])
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+        base, slopes = self._base.differentiated(rows)
+        matrix = self._factor * base
+
+        def scaled(weights: FloatArray) -> FloatArray:
+            return np.append(np.vdot(weights, matrix), slopes(self._factor * weights))
+
+        return matrix, scaled
 
     def __repr__(self) -> str:
         return f"{self._factor!r} * {self._base!r}"
@@ -433,9 +446,11 @@ class _Sum(_Pair):
         of_first = self._first.sums_of_children(families, first, weights)
         return of_first + self._second.sums_of_children(families, second, weights)
 
-    def gradients(self, rows: Rows) -> FloatArray:
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
         first, second = _parts(rows)
-        return np.concatenate([self._first.gradients(first), self._second.gradients(second)])
+        one, of_one = self._first.differentiated(first)
+        other, of_other = self._second.differentiated(second)
+        return one + other, lambda weights: np.append(of_one(weights), of_other(weights))
 
     def __repr__(self) -> str:
         return f"({self._first!r} + {self._second!r})"
@@ -471,10 +486,11 @@ class _Product(_Pair):
         other = self._second.of_children(families, second, places)
         return one[0] * other[0], one[1] * other[1]
 
-    def gradients(self, rows: Rows) -> FloatArray:
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
         first, second = _parts(rows)
-        one, other = self._first.cross(first, first), self._second.cross(second, second)
-        return np.concatenate([self._first.gradients(first) * other, one * self._second.gradients(second)])
+        one, of_one = self._first.differentiated(first)
+        other, of_other = self._second.differentiated(second)
+        return one * other, lambda weights: np.append(of_one(weights * other), of_other(weights * one))
 
     def __repr__(self) -> str:
         return f"({self._first!r} * {self._second!r})"

@@ -30,6 +30,7 @@ from dagsearch.covariances.base import (
     FeatureMap,
     Hyperparameter,
     Rows,
+    Slopes,
     SparseRows,
     checked_variance,
 )
@@ -44,18 +45,6 @@ _LARGE = 600.0
 
 SHAPES: Final = ("squared-exponential", "matern-5/2", "matern-3/2")
 """What s may be: e^(−u/2); (1 + r + r²/3) e^(−r) with r² = 5u; (1 + r) e^(−r) with r² = 3u."""
-
-
-def _shape(shape: str, u: FloatArray) -> FloatArray:
-    """s(u), which may overwrite u."""
-    if shape == "squared-exponential":
-        u *= -0.5
-        return np.exp(u, out=u)
-    if shape == "matern-5/2":
-        r = np.sqrt(5.0 * u)
-        return (1.0 + r + r * r / 3.0) * np.exp(-r)
-    r = np.sqrt(3.0 * u)
-    return (1.0 + r) * np.exp(-r)
 
 
 def _shape_and_slope(shape: str, u: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -80,26 +69,29 @@ def _add_items(
     base: FloatArray,
     own_common: FloatArray,
     smooth_common: FloatArray,
-    smooth: FloatArray,
-    norms: FloatArray,
+    others: FloatArray,
     diagonal: FloatArray,
     inner: FloatArray,
     apart: FloatArray,
 ) -> FloatArray:
     """Of children that add one item each to what their family has in common, their own norms.
 
-    Inner products with others and squared distances from them are written to ``inner`` and ``apart``, both of
-    shape ``(others, children)``.
+    Inner products with others, which are ``prepared``, and squared distances from them are written to
+    ``inner`` and ``apart``, both of shape ``(others, children)``.
     """
-    own = np.empty(family.size)
+    own, more = np.empty(family.size), np.empty(family.size)
+    # Unsigned: places from the end need not be thought of.
+    at, of = items.astype(np.uint64), family.astype(np.uint64)
     for i in range(family.size):
-        f, item = family[i], items[i]
+        f, item = of[i], at[i]
+        more[i] = added[f]
         own[i] = own_common[f] + added[f] * (2.0 * smooth_common[f, item] + added[f] * diagonal[item])
-    for j in range(inner.shape[0]):
+    for j in range(others.shape[0]):
+        row, in_common, norm = others[j], base[j], others[j, diagonal.size]
         for i in range(family.size):
-            product = base[j, family[i]] + added[family[i]] * smooth[j, items[i]]
+            product = in_common[of[i]] + more[i] * row[at[i]]
             inner[j, i] = product
-            apart[j, i] = own[i] + norms[j] - 2.0 * product
+            apart[j, i] = own[i] + norm - 2.0 * product
     return own
 
 
@@ -270,22 +262,12 @@ class _VectorKernel(Covariance):
         self._scale = 1.0
         if self._sample is not None:
             self._scale = 1.0 / max(float(self._norms(self._sample).mean()), 1e-300)
+        # Of K.
+        ones = np.ones(len(self._center))
+        self._diagonal = self._scale * (ones if self._metric is None else self._metric.diagonal())
 
     def _masked(self, matrix: FloatArray) -> FloatArray | None:
         return None if self._mask is None else matrix @ self._mask
-
-    def _metric_gradients(self) -> list[FloatArray]:
-        """Derivatives of K, its scale included, by the logarithms of what is learnt of the items."""
-        if self._between is None or self._metric is None:
-            return []
-        found = []
-        for change in self._between.gradients():
-            spread = 0.0
-            if self._sample is not None:
-                moved = self._times(self._sample, change, self._masked(change))
-                spread = self._scale * float(np.einsum("ij,ij->i", moved, self._sample).mean())
-            found.append(self._scale * (change - spread * self._metric))
-        return found
 
     def _learnt(self) -> list[str]:
         names = ["linear", "nonlinear", "private"] + (["length"] if self.nonlinear > 0.0 else [])
@@ -334,9 +316,12 @@ class _VectorKernel(Covariance):
 
     def _from_inner(self, inner: FloatArray, apart: FloatArray) -> FloatArray:
         """The covariance, from inner products and squared distances, which it overwrites."""
-        np.maximum(apart, 0.0, out=apart)
-        apart /= 2.0 * self.length**2
-        shape = _shape(self.shape, apart)
+        if self.shape == "squared-exponential":
+            apart *= -0.25 / self.length**2
+            shape = np.exp(apart, out=apart)
+        else:
+            np.maximum(apart, 0.0, out=apart)
+            shape = _shape_and_slope(self.shape, apart / (2.0 * self.length**2))[0]
         shape *= self.nonlinear
         inner *= self.linear
         inner += self.bias
@@ -363,11 +348,17 @@ class _VectorKernel(Covariance):
         norms = self._norms(np.asarray(a) - self._center) if self.linear > 0.0 else np.zeros(len(a))
         return self.bias + self.linear * norms + self.nonlinear
 
+    def step_variances(self, rows: Rows) -> FloatArray:
+        """linear · q + 2 nonlinear · (1 − s(q / 2ℓ²)) of squared distances q."""
+        squared = self._norms(np.diff(np.asarray(rows), axis=0))
+        shape = _shape_and_slope(self.shape, squared / (2.0 * self.length**2))[0]
+        return self.linear * squared + 2.0 * self.nonlinear * (1.0 - shape)
+
     def prepared(self, rows: Rows) -> Rows:
         """K(x − x̄) of each row, and (x − x̄)ᵀK(x − x̄) in the last column."""
         centred = np.asarray(rows) - self._center
         smooth = self._smoothed(centred)
-        return np.column_stack([smooth, np.einsum("ij,ij->i", smooth, centred)])
+        return np.concatenate([smooth, np.einsum("ij,ij->i", smooth, centred)[:, None]], axis=1)
 
     def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
         width = np.shape(rows)[1]
@@ -398,25 +389,54 @@ class _VectorKernel(Covariance):
             other._measure()
         return other
 
-    def gradients(self, rows: Rows) -> FloatArray:
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
         centred = np.asarray(rows) - self._center
-        inner = self._inner(self._smoothed(centred), centred)
+        smooth = self._smoothed(centred)
+        inner = self._inner(smooth, centred)
         norms = inner.diagonal()
-        u = np.maximum(norms[:, None] + norms[None] - 2.0 * inner, 0.0) / (2.0 * self.length**2)
+        u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
         shape, slope = _shape_and_slope(self.shape, u)
-        own = {
-            "linear": lambda: self.linear * inner,
-            "nonlinear": lambda: self.nonlinear * shape,
-            "length": lambda: -2.0 * self.nonlinear * u * slope,
-            "private": lambda: self.private * np.eye(len(centred)),
-        }
-        found = [own[name]() for name in self._medians]
-        for change in self._metric_gradients():
-            moved = self._inner(self._times(centred, change, self._masked(change)), centred)
-            diagonal = moved.diagonal()
-            apart = (diagonal[:, None] + diagonal[None] - 2.0 * moved) / (2.0 * self.length**2)
-            found.append(self.linear * moved + self.nonlinear * slope * apart)
-        return np.array(found).reshape(-1, len(centred), len(centred))
+        matrix = self.bias + self.linear * inner + self.nonlinear * shape
+        matrix[np.diag_indices(len(matrix))] += self.private
+
+        def slopes(weights: FloatArray) -> FloatArray:
+            steep = self.nonlinear * weights * slope
+            own = {
+                "linear": self.linear * float(np.vdot(weights, inner)),
+                "nonlinear": self.nonlinear * float(np.vdot(weights, shape)),
+                "length": -2.0 * float(np.vdot(steep, u)),
+                "private": self.private * float(weights.trace()),
+            }
+            of_items = self._metric_slopes(centred, smooth, weights, steep)
+            return np.array([own[name] for name in self._medians] + of_items)
+
+        return matrix, slopes
+
+    def _metric_slopes(
+        self, centred: FloatArray, smooth: FloatArray, weights: FloatArray, steep: FloatArray
+    ) -> list[float]:
+        """What else is learnt, of the items; ``steep`` are the derivatives by u, with their weights.
+
+        With X the centred rows, G = XKXᵀ and u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
+        Σ A ∘ dG = Σ AX ∘ XdK. The scale of K changes too, which takes off what random leaves gain.
+        """
+        if self._between is None or self._metric is None:
+            return []
+        steep = steep / self.length**2
+        by_inner = self.linear * weights - steep
+        by_inner[np.diag_indices(len(steep))] += steep.sum(axis=0)
+        by_row = by_inner @ centred
+        along = float(np.vdot(by_row, smooth))
+        found = []
+        for change in self._between.gradients():
+            masked = self._masked(change)
+            gain = 0.0
+            if self._sample is not None:
+                moved = self._times(self._sample, change, masked)
+                gain = float(np.einsum("ij,ij->i", moved, self._sample).mean())
+            moved = self._times(centred, change, masked)
+            found.append(self._scale * (float(np.vdot(by_row, moved)) - gain * along))
+        return found
 
     def __rmul__(self, factor: float) -> "Covariance":
         if not is_finite(factor) or factor <= 0.0:
@@ -516,9 +536,9 @@ class SetKernel(_VectorKernel):
 
     def prepared(self, rows: Rows) -> Rows:
         """As above, and then e^(K(x − x̄) / 2ℓ²), for :meth:`sums_of_children`."""
-        smooth_and_norms = super().prepared(rows)
-        raised = np.exp(np.minimum(smooth_and_norms[:, :-1] / (2.0 * self.length**2), _LARGE))
-        return np.column_stack([smooth_and_norms, raised])
+        found = super().prepared(rows)
+        raised = np.exp(np.minimum(found[:, :-1] / (2.0 * self.length**2), _LARGE))
+        return np.concatenate([found, raised], axis=1)
 
     def of_children(
         self, families: Families, others: Rows, places: IntArray | None = None
@@ -533,20 +553,11 @@ class SetKernel(_VectorKernel):
         family, items = known.family, known.item
         if places is not None:
             family, items = family[places], items[places]
-        smooth, norms, base, smooth_common, own_common = self._compared(known.common, others)
+        base, smooth_common, own_common = self._compared(known.common, others)
         inner, apart = np.empty((2, len(others), family.size))
+        diagonal = self._diagonal
         own = _add_items(
-            family,
-            items,
-            known.added,
-            base,
-            own_common,
-            smooth_common,
-            smooth,
-            norms,
-            self._diagonal(),
-            inner,
-            apart,
+            family, items, known.added, base, own_common, smooth_common, others, diagonal, inner, apart
         )
         return self._from_inner(inner, apart).T, self.bias + self.linear * own + self.nonlinear
 
@@ -564,35 +575,26 @@ class SetKernel(_VectorKernel):
             or known.added.min() < 1.0
         ):
             return super().sums_of_children(families, others, weights)
-        smooth, norms, base, smooth_common, own_common = self._compared(known.common, others)
-        own = own_common[:, None] + 2.0 * smooth_common + self._diagonal()
+        base, smooth_common, own_common = self._compared(known.common, others)
+        items = len(self._center)
+        smooth, norms, raised = others[:, :items], others[:, items], others[:, items + 1 :]
+        own = own_common[:, None] + 2.0 * smooth_common + self._diagonal
         sharpness = 1.0 / (4.0 * self.length**2)
         # Factors of a product below 1 must not overflow.
-        if sharpness * (own.max() + norms.max() + self._diagonal().max()) > _LARGE / 2.0:
+        if sharpness * (own.max() + norms.max() + self._diagonal.max()) > _LARGE / 2.0:
             return super().sums_of_children(families, others, weights)
-        raised = others[:, len(self._center) + 1 :]
         by_other = np.exp(sharpness * (2.0 * base - norms[:, None])) * weights[:, None]
         sums = self.nonlinear * np.exp(-sharpness * own) * (by_other.T @ raised)
         sums += self.linear * (weights @ smooth)
         sums += (self.bias * weights.sum() + self.linear * (weights @ base))[:, None]
         return np.asarray(sums[known.family, known.item])
 
-    def _compared(
-        self, common: FloatArray, others: Rows
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Others smoothed, their norms, inner products with common rows, these smoothed, their norms."""
-        items = len(self._center)
-        smooth, norms = others[:, :items], others[:, items]
+    def _compared(self, common: FloatArray, others: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Inner products of others and what families have in common; the latter smoothed, and its norms."""
         centred = common - self._center
         smooth_common = self._smoothed(centred)
         own_common = np.einsum("ij,ij->i", smooth_common, centred)
-        return smooth, norms, self._inner(smooth, centred), smooth_common, own_common
-
-    def _diagonal(self) -> FloatArray:
-        """Of K."""
-        if self._metric is None:
-            return np.full(len(self._center), self._scale)
-        return self._scale * self._metric.diagonal()
+        return self._inner(others[:, : len(self._center)], centred), smooth_common, own_common
 
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)

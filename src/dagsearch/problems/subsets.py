@@ -254,17 +254,14 @@ class Subsets:
         """Of all subsets with one choice more, if so many are left then."""
         options = [len(self._free) - self._made(state) - 1 for state in states]
         shares = np.array([max(more, 0) / max(of, 1) for more, of in zip(left, options, strict=True)])
-        sizes = [len(state) for state in states]
-        chosen = (
-            np.repeat(np.arange(len(states)), sizes),
-            np.fromiter(chain.from_iterable(states), np.int64, sum(sizes)),
-        )
         common = shares[:, None] * self._choosable_mask
-        common[chosen] = 1.0
+        places = [row * self.n + feature for row, state in enumerate(states) for feature in state]
+        chosen = np.array(places, dtype=np.int64)
+        common.reshape(-1)[chosen] = 1.0
         if self._single:
-            open_ = np.repeat(self._choosable_mask[None], len(states), axis=0)
-            open_[chosen] = False
-            family, item = np.nonzero(open_)
+            missing = np.repeat(self._choosable_mask[None], len(states), axis=0)
+            missing.reshape(-1)[chosen] = False
+            family, item = missing.nonzero()
             return Inclusion(common, 1.0 - shares, family, np.arange(item.size), item)
         groups = [[members for members in self._free.values() if not members <= state] for state in states]
         family = np.repeat(np.arange(len(states)), [len(own) for own in groups])

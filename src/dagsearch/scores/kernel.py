@@ -290,8 +290,8 @@ class KernelScores:
         self._factor = grown(self._factor, n + 1, n + 1)
         self._factor[n, :n] = row
         self._factor[n, n] = pivot
-        inverse = np.zeros((n + 1, n + 1))
-        inverse[:n, :n] = self._inverse
+        inverse = np.empty((n + 1, n + 1))
+        inverse[:n, :n], inverse[:n, n] = self._inverse, 0.0
         inverse[n, :n] = row @ self._inverse / -pivot
         inverse[n, n] = 1.0 / pivot
         self._inverse = inverse
