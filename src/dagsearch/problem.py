@@ -112,6 +112,7 @@ class Families:
     def __init__(self, problem: Problem, parents: Sequence[State]) -> None:
         self.problem = problem
         self.parents = parents
+        self._actions: dict[int, Sequence[Action]] = {}
 
     @cached_property
     def states(self) -> list[State]:
@@ -139,7 +140,9 @@ class Families:
     def find(self, place: int) -> tuple[int, Action]:
         """Which parent the child at a place is of, by number, and the action that leads there."""
         own = self.family.item(place)
-        return own, self.problem.actions(self.parents[own])[place - self._starts[own]]
+        if own not in self._actions:
+            self._actions[own] = self.problem.actions(self.parents[own])
+        return own, self._actions[own][place - self._starts[own]]
 
     @cached_property
     def _starts(self) -> list[int]:

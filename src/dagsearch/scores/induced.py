@@ -26,7 +26,7 @@ from scipy.linalg import cho_factor, cho_solve
 from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows
-from dagsearch.problem import State
+from dagsearch.problem import Children, State
 from dagsearch.scores._linear import subtract_outer
 from dagsearch.scores.base import MeanFunction, checked_noise, prior_means
 from dagsearch.scores.kernel import KernelScores, inverse_of_triangle
@@ -116,6 +116,11 @@ class InducedScores(KernelScores):
         seen = wanted[np.isfinite(self._told_noise[wanted])]
         if seen.size > 0:
             self._mean[seen], self._variance[seen] = self._of_told(seen)
+
+    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`project` for all children of a state."""
+        cross, prior = self.covariance.of_children(children, self._seen.rows)
+        return self._moments(self._prior_of(children), prior + self.covariance.private, self._solve(cross.T))
 
     def _of_told(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """g of nodes with rewards of their own, which tell of their offsets."""

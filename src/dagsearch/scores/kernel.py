@@ -47,6 +47,9 @@ _AT_ONCE = 256
 # looked at closer: so many of them.
 _MANY, _CLOSER = 128, 48
 
+# Rewards after which what is known of a node's children is kept, and nodes of which it is kept.
+_BLOCK, _MOST_SIBLINGS = 32, 64
+
 
 class KernelScores:
     """Exact Gaussian regression with a growing Cholesky factor: O(n · nodes) for the n-th reward.
@@ -76,6 +79,7 @@ class KernelScores:
         self._residuals, self._alpha_now = np.zeros(0), np.zeros(0)
         self._pretended = 0  # of the rewards, the last
         self._keeps_columns, self._stale = True, False
+        self._siblings: dict[int, _Siblings] = {}  # by parent, those looked at last at the end
         self._scale = 0.0  # largest prior variance seen
         self._prior = np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
@@ -170,9 +174,35 @@ class KernelScores:
         """:meth:`project` for all children of a state, whose node helps if it is tracked."""
         if self._rewards == 0:
             return self.project(children.states)
-        cross, prior = self.covariance.of_children(children, self._seen.rows)
-        whitened = self._solve(cross.T)
-        return self._moments(self._prior_of(children), prior + self.covariance.private, whitened)
+        siblings = self._siblings_of(children, node)
+        lasting = self._rewards - self._pretended
+        while siblings.rewards + _BLOCK <= lasting:
+            siblings.learn(*self._next_rows(siblings, siblings.rewards + _BLOCK))
+        gain, told = siblings.gain, siblings.told
+        if siblings.rewards < self._rewards:
+            rows, residuals = self._next_rows(siblings, self._rewards)
+            gain, told = gain + residuals @ rows, told + np.einsum("ij,ij->j", rows, rows)
+        variance = siblings.prior + self.covariance.private - told
+        return self._prior_of(children) + gain, np.maximum(variance, 0.0)
+
+    def _siblings_of(self, children: Children, node: int | None) -> "_Siblings":
+        """What is known of a node's children, from when they were looked at last."""
+        if node is None:
+            return _Siblings(children)
+        siblings = self._siblings.pop(node, None) or _Siblings(children)
+        self._siblings[node] = siblings
+        if len(self._siblings) > _MOST_SIBLINGS:
+            del self._siblings[next(iter(self._siblings))]
+        return siblings
+
+    def _next_rows(self, siblings: "_Siblings", end: int) -> tuple[FloatArray, FloatArray]:
+        """V of siblings for the rewards from where they are to ``end``, and z of these."""
+        some = slice(siblings.rewards, end)
+        cross, siblings.prior = self.covariance.of_children(siblings.children, self._seen.rows[some])
+        left = cross.T
+        if siblings.rewards > 0:
+            left = left - self._factor[some, : siblings.rewards] @ siblings.whitened
+        return _times_triangle(self._inverse[some, some], left), self._residuals[some]
 
     def upper(self, families: Families, signs: Sequence[int], beta: float) -> FloatArray:
         """Upper confidence ``sign · μ + β σ`` of all children of some states.
@@ -397,8 +427,7 @@ class KernelScores:
         """L⁻¹ times covariances with the rewards, shape ``(rewards, columns)``."""
         if self._rewards == 0:
             return cross
-        # BLAS itself, which makes use of the triangle; it wants columns, so everything is transposed.
-        return np.asarray(dtrmm(1.0, self._inverse.T, cross.T, side=1, lower=0).T)
+        return _times_triangle(self._inverse, cross)
 
     def _moments(
         self, means: FloatArray, prior: FloatArray, whitened: FloatArray
@@ -419,6 +448,33 @@ class KernelScores:
             f"{self._rewards} rewards it leaves node {node} or its relatives a negative variance. "
             "This reward was not used; use a valid kernel or add private variance"
         )
+
+
+class _Siblings:
+    """V of all children of a node, for the first blocks of rewards.
+
+    Blocks are whole, so that the last digit does not depend on when somebody looked.
+    """
+
+    def __init__(self, children: Children) -> None:
+        self.children = children
+        self.rewards = 0
+        count = len(children.actions)
+        self.prior = np.zeros(count)  # variance, without private
+        self.whitened = np.zeros((0, count))
+        self.gain, self.told = np.zeros(count), np.zeros(count)  # Vᵀz and Σ V²
+
+    def learn(self, rows: FloatArray, residuals: FloatArray) -> None:
+        """Further rows of V, and z of these."""
+        self.whitened = np.concatenate([self.whitened, rows])
+        self.gain = self.gain + residuals @ rows
+        self.told = self.told + np.einsum("ij,ij->j", rows, rows)
+        self.rewards += len(rows)
+
+
+def _times_triangle(triangle: FloatArray, columns: FloatArray) -> FloatArray:
+    """A lower triangle times columns, by BLAS itself; which wants columns, so everything is transposed."""
+    return np.asarray(dtrmm(1.0, triangle.T, columns.T, side=1, lower=0).T)
 
 
 def inverse_of_triangle(factor: FloatArray) -> FloatArray:
