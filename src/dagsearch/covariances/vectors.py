@@ -71,13 +71,15 @@ def _add_items(
     smooth_common: FloatArray,
     others: FloatArray,
     diagonal: FloatArray,
-    inner: FloatArray,
+    bias: float,
+    linear: float,
+    trend: FloatArray,
     apart: FloatArray,
 ) -> FloatArray:
     """Of children that add one item each to what their family has in common, their own norms.
 
-    Inner products with others, which are ``prepared``, and squared distances from them are written to
-    ``inner`` and ``apart``, both of shape ``(others, children)``.
+    What bias and trend make of the covariance with others, which are ``prepared``, and squared distances from
+    them are written to ``trend`` and ``apart``, both of shape ``(others, children)``.
     """
     own, more = np.empty(family.size), np.empty(family.size)
     # Unsigned: places from the end need not be thought of.
@@ -90,7 +92,7 @@ def _add_items(
         row, in_common, norm = others[j], base[j], others[j, diagonal.size]
         for i in range(family.size):
             product = in_common[of[i]] + more[i] * row[at[i]]
-            inner[j, i] = product
+            trend[j, i] = bias + linear * product
             apart[j, i] = own[i] + norm - 2.0 * product
     return own
 
@@ -314,19 +316,22 @@ class _VectorKernel(Covariance):
             return np.asarray(smooth @ centred.T)
         return LevelRows.of(centred, self._mask).inner(smooth)
 
-    def _from_inner(self, inner: FloatArray, apart: FloatArray) -> FloatArray:
-        """The covariance, from inner products and squared distances, which it overwrites."""
+    def _with_rest(self, trend: FloatArray, apart: FloatArray) -> FloatArray:
+        """The covariance, from what bias and trend make of it and squared distances; overwrites both."""
         if self.shape == "squared-exponential":
             apart *= -0.25 / self.length**2
-            shape = np.exp(apart, out=apart)
+            rest = np.exp(apart, out=apart)
         else:
             np.maximum(apart, 0.0, out=apart)
-            shape = _shape_and_slope(self.shape, apart / (2.0 * self.length**2))[0]
-        shape *= self.nonlinear
-        inner *= self.linear
-        inner += self.bias
-        inner += shape
-        return inner
+            rest = _shape_and_slope(self.shape, apart / (2.0 * self.length**2))[0]
+        rest *= self.nonlinear
+        trend += rest
+        return trend
+
+    def _from_inner(self, inner: FloatArray, a_norms: FloatArray, b_norms: FloatArray) -> FloatArray:
+        """The covariance, from inner products and squared norms."""
+        apart = a_norms[:, None] + b_norms - 2.0 * inner
+        return self._with_rest(self.bias + self.linear * inner, apart)
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
         if len(a) > len(b):  # smooth the smaller of the two
@@ -334,8 +339,7 @@ class _VectorKernel(Covariance):
         a_centred, b_centred = np.asarray(a) - self._center, np.asarray(b) - self._center
         smooth = self._smoothed(a_centred)
         a_norms = np.einsum("ij,ij->i", smooth, a_centred)
-        inner = self._inner(smooth, b_centred)
-        return self._from_inner(inner, a_norms[:, None] + self._norms(b_centred) - 2.0 * inner)
+        return self._from_inner(self._inner(smooth, b_centred), a_norms, self._norms(b_centred))
 
     def _norms(self, centred: FloatArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of each row."""
@@ -365,8 +369,7 @@ class _VectorKernel(Covariance):
         smooth, norms = others[:, :width], others[:, width]
         centred = np.asarray(rows) - self._center
         own = self._norms(centred)
-        inner = self._inner(smooth, centred)
-        cross = self._from_inner(inner, norms[:, None] + own - 2.0 * inner)
+        cross = self._from_inner(self._inner(smooth, centred), norms, own)
         return cross.T, self.bias + self.linear * own + self.nonlinear
 
     # Hyperparameters -------------------------------------------------------------------------------
@@ -554,12 +557,22 @@ class SetKernel(_VectorKernel):
         if places is not None:
             family, items = family[places], items[places]
         base, smooth_common, own_common = self._compared(known.common, others)
-        inner, apart = np.empty((2, len(others), family.size))
-        diagonal = self._diagonal
+        trend, apart = np.empty((2, len(others), family.size))
         own = _add_items(
-            family, items, known.added, base, own_common, smooth_common, others, diagonal, inner, apart
+            family,
+            items,
+            known.added,
+            base,
+            own_common,
+            smooth_common,
+            others,
+            self._diagonal,
+            self.bias,
+            self.linear,
+            trend,
+            apart,
         )
-        return self._from_inner(inner, apart).T, self.bias + self.linear * own + self.nonlinear
+        return self._with_rest(trend, apart).T, self.bias + self.linear * own + self.nonlinear
 
     def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
         """Without an exponential for every pair, where all children are leaves that add one item.

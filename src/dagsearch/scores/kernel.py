@@ -473,7 +473,10 @@ class _Siblings:
 
 
 def _times_triangle(triangle: FloatArray, columns: FloatArray) -> FloatArray:
-    """A lower triangle times columns, by BLAS itself; which wants columns, so everything is transposed."""
+    """A lower triangle times columns."""
+    if columns.shape[1] == 1:
+        return triangle @ columns  # no zero is left out, but nothing is copied
+    # BLAS itself, which makes use of the triangle; it wants columns first, so everything is transposed.
     return np.asarray(dtrmm(1.0, triangle.T, columns.T, side=1, lower=0).T)
 
 
