@@ -3,6 +3,7 @@
 In the DAG of subsets that is swapping an element.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
@@ -39,12 +40,22 @@ def best_swap(
     signs = [player_at(problem, parent) for parent in families.parents]
     # Leaves that nothing tells apart must not be told apart by rounding.
     ratings = np.round(cast(JointScores, explored.scores).upper(families, signs, beta), 9)
-    for place in np.argsort(-ratings, kind="stable").tolist():
+    hopeful = np.flatnonzero(ratings > -np.inf)
+    for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
         own, action = families.find(place)
         state = problem.step(families.parents[own], action)
-        if not explored.is_closed(state) and len(problem.actions(state)) == 0:
-            return Swap(state, [*found[own][1], action], float(ratings[place]))
+        if _is_open_leaf(explored, state):
+            return Swap(state, [*found[own][1], action], ratings.item(place))
+    # All of these are closed: any other one, then.
+    for children, (_, kept) in zip(families.each(), found, strict=True):
+        for action, state in zip(children.actions, children.states, strict=True):
+            if _is_open_leaf(explored, state):
+                return Swap(state, [*kept, action], -math.inf)
     return None
+
+
+def _is_open_leaf(explored: Explored, state: State) -> bool:
+    return not explored.is_closed(state) and len(explored.problem.actions(state)) == 0
 
 
 def parents(

@@ -119,6 +119,8 @@ class InducedScores(KernelScores):
 
     def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """:meth:`project` for all children of a state."""
+        if self._rewards == 0:
+            return self.project(children.states)
         cross, prior = self.covariance.of_children(children, self._seen.rows)
         return self._moments(self._prior_of(children), prior + self.covariance.private, self._solve(cross.T))
 
