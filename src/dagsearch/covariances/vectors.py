@@ -264,9 +264,8 @@ class _VectorKernel(Covariance):
         self._scale = 1.0
         if self._sample is not None:
             self._scale = 1.0 / max(float(self._norms(self._sample).mean()), 1e-300)
-        # Of K.
         ones = np.ones(len(self._center))
-        self._diagonal = self._scale * (ones if self._metric is None else self._metric.diagonal())
+        self._diagonal = self._scale * (ones if self._metric is None else self._metric.diagonal())  # of K
 
     def _masked(self, matrix: FloatArray) -> FloatArray | None:
         return None if self._mask is None else matrix @ self._mask

@@ -261,7 +261,7 @@ class Subsets:
         if self._single:
             missing = np.repeat(self._choosable_mask[None], len(states), axis=0)
             missing.reshape(-1)[chosen] = False
-            family, item = missing.nonzero()
+            family, item = np.divmod(np.flatnonzero(missing), self.n)
             return Inclusion(common, 1.0 - shares, family, np.arange(item.size), item)
         groups = [[members for members in self._free.values() if not members <= state] for state in states]
         family = np.repeat(np.arange(len(states)), [len(own) for own in groups])
