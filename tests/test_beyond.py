@@ -91,7 +91,7 @@ def test_rollouts_never_give_a_closed_leaf(rollout):
         assert finished is None or not search.explored.is_closed(finished[0])
 
 
-def test_the_best_swap_is_the_best_of_all_swaps():
+def test_the_best_swap_is_the_best_of_those_with_the_best_means():
     problem = ds.problems.DigitsPixels()
     search = known(problem, 30)
     best = search.incumbent()
@@ -100,8 +100,8 @@ def test_the_best_swap_is_the_best_of_all_swaps():
     open_ones = [swap for swap in swaps if not search.explored.is_closed(swap)]
     mean, variance = search.explored.scores.project(open_ones)
     upper = mean + 2.0 * np.sqrt(variance - search.explored.scores.covariance.private)
-    assert found.leaf == open_ones[int(np.argmax(upper))]
-    assert found.rating == pytest.approx(upper.max())
+    assert found.rating == pytest.approx(upper[open_ones.index(found.leaf)])
+    assert found.rating >= upper[np.argsort(-mean)[:24]].max() - 1e-9
     assert frozenset(found.actions) == found.leaf
 
 

@@ -18,7 +18,7 @@ from dagsearch.covariances import (
     correlation,
 )
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children
+from dagsearch.problem import Children, Families
 from dagsearch.scores import KernelScores, WeightScores
 from dagsearch.walks import random_leaves, random_walk
 
@@ -78,13 +78,33 @@ def test_kernels_are_covariances(name):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_gradients_are_those_of_differences(name):
+def test_slopes_are_those_of_differences(name):
     problem = subsets()
     covariance = KERNELS[name]().on(problem)
-    rows = covariance.represent(some_states(problem))
-    expected = Covariance.gradients(covariance, rows)
-    assert expected.shape[0] == len(covariance.hyperparameters)
-    assert covariance.gradients(rows) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    states = some_states(problem)
+    rows = covariance.represent(states)
+    matrix, slopes = covariance.differentiated(rows)
+    assert matrix == pytest.approx(covariance(states))
+    weights = np.random.default_rng(0).normal(size=matrix.shape)
+    weights += weights.T
+    expected = Covariance.differentiated(covariance, rows)[1](weights)
+    assert expected.shape == (len(covariance.hyperparameters),)
+    assert slopes(weights) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_variances_of_steps_are_those_of_differences(name):
+    problem = subsets()
+    covariance = KERNELS[name]().on(problem)
+    rng = np.random.default_rng(0)
+    path = [problem.root()]
+    while len(actions := problem.actions(path[-1])) > 0:
+        path.append(problem.step(path[-1], actions[int(rng.integers(len(actions)))]))
+    rows = covariance.represent(path)
+    matrix, differences = covariance.cross(rows, rows), np.diff(np.eye(len(path)), axis=0)
+    expected = np.diagonal(differences @ matrix @ differences.T)
+    assert covariance.step_variances(rows) == pytest.approx(expected, abs=1e-12)
+    assert covariance.step_variances(rows[:1]).size == 0
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -99,7 +119,7 @@ def test_hyperparameters_can_be_changed_and_changed_back(name):
     )
     assert [p.median for p in other.hyperparameters] == [p.median for p in covariance.hyperparameters]
     if values:
-        assert not np.allclose(other.gradients(rows), covariance.gradients(rows)) or len(values) == 1
+        assert not np.allclose(other.differentiated(rows)[0], covariance.differentiated(rows)[0])
     assert other.with_values(values).cross(rows, rows) == pytest.approx(covariance.cross(rows, rows))
 
 
@@ -117,9 +137,13 @@ def test_children_at_once_equal_children_one_by_one(name, settings):
         assert cross == pytest.approx(covariance.cross(rows, others))
         assert variances == pytest.approx(covariance.variances(rows))
         weights = rng.normal(size=9)
-        sums = covariance.sums_of_children([children, children], covariance.prepared(others), weights)
-        for own in sums:
-            assert own == pytest.approx(cross @ weights)
+        twice = Families(problem, [state, state])
+        sums = covariance.sums_of_children(twice, covariance.prepared(others), weights)
+        assert sums == pytest.approx(np.tile(cross @ weights, 2))
+        places = rng.permutation(len(twice.states))[:5]
+        some, some_variances = covariance.of_children(twice, covariance.prepared(others), places)
+        assert some == pytest.approx(np.tile(cross, (2, 1))[places])
+        assert some_variances == pytest.approx(np.tile(variances, 2)[places])
         state = problem.step(state, actions[int(rng.integers(len(actions)))])
 
 
@@ -130,12 +154,12 @@ def test_sums_of_children_do_not_overflow(length):
     leaf = random_leaves(problem)[0]
     others = covariance.prepared(covariance.represent([leaf]))
     above = problem.parents(leaf)
-    families = [Children(problem, parent, problem.actions(parent)) for parent, _ in above]
+    families = Families(problem, [parent for parent, _ in above])
     sums = covariance.sums_of_children(families, others, np.ones(1))
-    for own, children, (_, last) in zip(sums, families, above, strict=True):
-        assert own == pytest.approx(covariance.of_children(children, others)[0][:, 0])
-        itself = own[list(children.actions).index(last)]
-        assert itself == pytest.approx(covariance.variances(covariance.represent([leaf]))[0])
+    assert sums == pytest.approx(covariance.of_children(families, others)[0][:, 0])
+    places = [families.find(place) for place in range(len(sums))]
+    itself = [places.index((number, last)) for number, (_, last) in enumerate(above)]
+    assert sums[itself] == pytest.approx(covariance.variances(covariance.represent([leaf]))[0])
 
 
 @pytest.mark.parametrize("settings", [{}, {"fixed": [0], "forbidden": [3]}])
@@ -151,7 +175,8 @@ def test_vectors_taken_apart_give_what_whole_ones_give(name, settings, monkeypat
     for one, other in [(dense, sparse), (dense.with_values(values), sparse.with_values(values))]:
         assert other.cross(rows[:3], rows) == pytest.approx(one.cross(rows[:3], rows))
         assert other.variances(rows) == pytest.approx(one.variances(rows))
-        assert other.gradients(rows) == pytest.approx(one.gradients(rows))
+        weights = one.cross(rows, rows)
+        assert other.differentiated(rows)[1](weights) == pytest.approx(one.differentiated(rows)[1](weights))
         children = Children(problem, states[1], problem.actions(states[1]))
         if children.actions:
             apart = other.of_children(children, other.prepared(rows))
@@ -168,18 +193,18 @@ def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatc
     for node in range(20):
         scores.condition(node, float(rng.normal()))
     parents = [frozenset({0, 1, 2}), frozenset({5, 9, 12})]
-    families = [Children(problem, parent, problem.actions(parent)) for parent in parents]
-    everyone = np.concatenate(scores.upper(families, signs, 1.0))
+    families = Families(problem, parents)
+    everyone = scores.upper(families, signs, 1.0)
     means = np.concatenate(
-        [sign * scores.preview(children)[0] for sign, children in zip(signs, families, strict=True)]
+        [sign * scores.preview(children)[0] for sign, children in zip(signs, families.each(), strict=True)]
     )
     monkeypatch.setattr("dagsearch.scores.kernel._CLOSER", 6)
     monkeypatch.setattr("dagsearch.scores.kernel._MANY", 6)
     found = scores.upper(families, signs, 1.0)
-    assert [own.size for own in found] == [13, 13]
+    assert found.size == 13 + 13
     best = np.argsort(-means)[:6]
-    assert np.concatenate(found)[best] == pytest.approx(everyone[best])
-    assert np.isinf(np.delete(np.concatenate(found), best)).all()
+    assert found[best] == pytest.approx(everyone[best])
+    assert np.isinf(np.delete(found, best)).all()
 
 
 def test_inclusion_is_the_probability_under_random_play():

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch.problem import Families
 from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe, TreeState
+from dagsearch.problems.subsets import SubsetRange
 from dagsearch.testing import check_problem
 from dagsearch.walks import random_walk
 
@@ -335,3 +337,33 @@ def test_random_walks_are_uniform():
     rng = np.random.default_rng(0)
     counts = np.bincount([random_walk(problem, problem.root(), rng)[1][0] for _ in range(5_000)])
     assert np.abs(counts / 1_000 - 1.0).max() < 0.12
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Subsets(7, 3, reward=sum),
+        Subsets(7, 3, reward=sum, fixed=[2], forbidden=[5]),
+        Subsets(7, 3, reward=sum, groups=[(1, 2), (4, 5, 6)]),
+        SubsetRange(7, 2, 4, reward=sum, forbidden=[0]),
+    ],
+)
+def test_families_are_described_as_they_are(problem):
+    inner = sorted((state for state in reachable(problem) if len(problem.actions(state)) > 0), key=repr)
+    sized = [state for state in inner if getattr(state, "choices", 0) is not None]
+    families = Families(problem, sized)
+    known = families.inclusion
+    rows = known.common[known.family]
+    np.add.at(rows, (known.child, known.item), known.added[known.family[known.child]])
+    assert rows == pytest.approx(problem.inclusion(families.states))
+    for place, state in enumerate(families.states):
+        parent, action = families.find(place)
+        assert problem.step(sized[parent], action) == state
+
+
+def test_sizes_add_no_features():
+    problem = SubsetRange(7, 2, 4, reward=sum)
+    families = Families(problem, [problem.root(), problem.root()])
+    assert families.inclusion is None
+    assert families.family.tolist() == [0, 0, 0, 1, 1, 1]
+    assert [families.find(place) for place in (1, 3)] == [(0, (3,)), (1, (2,))]

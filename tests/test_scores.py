@@ -170,6 +170,33 @@ def test_preview_does_not_make_the_children_where_it_need_not():
     assert mean.shape == (10,)
 
 
+def test_previews_do_not_depend_on_when_somebody_looked():
+    """What is kept of a node's children must not show: a search that is resumed has not looked before."""
+    problem, leaves, rewards = rewarded(100)
+    covariance = SetKernel(private=0.1).on(problem)
+    often, once = (KernelScores(covariance, 1e-2) for _ in range(2))
+    parents = [problem.root(), frozenset({1, 2, 3}), frozenset(range(9))]
+    families = [Children(problem, parent, problem.actions(parent)) for parent in parents]
+    for scores in (often, once):
+        scores.track([*parents, *leaves])
+    for number, reward in enumerate(rewards):
+        for scores in (often, once):
+            scores.condition(3 + number, reward)
+        if number % 3 == 0 and number + 8 < len(rewards):  # what is pretended must not be kept
+            for ahead in range(1, 8):
+                often.pretend(3 + number + ahead)
+            often.preview(families[0], 0)
+            often.release()
+        for node in range(number % 3):
+            often.preview(families[node], node)
+    for node, children in enumerate(families):
+        found, expected = often.preview(children, node), once.preview(children)
+        assert np.array_equal(found, expected)
+        mean, variance = once.project(children.states)
+        assert expected[0] == pytest.approx(mean, abs=1e-9)
+        assert expected[1] == pytest.approx(variance, abs=1e-9)
+
+
 def test_features_may_grow_while_rewards_come_in():
     scores, reference = (model(Overlap(private=0.5), 0.1) for model in (WeightScores, KernelScores))
     for i in range(20):

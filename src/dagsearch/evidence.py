@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray, IntArray
@@ -128,22 +127,22 @@ def _loss(
     free = noise.deviation > 0.0
     variance = values.pop() if free else noise.value
     tried = covariance.with_values(values)
-    matrix = tried.cross(rows, rows)
+    matrix, slopes_of = tried.differentiated(rows)
     diagonal = np.diag_indices(len(mean))
-    matrix[diagonal] += tried.private + np.where(unknown, variance / count, told)
+    matrix = matrix.copy()  # which the slopes are made of
+    matrix[diagonal] += np.where(unknown, variance / count, told)
     off = (logs - medians) / deviations
     prior, prior_slope = 0.5 * float(off @ off), off / deviations
-    try:
-        factor = cholesky(matrix, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
+    # LAPACK itself: SciPy's own functions look at every number first. It wants columns, hence the transpose.
+    factor, failed = dpotrf(matrix.T, lower=1, overwrite_a=1)
+    if failed:
         return 1e12 + prior, prior_slope  # rounding: too little noise for so smooth a covariance
-    whitened = solve_triangular(factor, mean, lower=True, check_finite=False)
-    alpha = solve_triangular(factor, whitened, lower=True, trans="T", check_finite=False)
-    lower = np.tril(dpotri(factor, lower=1)[0])  # of the inverse
-    outer = np.outer(alpha, alpha) - lower - np.tril(lower, -1).T
-    changes = tried.gradients(rows)
-    slopes = -0.5 * changes.reshape(len(changes), -1) @ outer.ravel()
-    loss = 0.5 * float(whitened @ whitened) + float(np.log(factor.diagonal()).sum())
+    alpha = dpotrs(factor, mean, lower=1)[0]
+    lower = dpotri(factor, lower=1)[0]  # of the inverse
+    outer = np.outer(alpha, alpha) - lower - lower.T
+    outer[diagonal] += lower.diagonal()
+    slopes = -0.5 * slopes_of(outer)
+    loss = 0.5 * float(mean @ alpha) + float(np.log(factor.diagonal()).sum())
     if free:
         repeats = float((count[unknown] - 1).sum())
         loss += 0.5 * (scatter / variance + repeats * math.log(variance))

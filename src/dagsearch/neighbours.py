@@ -3,13 +3,14 @@
 In the DAG of subsets that is swapping an element.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from dagsearch.explored import Explored
-from dagsearch.problem import Action, Children, State, player_at
+from dagsearch.problem import Action, Families, State, player_at
 from dagsearch.scores import JointScores
 
 
@@ -21,7 +22,7 @@ class Swap(NamedTuple):
     actions: list[Action]
     """The decisions that lead there."""
     rating: float
-    """Upper confidence of its g."""
+    """Upper confidence of its g, rounded so that it can be compared with others."""
 
 
 def best_swap(
@@ -35,20 +36,26 @@ def best_swap(
     found = parents(explored, start, leaf, actions)
     if not found:
         return None
-    families = [Children(problem, parent, problem.actions(parent)) for parent, _ in found]
-    signs = [player_at(problem, parent) for parent, _ in found]
-    upper = cast(JointScores, explored.scores).upper(families, signs, beta)
-    ratings = np.concatenate(upper)
-    ends = np.cumsum([len(own) for own in upper])
+    families = Families(problem, [parent for parent, _ in found])
+    signs = [player_at(problem, parent) for parent in families.parents]
     # Leaves that nothing tells apart must not be told apart by rounding.
-    for place in np.argsort(-np.round(ratings, 9), kind="stable").tolist():
-        own = int(np.searchsorted(ends, place, side="right"))
-        children, kept = families[own], found[own][1]
-        action = children.actions[place - int(ends[own]) + len(upper[own])]
-        state = problem.step(children.parent, action)
-        if len(problem.actions(state)) == 0 and not explored.is_closed(state):
-            return Swap(state, [*kept, action], float(ratings[place]))
+    ratings = np.round(cast(JointScores, explored.scores).upper(families, signs, beta), 9)
+    hopeful = np.flatnonzero(ratings > -np.inf)
+    for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
+        own, action = families.find(place)
+        state = problem.step(families.parents[own], action)
+        if _is_open_leaf(explored, state):
+            return Swap(state, [*found[own][1], action], ratings.item(place))
+    # All of these are closed: any other one, then.
+    for children, (_, kept) in zip(families.each(), found, strict=True):
+        for action, state in zip(children.actions, children.states, strict=True):
+            if _is_open_leaf(explored, state):
+                return Swap(state, [*kept, action], -math.inf)
     return None
+
+
+def _is_open_leaf(explored: Explored, state: State) -> bool:
+    return not explored.is_closed(state) and len(explored.problem.actions(state)) == 0
 
 
 def parents(

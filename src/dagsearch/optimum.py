@@ -13,7 +13,7 @@ import numpy as np
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.explored import Explored
 from dagsearch.neighbours import parents
-from dagsearch.problem import MAX, Action, Children, State
+from dagsearch.problem import MAX, Action, Families, State
 from dagsearch.rollouts import Greedy
 from dagsearch.scores import JointScores
 from dagsearch.scores.base import joint_draws
@@ -80,19 +80,16 @@ def _promising(
             yield finished[0]
     scores, problem = cast(JointScores, explored.scores), explored.problem
     for leaf, actions in good:
-        families = [
-            Children(problem, parent, problem.actions(parent))
-            for parent, _ in parents(explored, problem.root(), leaf, actions)
-        ]
-        if not families:
+        above = [parent for parent, _ in parents(explored, problem.root(), leaf, actions)]
+        if not above:
             continue
-        ratings = scores.upper(families, [MAX] * len(families), _BETAS[-1])
-        options = [(own, i, rating) for own, r in enumerate(ratings) for i, rating in enumerate(r.tolist())]
-        options.sort(key=lambda option: -option[2])
-        for own, action, _ in options[:_MOST_NEIGHBOURS]:
-            state = problem.step(families[own].parent, families[own].actions[action])
+        families = Families(problem, above)
+        ratings = scores.upper(families, [MAX] * len(above), _BETAS[-1])
+        for place in np.argsort(-ratings, kind="stable")[:_MOST_NEIGHBOURS].tolist():
+            own, action = families.find(place)
+            state = problem.step(above[own], action)
             if len(problem.actions(state)) == 0:
                 yield state
-        made += min(len(options), _MOST_NEIGHBOURS)
+        made += min(ratings.size, _MOST_NEIGHBOURS)
         if made >= most:
             return

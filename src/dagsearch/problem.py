@@ -6,8 +6,11 @@ needs no base class and no import from here.
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
+
+from dagsearch._typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 
 State = Any
@@ -82,11 +85,80 @@ class Problem(Protocol):
         """What ``leaf`` earns: the expensive call. Large is good for ``MAX``."""
 
 
-class Children:
-    """The children of a state, made only if somebody asks for the states themselves."""
+class Inclusion(NamedTuple):
+    """Inclusion probabilities of the children of several states, without a row for every child.
+
+    Child ``i`` has the row ``common[family[i]]``, and ``added[family[i]]`` more at its own items, which are
+    ``item[child == i]``.
+    """
+
+    common: FloatArray
+    """What the children of each state have in common, shape ``(states, items)``."""
+    added: FloatArray
+    """What each of them has more at its own items, by state, shape ``(states,)``."""
+    family: IntArray
+    """Which state each child is of, ascending; shape ``(children,)``."""
+    child: IntArray
+    """Which child each entry of ``item`` is about, ascending."""
+    item: IntArray
+    """The items that children add."""
+
+    @property
+    def single(self) -> bool:
+        """Whether every child adds one item."""
+        return self.item.size == self.family.size
+
+
+class Families:
+    """The children of several states, one family after the other; made only if somebody asks for them."""
+
+    def __init__(self, problem: Problem, parents: Sequence[State]) -> None:
+        self.problem = problem
+        self.parents = parents
+        self._actions: dict[int, Sequence[Action]] = {}
+
+    @cached_property
+    def states(self) -> list[State]:
+        """All children."""
+        return [state for children in self.each() for state in children.states]
+
+    @cached_property
+    def inclusion(self) -> Inclusion | None:
+        """The problem's ``inclusion_of_children``, if it has that."""
+        describe = getattr(self.problem, "inclusion_of_children", None)
+        return None if describe is None else describe(self.parents)
+
+    @cached_property
+    def family(self) -> IntArray:
+        """Which parent each child is of, by number; shape ``(children,)``."""
+        if self.inclusion is not None:
+            return self.inclusion.family
+        sizes = [len(self.problem.actions(parent)) for parent in self.parents]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def each(self) -> "list[Children]":
+        """One by one."""
+        return [Children(self.problem, parent, self.problem.actions(parent)) for parent in self.parents]
+
+    def find(self, place: int) -> tuple[int, Action]:
+        """Which parent the child at a place is of, by number, and the action that leads there."""
+        own = self.family.item(place)
+        if own not in self._actions:
+            self._actions[own] = self.problem.actions(self.parents[own])
+        return own, self._actions[own][place - self._starts[own]]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Place of each family's first child."""
+        starts: list[int] = np.searchsorted(self.family, np.arange(len(self.parents))).tolist()
+        return starts
+
+
+class Children(Families):
+    """The children of one state; ``actions`` are all of the problem's there."""
 
     def __init__(self, problem: Problem, parent: State, actions: Sequence[Action]) -> None:
-        self.problem = problem
+        super().__init__(problem, [parent])
         self.parent = parent
         self.actions = actions
 
@@ -96,20 +168,13 @@ class Children:
         return [self.problem.step(self.parent, action) for action in self.actions]
 
     @cached_property
-    def inclusion(self) -> tuple[Any, float, Any] | None:
-        """The problem's ``inclusion_of_children``, if it has that."""
-        describe = getattr(self.problem, "inclusion_of_children", None)
-        return None if describe is None else describe(self.parent, self.actions)
+    def family(self) -> IntArray:
+        """All zero."""
+        return np.zeros(len(self.actions), dtype=np.int64)
 
-    def some(self, numbers: Any) -> "Children":
-        """Those that some of the actions lead to."""
-        pick = getattr(self.actions, "some", None)
-        if pick is None:
-            return Children(self.problem, self.parent, [self.actions[number] for number in numbers])
-        children = Children(self.problem, self.parent, pick(numbers))
-        if self.inclusion is not None:  # what they have in common stays
-            children.inclusion = (*self.inclusion[:2], self.inclusion[2][numbers])
-        return children
+    def each(self) -> "list[Children]":
+        """Itself alone."""
+        return [self]
 
 
 def check_members(problem: Any) -> None:

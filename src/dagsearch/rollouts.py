@@ -67,7 +67,7 @@ class Greedy:
 
         def rate(children: Children) -> FloatArray:
             sign = player_at(explored.problem, children.parent)
-            return cast(JointScores, explored.scores).upper([children], [sign], self.beta)[0]
+            return cast(JointScores, explored.scores).upper(children, [sign], self.beta)
 
         leaf, actions = _follow(explored, state, rate)
         if not explored.is_closed(leaf):

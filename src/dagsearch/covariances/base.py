@@ -11,7 +11,7 @@ What a covariance cannot know beforehand, its scales and lengths, are its :attr:
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from dagsearch._arrays import grown
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Problem, State
+from dagsearch.problem import Children, Families, Problem, State
 
 
 class Stacked:
@@ -112,6 +112,10 @@ class Hyperparameter(NamedTuple):
     """Of its logarithm, a priori."""
 
 
+Slopes = Callable[[FloatArray], FloatArray]
+"""Of symmetric weights W, the derivatives of Σ W ∘ matrix by the logarithm of each hyperparameter."""
+
+
 class Covariance(ABC):
     """A covariance function over states.
 
@@ -146,30 +150,31 @@ class Covariance(ABC):
         return self
 
     def prepared(self, rows: Rows) -> Rows:
-        """Rows made ready to be compared with many children, for :meth:`of_children`."""
+        """Rows made ready to be compared with many others, for :meth:`of_rows` and :meth:`of_children`."""
         return rows
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        """Covariances of all children with ``prepared`` rows, shape ``(children, others)``, and variances.
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        """Covariances of rows with ``prepared`` ones, shape ``(rows, others)``, and variances of the rows.
 
         ``private`` is not in them.
         """
-        rows = self.represent(children.states)
         return self.cross(rows, others), self.variances(rows)
 
-    def of_families(self, families: Sequence[Children], others: Rows) -> tuple[FloatArray, FloatArray]:
-        """:meth:`of_children` of several states, one after the other."""
-        known = [self.of_children(children, others) for children in families]
-        return np.concatenate([cross for cross, _ in known]), np.concatenate([own for _, own in known])
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """:meth:`of_rows` of all children of some states, or of those at some ``places``."""
+        states = families.states
+        return self.of_rows(
+            self.represent(states if places is None else [states[place] for place in places]), others
+        )
 
-    def sums_of_children(
-        self, families: Sequence[Children], others: Rows, weights: FloatArray
-    ) -> list[FloatArray]:
-        """For every child of several states the weighted sum of its covariances with ``prepared`` rows.
+    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
+        """For every child of some states the weighted sum of its covariances with ``prepared`` rows.
 
         Override it if sums are cheaper than the covariances themselves.
         """
-        return [self.of_children(children, others)[0] @ weights for children in families]
+        return self.of_children(families, others)[0] @ weights
 
     # What rewards must tell ---------------------------------------------------------------------
 
@@ -184,18 +189,22 @@ class Covariance(ABC):
             raise ValueError(f"{self!r} has no hyperparameters, got {list(values)}")
         return self
 
-    def gradients(self, rows: Rows) -> FloatArray:
-        """Derivatives of the matrix of distinct states, ``private`` included, by each log-hyperparameter.
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+        """The matrix of distinct states, ``private`` included, and how it hangs on the hyperparameters.
 
-        Shape ``(hyperparameters, n, n)``. By central differences, unless overridden.
+        By central differences, unless overridden.
         """
         values = np.array([parameter.value for parameter in self.hyperparameters])
-        steps = 1e-4 * np.eye(len(values))
-        found = [
-            (self._matrix(rows, values * np.exp(step)) - self._matrix(rows, values * np.exp(-step))) / 2e-4
-            for step in steps
-        ]
-        return np.array(found).reshape(len(values), len(rows), len(rows))
+
+        def slopes(weights: FloatArray) -> FloatArray:
+            steps = 1e-4 * np.eye(len(values))
+            changes = [
+                self._matrix(rows, values * np.exp(step)) - self._matrix(rows, values * np.exp(-step))
+                for step in steps
+            ]
+            return np.array([float(np.vdot(weights, change)) / 2e-4 for change in changes])
+
+        return self._matrix(rows, values), slopes
 
     def _matrix(self, rows: Rows, values: FloatArray) -> FloatArray:
         other = self.with_values(values.tolist())
@@ -318,14 +327,18 @@ class _Scaled(Covariance):
     def prepared(self, rows: Rows) -> Rows:
         return self._base.prepared(rows)
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        cross, variances = self._base.of_children(children, others)
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        cross, variances = self._base.of_rows(rows, others)
         return self._factor * cross, self._factor * variances
 
-    def sums_of_children(
-        self, families: Sequence[Children], others: Rows, weights: FloatArray
-    ) -> list[FloatArray]:
-        return [self._factor * sums for sums in self._base.sums_of_children(families, others, weights)]
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        cross, variances = self._base.of_children(families, others, places)
+        return self._factor * cross, self._factor * variances
+
+    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
+        return self._factor * self._base.sums_of_children(families, others, weights)
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -335,9 +348,14 @@ class _Scaled(Covariance):
     def with_values(self, values: Sequence[float]) -> "Covariance":
         return type(self)(self._base.with_values(values[1:]), values[0], self._median)
 
-    def gradients(self, rows: Rows) -> FloatArray:
-        matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
-        return np.concatenate([matrix[None], self._factor * self._base.gradients(rows)])
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+        base, slopes = self._base.differentiated(rows)
+        matrix = self._factor * base
+
+        def scaled(weights: FloatArray) -> FloatArray:
+            return np.append(np.vdot(weights, matrix), slopes(self._factor * weights))
+
+        return matrix, scaled
 
     def __repr__(self) -> str:
         return f"{self._factor!r} * {self._base!r}"
@@ -410,22 +428,29 @@ class _Sum(_Pair):
         first, second = _parts(a)
         return self._first.variances(first) + self._second.variances(second)
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        first, second = _parts(others)
-        one, other = self._first.of_children(children, first), self._second.of_children(children, second)
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        (own1, own2), (others1, others2) = _parts(rows), _parts(others)
+        one, other = self._first.of_rows(own1, others1), self._second.of_rows(own2, others2)
         return one[0] + other[0], one[1] + other[1]
 
-    def sums_of_children(
-        self, families: Sequence[Children], others: Rows, weights: FloatArray
-    ) -> list[FloatArray]:
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        first, second = _parts(others)
+        one = self._first.of_children(families, first, places)
+        other = self._second.of_children(families, second, places)
+        return one[0] + other[0], one[1] + other[1]
+
+    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
         first, second = _parts(others)
         of_first = self._first.sums_of_children(families, first, weights)
-        of_second = self._second.sums_of_children(families, second, weights)
-        return [one + other for one, other in zip(of_first, of_second, strict=True)]
+        return of_first + self._second.sums_of_children(families, second, weights)
 
-    def gradients(self, rows: Rows) -> FloatArray:
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
         first, second = _parts(rows)
-        return np.concatenate([self._first.gradients(first), self._second.gradients(second)])
+        one, of_one = self._first.differentiated(first)
+        other, of_other = self._second.differentiated(second)
+        return one + other, lambda weights: np.append(of_one(weights), of_other(weights))
 
     def __repr__(self) -> str:
         return f"({self._first!r} + {self._second!r})"
@@ -448,15 +473,24 @@ class _Product(_Pair):
         first, second = _parts(a)
         return self._first.variances(first) * self._second.variances(second)
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        first, second = _parts(others)
-        one, other = self._first.of_children(children, first), self._second.of_children(children, second)
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        (own1, own2), (others1, others2) = _parts(rows), _parts(others)
+        one, other = self._first.of_rows(own1, others1), self._second.of_rows(own2, others2)
         return one[0] * other[0], one[1] * other[1]
 
-    def gradients(self, rows: Rows) -> FloatArray:
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        first, second = _parts(others)
+        one = self._first.of_children(families, first, places)
+        other = self._second.of_children(families, second, places)
+        return one[0] * other[0], one[1] * other[1]
+
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
         first, second = _parts(rows)
-        one, other = self._first.cross(first, first), self._second.cross(second, second)
-        return np.concatenate([self._first.gradients(first) * other, one * self._second.gradients(second)])
+        one, of_one = self._first.differentiated(first)
+        other, of_other = self._second.differentiated(second)
+        return one * other, lambda weights: np.append(of_one(weights * other), of_other(weights * one))
 
     def __repr__(self) -> str:
         return f"({self._first!r} * {self._second!r})"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dagsearch._typing import FloatArray, IntArray
-from dagsearch.covariances.base import FeatureMap, Hyperparameter, Rows, SparseRows, checked_variance
+from dagsearch.covariances.base import FeatureMap, Hyperparameter, Rows, Slopes, SparseRows, checked_variance
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
 
@@ -85,10 +85,10 @@ class Overlap(FeatureMap):
             other.private = float(values[0])
         return other
 
-    def gradients(self, rows: Rows) -> FloatArray:
-        count = len(rows)
-        own = [self.private * np.eye(count)] if self._private_median > 0.0 else []
-        return np.array(own).reshape(len(own), count, count)
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+        matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
+        learnt = self._private_median > 0.0
+        return matrix, lambda weights: np.array([self.private * weights.trace()] if learnt else [])
 
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":

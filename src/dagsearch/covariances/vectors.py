@@ -15,8 +15,7 @@ The covariance is bias + linear · G + nonlinear · s(u): a trend that every ent
 leaves over, alike for states that are close. The shape s is one of :data:`SHAPES`.
 """
 
-import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Self
 
 import numpy as np
@@ -31,11 +30,12 @@ from dagsearch.covariances.base import (
     FeatureMap,
     Hyperparameter,
     Rows,
+    Slopes,
     SparseRows,
     checked_variance,
 )
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Problem, State
+from dagsearch.problem import Families, Problem, State
 from dagsearch.walks import random_leaves
 
 # With fewer items dense products are cheaper than taking rows apart.
@@ -47,7 +47,7 @@ SHAPES: Final = ("squared-exponential", "matern-5/2", "matern-3/2")
 """What s may be: e^(−u/2); (1 + r + r²/3) e^(−r) with r² = 5u; (1 + r) e^(−r) with r² = 3u."""
 
 
-def _slopes(shape: str, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _shape_and_slope(shape: str, u: FloatArray) -> tuple[FloatArray, FloatArray]:
     """s(u) and its derivative."""
     if shape == "squared-exponential":
         value = np.exp(-0.5 * u)
@@ -62,51 +62,38 @@ def _slopes(shape: str, u: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 @compiled
-def _from_inner(
-    inner: FloatArray,
-    a_norms: FloatArray,
-    b_norms: FloatArray,
-    bias: float,
-    linear: float,
-    nonlinear: float,
-    length: float,
-    shape: int,
-) -> None:
-    """Turn inner products into covariances, in place."""
-    for i in range(inner.shape[0]):
-        for j in range(inner.shape[1]):
-            u = max(a_norms[i] + b_norms[j] - 2.0 * inner[i, j], 0.0) / (2.0 * length * length)
-            if shape == 0:
-                value = math.exp(-0.5 * u)
-            elif shape == 1:
-                r = math.sqrt(5.0 * u)
-                value = (1.0 + r + r * r / 3.0) * math.exp(-r)
-            else:
-                r = math.sqrt(3.0 * u)
-                value = (1.0 + r) * math.exp(-r)
-            inner[i, j] = bias + linear * inner[i, j] + nonlinear * value
-
-
-@compiled
 def _add_items(
     family: IntArray,
-    columns: IntArray,
-    weights: FloatArray,
+    items: IntArray,
+    added: FloatArray,
     base: FloatArray,
     own_common: FloatArray,
     smooth_common: FloatArray,
-    smooth: FloatArray,
+    others: FloatArray,
     diagonal: FloatArray,
-    inner: FloatArray,
+    bias: float,
+    linear: float,
+    trend: FloatArray,
+    apart: FloatArray,
 ) -> FloatArray:
-    """Inner products with others of what children have in common plus one item each, and their own norms."""
-    own = np.empty(family.size)
+    """Of children that add one item each to what their family has in common, their own norms.
+
+    What bias and trend make of the covariance with others, which are ``prepared``, and squared distances from
+    them are written to ``trend`` and ``apart``, both of shape ``(others, children)``.
+    """
+    own, more = np.empty(family.size), np.empty(family.size)
+    # Unsigned: places from the end need not be thought of.
+    at, of = items.astype(np.uint64), family.astype(np.uint64)
     for i in range(family.size):
-        f, column = family[i], columns[i]
-        weight = weights[f]
-        own[i] = own_common[f] + weight * (2.0 * smooth_common[f, column] + weight * diagonal[column])
-        for j in range(inner.shape[1]):
-            inner[i, j] = base[j, f] + weight * smooth[j, column]
+        f, item = of[i], at[i]
+        more[i] = added[f]
+        own[i] = own_common[f] + added[f] * (2.0 * smooth_common[f, item] + added[f] * diagonal[item])
+    for j in range(others.shape[0]):
+        row, in_common, norm = others[j], base[j], others[j, diagonal.size]
+        for i in range(family.size):
+            product = in_common[of[i]] + more[i] * row[at[i]]
+            trend[j, i] = bias + linear * product
+            apart[j, i] = own[i] + norm - 2.0 * product
     return own
 
 
@@ -277,22 +264,11 @@ class _VectorKernel(Covariance):
         self._scale = 1.0
         if self._sample is not None:
             self._scale = 1.0 / max(float(self._norms(self._sample).mean()), 1e-300)
+        ones = np.ones(len(self._center))
+        self._diagonal = self._scale * (ones if self._metric is None else self._metric.diagonal())  # of K
 
     def _masked(self, matrix: FloatArray) -> FloatArray | None:
         return None if self._mask is None else matrix @ self._mask
-
-    def _metric_gradients(self) -> list[FloatArray]:
-        """Derivatives of K, its scale included, by the logarithms of what is learnt of the items."""
-        if self._between is None or self._metric is None:
-            return []
-        found = []
-        for change in self._between.gradients():
-            spread = 0.0
-            if self._sample is not None:
-                moved = self._times(self._sample, change, self._masked(change))
-                spread = self._scale * float(np.einsum("ij,ij->i", moved, self._sample).mean())
-            found.append(self._scale * (change - spread * self._metric))
-        return found
 
     def _learnt(self) -> list[str]:
         names = ["linear", "nonlinear", "private"] + (["length"] if self.nonlinear > 0.0 else [])
@@ -339,20 +315,22 @@ class _VectorKernel(Covariance):
             return np.asarray(smooth @ centred.T)
         return LevelRows.of(centred, self._mask).inner(smooth)
 
+    def _with_rest(self, trend: FloatArray, apart: FloatArray) -> FloatArray:
+        """The covariance, from what bias and trend make of it and squared distances; overwrites both."""
+        if self.shape == "squared-exponential":
+            apart *= -0.25 / self.length**2
+            rest = np.exp(apart, out=apart)
+        else:
+            np.maximum(apart, 0.0, out=apart)
+            rest = _shape_and_slope(self.shape, apart / (2.0 * self.length**2))[0]
+        rest *= self.nonlinear
+        trend += rest
+        return trend
+
     def _from_inner(self, inner: FloatArray, a_norms: FloatArray, b_norms: FloatArray) -> FloatArray:
         """The covariance, from inner products and squared norms."""
-        found = np.ascontiguousarray(inner)
-        _from_inner(
-            found,
-            a_norms,
-            b_norms,
-            self.bias,
-            self.linear,
-            self.nonlinear,
-            self.length,
-            SHAPES.index(self.shape),
-        )
-        return found
+        apart = a_norms[:, None] + b_norms - 2.0 * inner
+        return self._with_rest(self.bias + self.linear * inner, apart)
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
         if len(a) > len(b):  # smooth the smaller of the two
@@ -373,21 +351,25 @@ class _VectorKernel(Covariance):
         norms = self._norms(np.asarray(a) - self._center) if self.linear > 0.0 else np.zeros(len(a))
         return self.bias + self.linear * norms + self.nonlinear
 
+    def step_variances(self, rows: Rows) -> FloatArray:
+        """linear · q + 2 nonlinear · (1 − s(q / 2ℓ²)) of squared distances q."""
+        squared = self._norms(np.diff(np.asarray(rows), axis=0))
+        shape = _shape_and_slope(self.shape, squared / (2.0 * self.length**2))[0]
+        return self.linear * squared + 2.0 * self.nonlinear * (1.0 - shape)
+
     def prepared(self, rows: Rows) -> Rows:
         """K(x − x̄) of each row, and (x − x̄)ᵀK(x − x̄) in the last column."""
         centred = np.asarray(rows) - self._center
         smooth = self._smoothed(centred)
-        return np.column_stack([smooth, np.einsum("ij,ij->i", smooth, centred)])
+        return np.concatenate([smooth, np.einsum("ij,ij->i", smooth, centred)[:, None]], axis=1)
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        return self._of_rows(self.represent(children.states), others)
-
-    def _of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        smooth, norms = np.asarray(others)[:, :-1], np.asarray(others)[:, -1]
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        width = np.shape(rows)[1]
+        smooth, norms = others[:, :width], others[:, width]
         centred = np.asarray(rows) - self._center
         own = self._norms(centred)
-        cross = self._from_inner(centred @ smooth.T, own, norms)
-        return cross, self.bias + self.linear * own + self.nonlinear
+        cross = self._from_inner(self._inner(smooth, centred), norms, own)
+        return cross.T, self.bias + self.linear * own + self.nonlinear
 
     # Hyperparameters -------------------------------------------------------------------------------
 
@@ -409,25 +391,54 @@ class _VectorKernel(Covariance):
             other._measure()
         return other
 
-    def gradients(self, rows: Rows) -> FloatArray:
+    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
         centred = np.asarray(rows) - self._center
-        inner = self._inner(self._smoothed(centred), centred)
+        smooth = self._smoothed(centred)
+        inner = self._inner(smooth, centred)
         norms = inner.diagonal()
-        u = np.maximum(norms[:, None] + norms[None] - 2.0 * inner, 0.0) / (2.0 * self.length**2)
-        shape, slope = _slopes(self.shape, u)
-        own = {
-            "linear": lambda: self.linear * inner,
-            "nonlinear": lambda: self.nonlinear * shape,
-            "length": lambda: -2.0 * self.nonlinear * u * slope,
-            "private": lambda: self.private * np.eye(len(centred)),
-        }
-        found = [own[name]() for name in self._medians]
-        for change in self._metric_gradients():
-            moved = self._inner(self._times(centred, change, self._masked(change)), centred)
-            diagonal = moved.diagonal()
-            apart = (diagonal[:, None] + diagonal[None] - 2.0 * moved) / (2.0 * self.length**2)
-            found.append(self.linear * moved + self.nonlinear * slope * apart)
-        return np.array(found).reshape(-1, len(centred), len(centred))
+        u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
+        shape, slope = _shape_and_slope(self.shape, u)
+        matrix = self.bias + self.linear * inner + self.nonlinear * shape
+        matrix[np.diag_indices(len(matrix))] += self.private
+
+        def slopes(weights: FloatArray) -> FloatArray:
+            steep = self.nonlinear * weights * slope
+            own = {
+                "linear": self.linear * float(np.vdot(weights, inner)),
+                "nonlinear": self.nonlinear * float(np.vdot(weights, shape)),
+                "length": -2.0 * float(np.vdot(steep, u)),
+                "private": self.private * float(weights.trace()),
+            }
+            of_items = self._metric_slopes(centred, smooth, weights, steep)
+            return np.array([own[name] for name in self._medians] + of_items)
+
+        return matrix, slopes
+
+    def _metric_slopes(
+        self, centred: FloatArray, smooth: FloatArray, weights: FloatArray, steep: FloatArray
+    ) -> list[float]:
+        """What else is learnt, of the items; ``steep`` are the derivatives by u, with their weights.
+
+        With X the centred rows, G = XKXᵀ and u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
+        Σ A ∘ dG = Σ AX ∘ XdK. The scale of K changes too, which takes off what random leaves gain.
+        """
+        if self._between is None or self._metric is None:
+            return []
+        steep = steep / self.length**2
+        by_inner = self.linear * weights - steep
+        by_inner[np.diag_indices(len(steep))] += steep.sum(axis=0)
+        by_row = by_inner @ centred
+        along = float(np.vdot(by_row, smooth))
+        found = []
+        for change in self._between.gradients():
+            masked = self._masked(change)
+            gain = 0.0
+            if self._sample is not None:
+                moved = self._times(self._sample, change, masked)
+                gain = float(np.einsum("ij,ij->i", moved, self._sample).mean())
+            moved = self._times(centred, change, masked)
+            found.append(self._scale * (float(np.vdot(by_row, moved)) - gain * along))
+        return found
 
     def __rmul__(self, factor: float) -> "Covariance":
         if not is_finite(factor) or factor <= 0.0:
@@ -527,101 +538,79 @@ class SetKernel(_VectorKernel):
 
     def prepared(self, rows: Rows) -> Rows:
         """As above, and then e^(K(x − x̄) / 2ℓ²), for :meth:`sums_of_children`."""
-        smooth_and_norms = super().prepared(rows)
-        raised = np.exp(np.minimum(smooth_and_norms[:, :-1] / (2.0 * self.length**2), _LARGE))
-        return np.column_stack([smooth_and_norms, raised])
+        found = super().prepared(rows)
+        raised = np.exp(np.minimum(found[:, :-1] / (2.0 * self.length**2), _LARGE))
+        return np.concatenate([found, raised], axis=1)
 
-    def of_children(self, children: Children, others: Rows) -> tuple[FloatArray, FloatArray]:
-        return self.of_families([children], others)
+    def of_children(
+        self, families: Families, others: Rows, places: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        known = families.inclusion
+        if known is None:
+            return super().of_children(families, others, places)
+        if not known.single:
+            rows = known.common[known.family]
+            rows[known.child, known.item] += known.added[known.family[known.child]]
+            return self.of_rows(rows if places is None else rows[places], others)
+        family, items = known.family, known.item
+        if places is not None:
+            family, items = family[places], items[places]
+        base, smooth_common, own_common = self._compared(known.common, others)
+        trend, apart = np.empty((2, len(others), family.size))
+        own = _add_items(
+            family,
+            items,
+            known.added,
+            base,
+            own_common,
+            smooth_common,
+            others,
+            self._diagonal,
+            self.bias,
+            self.linear,
+            trend,
+            apart,
+        )
+        return self._with_rest(trend, apart).T, self.bias + self.linear * own + self.nonlinear
 
-    def of_families(self, families: Sequence[Children], others: Rows) -> tuple[FloatArray, FloatArray]:
-        items = len(self._center)
-        parts = [known for children in families if (known := children.inclusion) is not None]
-        if len(parts) < len(families):
-            rows = self.represent([state for children in families for state in children.states])
-            return self._of_rows(rows, others[:, : items + 1])
-        # Children's rows are the same vector for a family, plus one number at the items each of them adds.
-        smooth, norms = others[:, :items], others[:, items]
-        centred = np.array([common for common, _, _ in parts]) - self._center
-        smooth_common = self._smoothed(centred)
-        own_common = np.einsum("ij,ij->i", smooth_common, centred)
-        base = self._inner(smooth, centred)
-        weights = np.array([weight for _, weight, _ in parts])
-        flat = [_flattened(groups) for _, _, groups in parts]
-        counts = [len(groups) for _, _, groups in parts]
-        family = np.repeat(np.arange(len(parts)), counts)
-        columns = np.concatenate([members for _, members in flat])
-        if all(sizes is None for sizes, _ in flat):
-            inner = np.empty((family.size, len(others)))
-            own = _add_items(
-                family, columns, weights, base, own_common, smooth_common, smooth, self._diagonal(), inner
-            )
-        else:
-            added = [group for _, _, groups in parts for group in groups]
-            sizes = np.array([len(group) for group in added])
-            starts = np.concatenate([[0], np.cumsum(sizes[:-1])])
-            along = np.add.reduceat(smooth_common[np.repeat(family, sizes), columns], starts)
-            diagonal = np.array([self._norms(_indicator(group, items))[0] for group in added])
-            weight = weights[family]
-            inner = weight[:, None] * np.add.reduceat(smooth[:, columns], starts, axis=1).T
-            inner += base.T[family]
-            own = own_common[family] + 2.0 * weight * along + weight * weight * diagonal
-        cross = self._from_inner(inner, own, norms)
-        return cross, self.bias + self.linear * own + self.nonlinear
-
-    def sums_of_children(
-        self, families: Sequence[Children], others: Rows, weights: FloatArray
-    ) -> list[FloatArray]:
+    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
         """Without an exponential for every pair, where all children are leaves that add one item.
 
         With c common to a family and eᵢ the item, ‖c + eᵢ − y‖² = ‖c + eᵢ‖² + ‖y‖² − 2cᵀKy − 2(Ky)ᵢ: of its
         exponential, what hangs on both y and i hangs on nothing else, and :meth:`prepared` has it already.
         """
-        parts = [known for children in families if (known := children.inclusion) is not None]
-        if self.shape != "squared-exponential" or len(parts) < len(families):
+        known = families.inclusion
+        if (
+            self.shape != "squared-exponential"
+            or known is None
+            or not known.single
+            or known.added.min() < 1.0
+        ):
             return super().sums_of_children(families, others, weights)
-        flat = [_flattened(added) for _, _, added in parts]
+        base, smooth_common, own_common = self._compared(known.common, others)
         items = len(self._center)
         smooth, norms, raised = others[:, :items], others[:, items], others[:, items + 1 :]
-        centred = np.array([common for common, _, _ in parts]) - self._center
-        smooth_common = self._smoothed(centred)
-        own = np.einsum("ij,ij->i", smooth_common, centred)[:, None] + 2.0 * smooth_common + self._diagonal()
+        own = own_common[:, None] + 2.0 * smooth_common + self._diagonal
         sharpness = 1.0 / (4.0 * self.length**2)
-        single = all(weight == 1.0 for _, weight, _ in parts) and all(sizes is None for sizes, _ in flat)
         # Factors of a product below 1 must not overflow.
-        if not single or sharpness * (own.max() + norms.max() + self._diagonal().max()) > _LARGE / 2.0:
+        if sharpness * (own.max() + norms.max() + self._diagonal.max()) > _LARGE / 2.0:
             return super().sums_of_children(families, others, weights)
-        base = self._inner(smooth, centred)
         by_other = np.exp(sharpness * (2.0 * base - norms[:, None])) * weights[:, None]
         sums = self.nonlinear * np.exp(-sharpness * own) * (by_other.T @ raised)
         sums += self.linear * (weights @ smooth)
         sums += (self.bias * weights.sum() + self.linear * (weights @ base))[:, None]
-        return [sums[row, columns] for row, (_, columns) in enumerate(flat)]
+        return np.asarray(sums[known.family, known.item])
 
-    def _diagonal(self) -> FloatArray:
-        """Of K."""
-        if self._metric is None:
-            return np.full(len(self._center), self._scale)
-        return self._scale * self._metric.diagonal()
+    def _compared(self, common: FloatArray, others: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Inner products of others and what families have in common; the latter smoothed, and its norms."""
+        centred = common - self._center
+        smooth_common = self._smoothed(centred)
+        own_common = np.einsum("ij,ij->i", smooth_common, centred)
+        return self._inner(others[:, : len(self._center)], centred), smooth_common, own_common
 
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
         return f"SetKernel({self.shape}, {values})"
-
-
-def _flattened(groups: Sequence[Collection[int]] | IntArray) -> tuple[IntArray | None, IntArray]:
-    """Sizes of the groups, ``None`` if each is one item; and their members one after the other."""
-    if isinstance(groups, np.ndarray):
-        return None, groups
-    sizes = np.fromiter(map(len, groups), np.int64, len(groups))
-    members = np.fromiter((item for group in groups for item in group), np.int64, int(sizes.sum()))
-    return None if sizes.max(initial=1) == 1 else sizes, members
-
-
-def _indicator(items: Collection[int], count: int) -> FloatArray:
-    row = np.zeros((1, count))
-    row[0, list(items)] = 1.0
-    return row
 
 
 class Features(_VectorKernel):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from dagsearch._checks import is_whole
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
+from dagsearch.problem import Inclusion
 
 Subset = frozenset[int]
 Choice = int | tuple[int, ...]
@@ -20,10 +22,6 @@ class Features(Sequence[int]):
 
     def __init__(self, array: IntArray) -> None:
         self.array = array
-
-    def some(self, numbers: Any) -> "Features":
-        """Those at some places."""
-        return Features(self.array[numbers])
 
     def __len__(self) -> int:
         return int(self.array.size)
@@ -155,6 +153,8 @@ class Subsets:
         self._single = all(len(members) == 1 for members in self._free.values())
         self._place = {feature: place for place, feature in enumerate(self._choosable)}
         self._choosable_array = np.array(self._choosable, dtype=np.int64)
+        self._choosable_mask = np.zeros(self.n, dtype=np.bool_)
+        self._choosable_mask[self._choosable_array] = True
 
     def _known(self, name: str, features: Iterable[int]) -> Subset:
         known = frozenset(features)
@@ -246,28 +246,29 @@ class Subsets:
         row[list(chosen)] = 1.0
         return row
 
-    def inclusion_of_children(
-        self, state: Subset, actions: Sequence[Choice]
-    ) -> tuple[FloatArray, float, Sequence[Subset] | IntArray] | None:
-        """What :meth:`inclusion` is for all children: a common row, and what is added at some features.
+    def inclusion_of_children(self, states: Sequence[Subset]) -> Inclusion | None:
+        """What :meth:`inclusion` is for all children of some states; ``None`` if they add no features."""
+        return self._with_one_more(states, [self._left(state) - 1 for state in states])
 
-        Where each child adds one feature, these are an array.
-
-        ``None`` where children are not of that kind.
-        """
-        return self._with_one_more(state, self._left(state) - 1, actions)
-
-    def _with_one_more(
-        self, chosen: Subset, left: int, actions: Sequence[Choice]
-    ) -> tuple[FloatArray, float, Sequence[Subset] | IntArray]:
-        options = len(self._free) - self._made(chosen) - 1
-        share = left / options if left > 0 else 0.0
-        common = np.zeros(self.n)
-        common[self._choosable_array] = share
-        common[list(chosen)] = 1.0
-        if isinstance(actions, Features):
-            return common, 1.0 - share, actions.array
-        return common, 1.0 - share, [self._free[action] for action in actions]
+    def _with_one_more(self, states: Sequence[Subset], left: Sequence[int]) -> Inclusion:
+        """Of all subsets with one choice more, if so many are left then."""
+        options = [len(self._free) - self._made(state) - 1 for state in states]
+        shares = np.array([max(more, 0) / max(of, 1) for more, of in zip(left, options, strict=True)])
+        common = shares[:, None] * self._choosable_mask
+        places = [row * self.n + feature for row, state in enumerate(states) for feature in state]
+        chosen = np.array(places, dtype=np.int64)
+        common.reshape(-1)[chosen] = 1.0
+        if self._single:
+            missing = np.repeat(self._choosable_mask[None], len(states), axis=0)
+            missing.reshape(-1)[chosen] = False
+            family, item = np.divmod(np.flatnonzero(missing), self.n)
+            return Inclusion(common, 1.0 - shares, family, np.arange(item.size), item)
+        groups = [[members for members in self._free.values() if not members <= state] for state in states]
+        family = np.repeat(np.arange(len(states)), [len(own) for own in groups])
+        added = [members for own in groups for members in own]
+        child = np.repeat(np.arange(len(added)), [len(members) for members in added])
+        item = np.fromiter(chain.from_iterable(added), np.int64, child.size)
+        return Inclusion(common, 1.0 - shares, family, child, item)
 
     def _made(self, chosen: Subset) -> int:
         """Number of choices in a set, beside the fixed ones."""
@@ -421,13 +422,12 @@ class SubsetRange(Subsets):
         choices = np.mean(self._sizes) if state.choices is None else state.choices
         return float(choices) - self._held - self._made(state.chosen)
 
-    def inclusion_of_children(
-        self, state: Any, actions: Sequence[Any]
-    ) -> tuple[FloatArray, float, Sequence[Subset] | IntArray] | None:
-        """What :meth:`inclusion` is for all children; ``None`` for sizes."""
-        if state.choices is None:
+    def inclusion_of_children(self, states: Sequence[Any]) -> Inclusion | None:
+        """What :meth:`inclusion` is for all children of some states; ``None`` for sizes."""
+        if any(state.choices is None for state in states):
             return None
-        return self._with_one_more(state.chosen, int(self._expected(state)) - 1, actions)
+        left = [int(self._expected(state)) - 1 for state in states]
+        return self._with_one_more([state.chosen for state in states], left)
 
     def encode(self, state: Any) -> Any:
         """The chosen features as a list, for a journal; with the number of choices at an inner state."""

@@ -8,7 +8,7 @@ import numpy as np
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
-from dagsearch.problem import Children, State
+from dagsearch.problem import Children, Families, State
 
 MeanFunction = float | Callable[[State], float]
 """Prior mean of g: one number, or a function of the state."""
@@ -81,8 +81,11 @@ class JointScores(Scores, Protocol):
     def release(self) -> None:
         """Take back all that was pretended."""
 
-    def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
-        """Upper confidence ``sign · μ + β σ`` of the children of several states; −∞ for the hopeless."""
+    def upper(self, families: Families, signs: Sequence[int], beta: float) -> FloatArray:
+        """Upper confidence ``sign · μ + β σ`` of all children of some states; −∞ for the hopeless.
+
+        ``signs`` are those of the states.
+        """
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
@@ -103,11 +106,14 @@ class Samples(Protocol):
 
 def upper_of(
     beliefs: Sequence[tuple[FloatArray, FloatArray]], signs: Sequence[int], beta: float
-) -> list[FloatArray]:
-    """``sign · μ + β σ`` of means and variances."""
-    return [
-        sign * mean + beta * np.sqrt(variance) for sign, (mean, variance) in zip(signs, beliefs, strict=True)
-    ]
+) -> FloatArray:
+    """``sign · μ + β σ`` of means and variances, one family after the other."""
+    return np.concatenate(
+        [
+            sign * mean + beta * np.sqrt(variance)
+            for sign, (mean, variance) in zip(signs, beliefs, strict=True)
+        ]
+    )
 
 
 def joint_draws(mean: FloatArray, covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:

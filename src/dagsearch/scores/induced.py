@@ -26,10 +26,10 @@ from scipy.linalg import cho_factor, cho_solve
 from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows
-from dagsearch.problem import State
+from dagsearch.problem import Children, State
 from dagsearch.scores._linear import subtract_outer
 from dagsearch.scores.base import MeanFunction, checked_noise, prior_means
-from dagsearch.scores.kernel import KernelScores
+from dagsearch.scores.kernel import KernelScores, inverse_of_triangle
 from dagsearch.scores.weights import added_by
 
 # Landmarks, and the part of the largest variance below which a further one tells nothing.
@@ -75,6 +75,7 @@ class InducedScores(KernelScores):
         matrix = covariance.cross(landmarks, landmarks)
         matrix[np.diag_indices(len(matrix))] += 1e-10 * float(matrix.diagonal().max(initial=1e-300))
         self._factor = np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+        self._inverse = inverse_of_triangle(self._factor)
         self._residuals = np.zeros(len(landmarks))  # ω
         self._weight_cov = np.eye(len(landmarks))  # S
         self._told_mean, self._told_noise = np.zeros(0), np.zeros(0)  # r̄ and λ̄ of every node
@@ -115,6 +116,13 @@ class InducedScores(KernelScores):
         seen = wanted[np.isfinite(self._told_noise[wanted])]
         if seen.size > 0:
             self._mean[seen], self._variance[seen] = self._of_told(seen)
+
+    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`project` for all children of a state."""
+        if self._rewards == 0:
+            return self.project(children.states)
+        cross, prior = self.covariance.of_children(children, self._seen.rows)
+        return self._moments(self._prior_of(children), prior + self.covariance.private, self._solve(cross.T))
 
     def _of_told(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """g of nodes with rewards of their own, which tell of their offsets."""
@@ -185,7 +193,7 @@ class InducedScores(KernelScores):
         precision = 1.0 / (self._own(prior, features) + self._told_noise[told])
         weighted = features * precision
         factor = cho_factor(np.eye(len(features)) + weighted @ features.T, lower=True)
-        self._weight_cov = cho_solve(factor, np.eye(len(features)))
+        self._weight_cov = np.ascontiguousarray(cho_solve(factor, np.eye(len(features))))
         self._residuals = cho_solve(factor, weighted @ self._told_mean[told])
         self._stale, self._alpha_now = True, np.zeros(0)
 
@@ -207,9 +215,6 @@ class InducedScores(KernelScores):
 
     def _whiten_nodes(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         return self._whiten(self._rows.rows[nodes])
-
-    def _with_rewards(self, rows: Rows) -> FloatArray:
-        return self.covariance.cross(self._landmarks, rows)
 
     def _told_variance(self, whitened: FloatArray) -> FloatArray:
         return np.asarray(

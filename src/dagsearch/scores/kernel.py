@@ -14,8 +14,9 @@ already stands in column t of V, and d² = Σ_tt − l·l + λ = Σ'_tt + λ; so
 
     V_new = (Σ_t· − lᵀV)/d,    z_new = (r − μ'_t)/d,    μ' += z_new V_new,    Σ'_ii −= V_new².
 
-One matrix–vector product, no solve. A new node gets its column of V by one triangular solve. With many nodes
-of which few are looked at, V is not kept (``on_demand``): those get their columns when they are refreshed.
+One matrix–vector product, no solve. L⁻¹ grows along, by the row (−lᵀL⁻¹, 1)/d: V of new nodes and of children
+is then a product with a triangle, which takes half the time of a solve. With many nodes of which few are
+looked at, V is not kept (``on_demand``): those get their columns when they are refreshed.
 
 Joint samples keep a draw f of the prior at the tracked nodes, from the growing factor F of their covariance,
 and E = L⁻¹(r + ε − μ_O − f_O) for draws ε of the noise; then g = μ + f + VᵀE. A reward appends the row
@@ -26,13 +27,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dtrtri
 
 from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows, RowStore
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, State
+from dagsearch.problem import Children, Families, State
 from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
 
 # A posterior variance below −_SLACK times the prior one is no rounding error.
@@ -44,6 +46,9 @@ _AT_ONCE = 256
 # Of more children than these, where the most promising one is wanted, only those of the best means are
 # looked at closer: so many of them.
 _MANY, _CLOSER = 128, 48
+
+# Rewards after which what is known of a node's children is kept, and nodes of which it is kept.
+_BLOCK, _MOST_SIBLINGS = 32, 64
 
 
 class KernelScores:
@@ -65,13 +70,16 @@ class KernelScores:
         self._prior_mean = mean
         self._nodes = 0
         self._rewards = 0
-        self._rows, self._seen = RowStore(), RowStore()  # of all tracked nodes; of the rewards, prepared
+        self._rows = RowStore()  # of all tracked nodes
+        self._prepared, self._seen = RowStore(), RowStore()  # prepared, of the same; of the rewards
         self._observed = np.zeros(0, dtype=np.int64)
         self._factor = np.zeros((0, 0))
+        self._inverse = np.zeros((0, 0))  # of the factor, not larger than it must be
         self._whitened = np.zeros((0, 0))
         self._residuals, self._alpha_now = np.zeros(0), np.zeros(0)
         self._pretended = 0  # of the rewards, the last
         self._keeps_columns, self._stale = True, False
+        self._siblings: dict[int, _Siblings] = {}  # by parent, those looked at last at the end
         self._scale = 0.0  # largest prior variance seen
         self._prior = np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
@@ -88,7 +96,9 @@ class KernelScores:
     def _adopt_nodes(self, other: "KernelScores") -> None:
         """Track what another model tracks: rows do not depend on hyperparameters."""
         self._rows, self._nodes, self._prior = other._rows, other._nodes, other._prior
-        variances = self._prior_variances(self._rows.rows)
+        if self._keeps_columns:
+            self._prepared.append(self.covariance.prepared(self._rows.rows))
+        variances = self._prior_variances(self.covariance.variances(self._rows.rows))
         self._mean, self._variance = self._prior.copy(), grown(variances, self._prior.size)
         self._scale = float(variances.max(initial=0.0))
 
@@ -130,6 +140,7 @@ class KernelScores:
         n, old, new = self._rewards, self._nodes, self._nodes + len(states)
         self._rows.append(rows)
         if self._keeps_columns:
+            self._prepared.append(self.covariance.prepared(rows))
             self._whitened = grown(self._whitened, n, new)
             self._whitened[:n, old:new] = whitened
         self._prior = grown(self._prior, new)
@@ -141,7 +152,7 @@ class KernelScores:
 
     def on_demand(self) -> "KernelScores":
         """Itself, from now on without the columns of V."""
-        self._keeps_columns, self._whitened = False, np.zeros((0, 0))
+        self._keeps_columns, self._whitened, self._prepared = False, np.zeros((0, 0)), RowStore()
         return self
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
@@ -163,64 +174,76 @@ class KernelScores:
         """:meth:`project` for all children of a state, whose node helps if it is tracked."""
         if self._rewards == 0:
             return self.project(children.states)
-        cross, prior = self.covariance.of_children(children, self._seen.rows)
-        whitened = self._solve(cross.T)
-        return self._moments(self._prior_of(children), prior + self.covariance.private, whitened)
+        siblings = self._siblings_of(children, node)
+        lasting = self._rewards - self._pretended
+        while siblings.rewards + _BLOCK <= lasting:
+            siblings.learn(*self._next_rows(siblings, siblings.rewards + _BLOCK))
+        gain, told = siblings.gain, siblings.told
+        if siblings.rewards < self._rewards:
+            rows, residuals = self._next_rows(siblings, self._rewards)
+            gain, told = gain + residuals @ rows, told + np.einsum("ij,ij->j", rows, rows)
+        variance = siblings.prior + self.covariance.private - told
+        return self._prior_of(children) + gain, np.maximum(variance, 0.0)
 
-    def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
-        """Upper confidence ``sign · μ + β σ`` of the children of several states.
+    def _siblings_of(self, children: Children, node: int | None) -> "_Siblings":
+        """What is known of a node's children, from when they were looked at last."""
+        if node is None:
+            return _Siblings(children)
+        siblings = self._siblings.pop(node, None) or _Siblings(children)
+        self._siblings[node] = siblings
+        if len(self._siblings) > _MOST_SIBLINGS:
+            del self._siblings[next(iter(self._siblings))]
+        return siblings
+
+    def _next_rows(self, siblings: "_Siblings", end: int) -> tuple[FloatArray, FloatArray]:
+        """V of siblings for the rewards from where they are to ``end``, and z of these."""
+        some = slice(siblings.rewards, end)
+        cross, siblings.prior = self.covariance.of_children(siblings.children, self._seen.rows[some])
+        left = cross.T
+        if siblings.rewards > 0:
+            left = left - self._factor[some, : siblings.rewards] @ siblings.whitened
+        return _times_triangle(self._inverse[some, some], left), self._residuals[some]
+
+    def upper(self, families: Families, signs: Sequence[int], beta: float) -> FloatArray:
+        """Upper confidence ``sign · μ + β σ`` of all children of some states.
 
         Where there are many, only those of the best means are looked at closer; the others get −∞.
         """
         if self._rewards == 0:
-            return upper_of([self.preview(children) for children in families], signs, beta)
-        sizes = [len(children.actions) for children in families]
-        ends = np.cumsum(sizes)
-        if ends[-1] > _MANY:
-            return self._upper_of_best(families, signs, beta, ends)
-        cross, prior = self.covariance.of_families(families, self._seen.rows)
-        mean = cross @ self._alpha() + np.concatenate([self._prior_of(children) for children in families])
-        whitened = self._solve(cross.T)
-        # Without private variance: it is no reason to prefer one child, no other reward tells about it.
-        variance = np.maximum(prior - self._told_variance(whitened), 0.0)
-        upper = np.repeat(np.asarray(signs, dtype=np.float64), sizes) * mean + beta * np.sqrt(variance)
-        return _split(upper, ends)
+            return upper_of([self.preview(children) for children in families.each()], signs, beta)
+        sign = np.asarray(signs, dtype=np.float64)[families.family]
+        if sign.size <= _MANY:
+            return self._upper_of(families, sign, beta, None)
+        means = self.covariance.sums_of_children(families, self._seen.rows, self._alpha())
+        means = sign * (means + self._prior_of(families))
+        closer = np.sort(np.argpartition(-means, _CLOSER)[:_CLOSER])
+        found = np.full(sign.size, -np.inf)
+        found[closer] = self._upper_of(families, sign[closer], beta, closer)
+        return found
 
-    def _upper_of_best(
-        self, families: Sequence[Children], signs: Sequence[int], beta: float, ends: IntArray
-    ) -> list[FloatArray]:
-        """:meth:`upper` of the children with the best means, −∞ for the others."""
-        sums = self.covariance.sums_of_children(families, self._seen.rows, self._alpha())
-        means = [
-            sign * (own + self._prior_of(children))
-            for sign, own, children in zip(signs, sums, families, strict=True)
-        ]
-        closer = np.sort(np.argpartition(-np.concatenate(means), _CLOSER)[:_CLOSER])
-        some = np.split(closer, np.searchsorted(closer, ends[:-1]))
-        starts = [0, *ends[:-1].tolist()]
-        kept = [
-            (children.some(own - start), sign)
-            for children, sign, own, start in zip(families, signs, some, starts, strict=True)
-            if own.size > 0
-        ]
-        found = np.full(int(ends[-1]), -np.inf)
-        found[closer] = np.concatenate(self.upper([c for c, _ in kept], [sign for _, sign in kept], beta))
-        return _split(found, ends)
+    def _upper_of(
+        self, families: Families, sign: FloatArray, beta: float, places: IntArray | None
+    ) -> FloatArray:
+        """:meth:`upper` of the children at some places, or of all."""
+        cross, prior = self.covariance.of_children(families, self._seen.rows, places)
+        means = self._prior_of(families)
+        means = means if places is None else means[places]
+        # Without private variance: it is no reason to prefer one child, no other reward tells about it.
+        mean, variance = self._moments(means, prior, self._solve(cross.T))
+        return sign * mean + beta * np.sqrt(variance)
 
     def _alpha(self) -> FloatArray:
         """L⁻ᵀz, so that the mean of g is μ + Σ_iO L⁻ᵀz."""
         n = self._rewards
         if self._alpha_now.size != n:
-            factor, residuals = self._factor[:n, :n], self._residuals[:n]
-            solved = solve_triangular(factor, residuals, lower=True, trans="T", check_finite=False)
-            self._alpha_now = np.asarray(solved)
+            self._alpha_now = self._residuals[:n] @ self._inverse
         return self._alpha_now
 
-    def _prior_of(self, children: Children) -> FloatArray:
+    def _prior_of(self, families: Families) -> FloatArray:
         """Prior mean of all children; they are made only if it varies."""
         if callable(self._prior_mean):
-            return prior_means(self._prior_mean, children.states)
-        return np.full(len(children.actions), float(self._prior_mean))
+            return prior_means(self._prior_mean, families.states)
+        return np.full(families.family.size, float(self._prior_mean))
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
@@ -289,10 +312,19 @@ class KernelScores:
         n = self._rewards
         self._observed = grown(self._observed, n + 1)
         self._observed[n] = node
-        self._seen.append(self.covariance.prepared(self._rows.rows[node : node + 1]))
+        own = slice(node, node + 1)
+        keeps = self._keeps_columns
+        self._seen.append(
+            self._prepared.rows[own] if keeps else self.covariance.prepared(self._rows.rows[own])
+        )
         self._factor = grown(self._factor, n + 1, n + 1)
         self._factor[n, :n] = row
         self._factor[n, n] = pivot
+        inverse = np.empty((n + 1, n + 1))
+        inverse[:n, :n], inverse[:n, n] = self._inverse, 0.0
+        inverse[n, :n] = row @ self._inverse / -pivot
+        inverse[n, n] = 1.0 / pivot
+        self._inverse = inverse
         self._residuals = grown(self._residuals, n + 1)
         self._residuals[n] = residual
         self._rewards = n + 1
@@ -318,6 +350,7 @@ class KernelScores:
             self._variance[: self._nodes] += np.einsum("ij,ij->j", rows, rows)
         self._stale = not self._keeps_columns
         self._seen.truncate(told)
+        self._inverse = np.ascontiguousarray(self._inverse[:told, :told])
         self._rewards, self._pretended, self._alpha_now = told, 0, np.zeros(0)
 
     def condition_all(
@@ -336,6 +369,7 @@ class KernelScores:
             self._factor = np.asarray(np.linalg.cholesky(joint), dtype=np.float64)
         except np.linalg.LinAlgError:
             self._refuse(int(self._observed[0]))
+        self._inverse = inverse_of_triangle(self._factor)
         self._rewards = len(nodes)
         residuals = np.array(rewards, dtype=np.float64) - self._prior[self._observed]
         self._residuals = self._solve(residuals[:, None])[:, 0]
@@ -350,8 +384,8 @@ class KernelScores:
     def _next_row(self, node: int, variance: float) -> tuple[FloatArray, float]:
         """The new row of V, and the new pivot of L."""
         n = self._rewards
-        rows = self._rows.rows
-        prior = self.covariance.cross(rows[node : node + 1], rows)[0]
+        row = self._rows.rows[node : node + 1]
+        prior = self.covariance.of_rows(row, self._prepared.rows)[0][0]
         if not np.all(np.isfinite(prior)):
             self._refuse(node)
         prior[node] += self.covariance.private
@@ -363,38 +397,37 @@ class KernelScores:
 
     def _whiten(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Prior variances of untracked rows, and their columns of V."""
-        return self._prior_variances(rows), self._solve(self._with_rewards(rows))
+        cross, prior = self._with_rewards(rows)
+        return prior, self._solve(cross)
 
     def _whiten_nodes(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """The same of tracked nodes, which share their private offset with their own rewards."""
-        rows = self._rows.rows[nodes]
-        cross = self._with_rewards(rows)
+        cross, prior = self._with_rewards(self._rows.rows[nodes])
         if self.covariance.private > 0.0:
-            cross += self.covariance.private * (self._observed[: self._rewards, None] == nodes)
-        return self._prior_variances(rows), self._solve(cross)
+            cross = cross + self.covariance.private * (self._observed[: self._rewards, None] == nodes)
+        return prior, self._solve(cross)
 
-    def _prior_variances(self, rows: Rows) -> FloatArray:
-        prior = self.covariance.variances(rows) + self.covariance.private
+    def _with_rewards(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
+        """Covariances of the rewards with rows, shape ``(rewards, rows)``, and prior variances of these."""
+        if self._rewards == 0:
+            return np.zeros((0, len(rows))), self._prior_variances(self.covariance.variances(rows))
+        cross, variances = self.covariance.of_rows(rows, self._seen.rows)
+        return cross.T, self._prior_variances(variances)
+
+    def _prior_variances(self, shared: FloatArray) -> FloatArray:
+        """With what every state has for itself."""
+        prior = shared + self.covariance.private
         if not np.all(np.isfinite(prior)) or np.any(prior < 0.0):
             raise CovarianceError(
                 f"the covariance {self.covariance!r} gives variances that are negative or not finite: {prior}"
             )
         return prior
 
-    def _with_rewards(self, rows: Rows) -> FloatArray:
-        """Covariances of the rewarded leaves with other rows, shape ``(rewards, rows)``."""
-        if self._rewards == 0:
-            return np.zeros((0, len(rows)))
-        return self.covariance.cross(self._rows.rows[self._observed[: self._rewards]], rows)
-
     def _solve(self, cross: FloatArray) -> FloatArray:
         """L⁻¹ times covariances with the rewards, shape ``(rewards, columns)``."""
         if self._rewards == 0:
             return cross
-        factor = self._factor[: self._rewards, : self._rewards]
-        # BLAS itself: SciPy's solve_triangular takes longer to look at its arguments than to solve. It wants
-        # columns, so a row-wise L is the upper triangle of its transpose.
-        return np.asarray(dtrsm(1.0, factor.T, cross, lower=0, trans_a=1))
+        return _times_triangle(self._inverse, cross)
 
     def _moments(
         self, means: FloatArray, prior: FloatArray, whitened: FloatArray
@@ -417,10 +450,39 @@ class KernelScores:
         )
 
 
-def _split(array: FloatArray, ends: IntArray) -> list[FloatArray]:
-    """Consecutive parts of an array; NumPy's own function takes longer than all that is done with them."""
-    stops = ends.tolist()
-    return [array[start:stop] for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
+class _Siblings:
+    """V of all children of a node, for the first blocks of rewards.
+
+    Blocks are whole, so that the last digit does not depend on when somebody looked.
+    """
+
+    def __init__(self, children: Children) -> None:
+        self.children = children
+        self.rewards = 0
+        count = len(children.actions)
+        self.prior = np.zeros(count)  # variance, without private
+        self.whitened = np.zeros((0, count))
+        self.gain, self.told = np.zeros(count), np.zeros(count)  # Vᵀz and Σ V²
+
+    def learn(self, rows: FloatArray, residuals: FloatArray) -> None:
+        """Further rows of V, and z of these."""
+        self.whitened = np.concatenate([self.whitened, rows])
+        self.gain = self.gain + residuals @ rows
+        self.told = self.told + np.einsum("ij,ij->j", rows, rows)
+        self.rewards += len(rows)
+
+
+def _times_triangle(triangle: FloatArray, columns: FloatArray) -> FloatArray:
+    """A lower triangle times columns."""
+    if columns.shape[1] == 1:
+        return triangle @ columns  # no zero is left out, but nothing is copied
+    # BLAS itself, which makes use of the triangle; it wants columns first, so everything is transposed.
+    return np.asarray(dtrmm(1.0, triangle.T, columns.T, side=1, lower=0).T)
+
+
+def inverse_of_triangle(factor: FloatArray) -> FloatArray:
+    """Of a lower triangle."""
+    return np.ascontiguousarray(dtrtri(factor.T, lower=0)[0].T)
 
 
 class KernelSamples:

@@ -44,7 +44,7 @@ from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap, SparseRows
 from dagsearch.graph import Graph
-from dagsearch.problem import Children, State
+from dagsearch.problem import Children, Families, State
 from dagsearch.scores._descent import descend
 from dagsearch.scores._linear import gain_vector, linear_belief, subtract_outer
 from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
@@ -221,9 +221,9 @@ class WeightScores:
         )
         return nodes, actions, next_action
 
-    def upper(self, families: Sequence[Children], signs: Sequence[int], beta: float) -> list[FloatArray]:
-        """Upper confidence ``sign · μ + β σ`` of the children of several states."""
-        return upper_of([self.preview(children) for children in families], signs, beta)
+    def upper(self, families: Families, signs: Sequence[int], beta: float) -> FloatArray:
+        """Upper confidence ``sign · μ + β σ`` of all children of some states."""
+        return upper_of([self.preview(children) for children in families.each()], signs, beta)
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
