@@ -3,7 +3,6 @@
 In the DAG of subsets that is swapping an element.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
@@ -38,24 +37,24 @@ def best_swap(
         return None
     families = Families(problem, [parent for parent, _ in found])
     signs = [player_at(problem, parent) for parent in families.parents]
+
+    def reached(place: int) -> State:
+        own, action = families.find(place)
+        return problem.step(families.parents[own], action)
+
+    def is_open(place: int) -> bool:
+        return not explored.is_closed(reached(place))
+
+    upper = cast(JointScores, explored.scores).upper(families, signs, beta, is_open)
     # Leaves that nothing tells apart must not be told apart by rounding.
-    ratings = np.round(cast(JointScores, explored.scores).upper(families, signs, beta), 9)
+    ratings = np.round(upper, 9)
     hopeful = np.flatnonzero(ratings > -np.inf)
     for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
-        own, action = families.find(place)
-        state = problem.step(families.parents[own], action)
-        if _is_open_leaf(explored, state):
+        state = reached(place)
+        if len(problem.actions(state)) == 0 and not explored.is_closed(state):
+            own, action = families.find(place)
             return Swap(state, [*found[own][1], action], ratings.item(place))
-    # All of these are closed: any other one, then.
-    for children, (_, kept) in zip(families.each(), found, strict=True):
-        for action, state in zip(children.actions, children.states, strict=True):
-            if _is_open_leaf(explored, state):
-                return Swap(state, [*kept, action], -math.inf)
     return None
-
-
-def _is_open_leaf(explored: Explored, state: State) -> bool:
-    return not explored.is_closed(state) and len(explored.problem.actions(state)) == 0
 
 
 def parents(

@@ -14,6 +14,10 @@ MeanFunction = float | Callable[[State], float]
 """Prior mean of g: one number, or a function of the state."""
 
 
+Wanted = Callable[[int], bool]
+"""Whether the child at a place counts."""
+
+
 class Scores(Protocol):
     """Gaussian belief over g of the tracked nodes, numbered in the order of their tracking."""
 
@@ -81,10 +85,13 @@ class JointScores(Scores, Protocol):
     def release(self) -> None:
         """Take back all that was pretended."""
 
-    def upper(self, families: Families, signs: Sequence[int], beta: float) -> FloatArray:
-        """Upper confidence ``sign · μ + β σ`` of all children of some states; −∞ for the hopeless.
+    def upper(
+        self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
+    ) -> FloatArray:
+        """Upper confidence ``sign · μ + β σ`` of the children of some states; −∞ for the hopeless.
 
-        ``signs`` are those of the states.
+        ``signs`` are those of the states. ``wanted`` says of a child, by its place, whether it counts; one
+        that does not may have a number all the same.
         """
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:

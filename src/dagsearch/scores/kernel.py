@@ -24,6 +24,7 @@ and E = L⁻¹(r + ε − μ_O − f_O) for draws ε of the noise; then g = μ +
 """
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -35,7 +36,7 @@ from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Families, State
-from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
+from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, upper_of
 
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
@@ -204,10 +205,13 @@ class KernelScores:
             left = left - self._factor[some, : siblings.rewards] @ siblings.whitened
         return _times_triangle(self._inverse[some, some], left), self._residuals[some]
 
-    def upper(self, families: Families, signs: Sequence[int], beta: float) -> FloatArray:
-        """Upper confidence ``sign · μ + β σ`` of all children of some states.
+    def upper(
+        self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
+    ) -> FloatArray:
+        """Upper confidence ``sign · μ + β σ`` of the children of some states.
 
-        Where there are many, only those of the best means are looked at closer; the others get −∞.
+        Where there are many, only those of the best means are looked at closer, of the ``wanted`` ones; the
+        others get −∞.
         """
         if self._rewards == 0:
             return upper_of([self.preview(children) for children in families.each()], signs, beta)
@@ -216,9 +220,10 @@ class KernelScores:
             return self._upper_of(families, sign, beta, None)
         means = self.covariance.sums_of_children(families, self._seen.rows, self._alpha())
         means = sign * (means + self._prior_of(families))
-        closer = np.sort(np.argpartition(-means, _CLOSER)[:_CLOSER])
+        closer = _largest(means, _CLOSER, wanted)
         found = np.full(sign.size, -np.inf)
-        found[closer] = self._upper_of(families, sign[closer], beta, closer)
+        if closer.size > 0:
+            found[closer] = self._upper_of(families, sign[closer], beta, closer)
         return found
 
     def _upper_of(
@@ -470,6 +475,19 @@ class _Siblings:
         self.gain = self.gain + residuals @ rows
         self.told = self.told + np.einsum("ij,ij->j", rows, rows)
         self.rewards += len(rows)
+
+
+def _largest(values: FloatArray, count: int, wanted: Wanted | None) -> IntArray:
+    """Places of the ``count`` largest values that are wanted, or of as many as there are, in order."""
+    if wanted is None:
+        return np.sort(np.argpartition(-values, count)[:count])
+    found: list[int] = []
+    for looked_at in (2 * count, values.size):  # most of them are wanted, as a rule
+        if len(found) < count:
+            best = np.argpartition(-values, min(looked_at, values.size) - 1)[:looked_at]
+            best = best[np.argsort(-values[best], kind="stable")]
+            found = list(islice(filter(wanted, best.tolist()), count))
+    return np.sort(np.array(found, dtype=np.int64))
 
 
 def _times_triangle(triangle: FloatArray, columns: FloatArray) -> FloatArray:

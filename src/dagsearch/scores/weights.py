@@ -47,7 +47,7 @@ from dagsearch.graph import Graph
 from dagsearch.problem import Children, Families, State
 from dagsearch.scores._descent import descend
 from dagsearch.scores._linear import gain_vector, linear_belief, subtract_outer
-from dagsearch.scores.base import MeanFunction, checked_noise, joint_draws, prior_means, upper_of
+from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, upper_of
 from dagsearch.ties import Draw
 
 if TYPE_CHECKING:
@@ -221,7 +221,9 @@ class WeightScores:
         )
         return nodes, actions, next_action
 
-    def upper(self, families: Families, signs: Sequence[int], beta: float) -> FloatArray:
+    def upper(
+        self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
+    ) -> FloatArray:
         """Upper confidence ``sign · μ + β σ`` of all children of some states."""
         return upper_of([self.preview(children) for children in families.each()], signs, beta)
 
