@@ -197,6 +197,22 @@ def test_previews_do_not_depend_on_when_somebody_looked():
         assert expected[1] == pytest.approx(variance, abs=1e-9)
 
 
+def test_what_is_kept_of_children_is_bounded(monkeypatch):
+    problem = ds.problems.Subsets(30, 3, reward=lambda chosen: float(sum(chosen)))
+    search = ds.Search.default(problem, initial=10, seed=0)
+    search.run(80)
+    scores, root = search.explored.scores, search.explored.root
+    nodes = [root, *search.explored.graph.children(root)[:12].tolist()]
+    before = [scores.preview(search.explored.children(node), node) for node in nodes]
+    monkeypatch.setattr("dagsearch.scores.kernel._MOST_KEPT", 5_000)
+    for node, (mean, variance) in zip(nodes, before, strict=True):
+        again = scores.preview(search.explored.children(node), node)
+        assert np.array_equal(again[0], mean)
+        assert np.array_equal(again[1], variance)
+        kept = sum(siblings.whitened.size for siblings in scores._siblings.values())
+        assert kept == scores._kept <= 5_000 + 64 * 30  # as of before the last one was looked at
+
+
 def test_features_may_grow_while_rewards_come_in():
     scores, reference = (model(Overlap(private=0.5), 0.1) for model in (WeightScores, KernelScores))
     for i in range(20):

@@ -48,8 +48,9 @@ _AT_ONCE = 256
 # looked at closer: so many of them.
 _MANY, _CLOSER = 128, 48
 
-# Rewards after which what is known of a node's children is kept, and nodes of which it is kept.
-_BLOCK, _MOST_SIBLINGS = 32, 64
+# Rewards after which what is known of a node's children is kept; nodes of which it is kept, and how many
+# numbers in all, of which 64 MB are made.
+_BLOCK, _MOST_SIBLINGS, _MOST_KEPT = 32, 64, 2**23
 
 
 class KernelScores:
@@ -81,6 +82,7 @@ class KernelScores:
         self._pretended = 0  # of the rewards, the last
         self._keeps_columns, self._stale = True, False
         self._siblings: dict[int, _Siblings] = {}  # by parent, those looked at last at the end
+        self._kept = 0  # numbers in V of all of these
         self._scale = 0.0  # largest prior variance seen
         self._prior = np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
@@ -179,6 +181,7 @@ class KernelScores:
         lasting = self._rewards - self._pretended
         while siblings.rewards + _BLOCK <= lasting:
             siblings.learn(*self._next_rows(siblings, siblings.rewards + _BLOCK))
+            self._kept += _BLOCK * siblings.prior.size if node is not None else 0
         gain, told = siblings.gain, siblings.told
         if siblings.rewards < self._rewards:
             rows, residuals = self._next_rows(siblings, self._rewards)
@@ -192,8 +195,8 @@ class KernelScores:
             return _Siblings(children)
         siblings = self._siblings.pop(node, None) or _Siblings(children)
         self._siblings[node] = siblings
-        if len(self._siblings) > _MOST_SIBLINGS:
-            del self._siblings[next(iter(self._siblings))]
+        while len(self._siblings) > (_MOST_SIBLINGS if self._kept <= _MOST_KEPT else 1):
+            self._kept -= self._siblings.pop(next(iter(self._siblings))).whitened.size
         return siblings
 
     def _next_rows(self, siblings: "_Siblings", end: int) -> tuple[FloatArray, FloatArray]:
