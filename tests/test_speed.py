@@ -261,3 +261,24 @@ def test_nothing_is_compiled_twice(tmp_path):
     )
     assert "_value_pass" in first
     assert second == "[]"
+
+
+@pytest.mark.parametrize(
+    ("command", "file"), [("reproduce", "mnist.json"), ("benchmark", "beyond/mnist.json")]
+)
+def test_the_page_has_the_wall_times_of_the_committed_runs(command, file):
+    seconds = json.loads((ROOT / "results" / file).read_text())["seconds"]
+    (row,) = [
+        line
+        for line in (ROOT / "docs" / "speed.md").read_text().splitlines()
+        if line.startswith(f"| `dagsearch {command} mnist`")
+    ]
+    kinds = ("searches", "evaluations", "evaluations one by one")
+    assert [cell.strip() for cell in row.split("|")[3:-1]] == [f"{seconds[kind]:.0f} s" for kind in kinds]
+
+
+def test_a_figure_without_a_target_is_not_judged():
+    figure = Figure("pause", 5.0, "s", None)
+    assert figure.reached is None
+    assert figure.wanted == "– s"
+    assert Measurement("startup", [figure]).verdict(figure) is None

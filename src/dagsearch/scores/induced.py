@@ -118,11 +118,14 @@ class InducedScores(KernelScores):
             self._mean[seen], self._variance[seen] = self._of_told(seen)
 
     def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a state."""
+        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
         if self._rewards == 0:
             return self.project(children.states)
-        cross, prior = self.covariance.of_children(children, self._seen.rows)
-        return self._moments(self._prior_of(children), prior + self.covariance.private, self._solve(cross.T))
+        siblings = self._siblings_of(children, node)
+        if siblings.rewards == 0:  # their features stay what they are
+            self._learn_siblings(siblings, self._rewards, node)
+        prior = siblings.prior + self.covariance.private
+        return self._moments(self._prior_of(children), prior, siblings.whitened)
 
     def _of_told(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """g of nodes with rewards of their own, which tell of their offsets."""

@@ -180,14 +180,19 @@ class KernelScores:
         siblings = self._siblings_of(children, node)
         lasting = self._rewards - self._pretended
         while siblings.rewards + _BLOCK <= lasting:
-            siblings.learn(*self._next_rows(siblings, siblings.rewards + _BLOCK))
-            self._kept += _BLOCK * siblings.prior.size if node is not None else 0
+            self._learn_siblings(siblings, siblings.rewards + _BLOCK, node)
         gain, told = siblings.gain, siblings.told
         if siblings.rewards < self._rewards:
             rows, residuals = self._next_rows(siblings, self._rewards)
             gain, told = gain + residuals @ rows, told + np.einsum("ij,ij->j", rows, rows)
         variance = siblings.prior + self.covariance.private - told
         return self._prior_of(children) + gain, np.maximum(variance, 0.0)
+
+    def _learn_siblings(self, siblings: "_Siblings", end: int, node: int | None) -> None:
+        """Let siblings know V up to the reward ``end``; with a node they are kept."""
+        before = siblings.whitened.size
+        siblings.learn(*self._next_rows(siblings, end))
+        self._kept += siblings.whitened.size - before if node is not None else 0
 
     def _siblings_of(self, children: Children, node: int | None) -> "_Siblings":
         """What is known of a node's children, from when they were looked at last."""

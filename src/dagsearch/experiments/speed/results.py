@@ -15,7 +15,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Figure:
-    """One number that we want to be small, or large."""
+    """One number, as a rule one that we want to be small, or large."""
 
     what: str
     """Of what."""
@@ -23,16 +23,18 @@ class Figure:
     """The number; ``None`` if it could not be measured."""
     unit: str
     """What it is counted in."""
-    target: float
-    """Where it should be."""
+    target: float | None
+    """Where it should be; ``None`` if it is there to be known."""
     at_least: bool = False
     """Whether larger is better."""
     note: str = ""
     """What to know about this very measurement."""
 
     @property
-    def reached(self) -> bool:
-        """Whether it is where it should be."""
+    def reached(self) -> bool | None:
+        """Whether it is where it should be; ``None`` if it need not be anywhere."""
+        if self.target is None:
+            return None
         if self.value is None:
             return False
         return self.value >= self.target if self.at_least else self.value <= self.target
@@ -40,6 +42,8 @@ class Figure:
     @property
     def wanted(self) -> str:
         """The target, as a reader wants it."""
+        if self.target is None:
+            return f"– {self.unit}"
         return f"{'≥' if self.at_least else '≤'} {self.target:,g} {self.unit}"
 
     @property
