@@ -354,3 +354,38 @@ def test_the_tables_of_the_page_are_those_of_the_results():
         assert any(table in page for page in pages), (
             f"put the output of dagsearch.experiments.beyond there: {name}"
         )
+
+
+class HalfInner:
+    """Of 200 first decisions the better half leads on."""
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        if state == ():
+            return list(range(200))
+        return [0, 1] if len(state) == 1 and state[0] >= 100 else []
+
+    def step(self, state, action):
+        return (*state, action)
+
+    def reward(self, leaf):
+        return float(leaf[0])
+
+
+class Rising(ds.covariances.Covariance):
+    def represent(self, states):
+        return np.array([[state[0] / 50.0 if state else 0.0] for state in states])
+
+    def cross(self, a, b):
+        return a @ b.T + np.exp(-0.5 * (a - b.T) ** 2)
+
+
+def test_swaps_look_at_leaves_only():
+    problem = HalfInner()
+    search = ds.Search.default(problem, covariance=Rising(), initial=3, seed=0)
+    for first in (10, 50, 90):
+        search.tell((first,), float(first))
+    found = best_swap(search.explored, (), (90,), [90], 1.0)
+    assert found.leaf == (99,)

@@ -16,7 +16,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.pools import PoolError, Processes
+from dagsearch.pools import Here, PoolError, Processes
 from executing import Dying, Failing, Hanging, Noisy, Sum, value
 
 distributed = pytest.importorskip("distributed")
@@ -333,3 +333,19 @@ def test_sixty_four_workers():
         result = search.run(200, executor=executor)
     assert len({evaluation.leaf for evaluation in result.history}) == 200
     assert search.pending == ()
+
+
+def test_what_was_computed_here_is_a_whole_future():
+    problem = ds.problems.Subsets(4, 1, reward=lambda chosen: 1.0 / min(chosen))
+    search = ds.Search.default(problem, initial=2, seed=0)
+    proposals = {min(proposal.leaf): proposal for proposal in search.ask(4)}
+    good, bad = (Here().start(problem, proposals[item]).future for item in (2, 0))
+    assert (good.done(), good.running(), good.cancel(), good.cancelled()) == (True, False, False, False)
+    assert (good.result(), good.exception(), repr(good)) == (0.5, None, "<ended with 0.5>")
+    called = []
+    good.add_done_callback(called.append)
+    assert called == [good]
+    assert isinstance(bad.exception(), ZeroDivisionError)
+    assert "ZeroDivisionError" in repr(bad)
+    with pytest.raises(ZeroDivisionError):
+        bad.result()

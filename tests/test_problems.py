@@ -258,7 +258,10 @@ _CALLS = iter(range(10**9))
             ),
             "added_items.*promises",
         ),
-        (broken(random_leaf=lambda self, state, rng: ((0, 0, 0), [0, 0])), "random_leaf gives"),
+        (broken(random_leaf=lambda self, state, rng: ((0, 0, 0), [0, 0, 0, 0])), "random_leaf takes"),
+        (broken(random_leaf=lambda self, state, rng: (state, [])), "random_leaf gives"),
+        (broken(random_leaf=lambda self, state, rng: 3), "not a leaf and"),
+        (broken(random_leaf=lambda self, state, rng: None), "not a leaf and"),
         (
             broken(random_leaf=lambda self, state, rng: ((0, 0, 9), [0, 0, 9])),
             "random_leaf takes the action 9",
@@ -367,3 +370,49 @@ def test_sizes_add_no_features():
     assert families.inclusion is None
     assert families.family.tolist() == [0, 0, 0, 1, 1, 1]
     assert [families.find(place) for place in (1, 3)] == [(0, (3,)), (1, (2,))]
+
+
+class NoNeighbours(Subsets):
+    """Its actions are not those that the shortcuts of its base class speak of."""
+
+    def actions(self, state):
+        return [a for a in super().actions(state) if a - 1 not in state and a + 1 not in state]
+
+
+class Reversed(Subsets):
+    def actions(self, state):
+        return list(super().actions(state))[::-1]
+
+
+@pytest.mark.parametrize("kind", [NoNeighbours, Reversed])
+def test_a_subclass_may_have_other_actions(kind):
+    problem = kind(20, 4, reward=lambda chosen: float(sum(chosen)))
+    search = ds.Search.default(problem, initial=10, seed=0)
+    search.run(30)
+    children = search.explored.children(search.explored.root)
+    mean, variance = search.explored.scores.preview(children, search.explored.root)
+    expected = search.explored.scores.project(children.states)
+    assert mean == pytest.approx(expected[0], abs=1e-9)
+    assert variance == pytest.approx(expected[1], abs=1e-9)
+    assert ds.search(problem, 60, seed=0).best_reward == (64.0 if kind is NoNeighbours else 70.0)
+
+
+def test_a_shortcut_of_a_base_class_does_not_speak_for_other_actions():
+    class Even(Base):
+        def random_leaf(self, state, rng):
+            return (1, 1, 1), [1] * (3 - len(state))
+
+    class Changed(Even):
+        def actions(self, state):
+            return [0] if len(state) < 3 else []
+
+    class Both(Changed):
+        def random_leaf(self, state, rng):
+            return (0, 0, 0), [0] * (3 - len(state))
+
+    rng = np.random.default_rng(0)
+    assert [random_walk(kind(), (), rng)[0] for kind in (Even, Changed, Both)] == [
+        (1, 1, 1),
+        (0, 0, 0),
+        (0, 0, 0),
+    ]

@@ -411,3 +411,73 @@ def test_what_landmarks_pretended_is_taken_back():
     scores.release()
     assert np.array_equal(scores.mean, before[0])
     assert np.array_equal(scores.variance, before[1])
+
+
+class Smooth(ds.covariances.Covariance):
+    """Numbers; near ones are all but the same."""
+
+    def represent(self, states):
+        return np.array(states, dtype=float).reshape(-1, 1)
+
+    def cross(self, a, b):
+        return np.exp(-0.5 * ((a - b.T) / 0.3) ** 2)
+
+
+@pytest.mark.parametrize("noise", [1e-12, 1e-10, 1e-6])
+def test_nearly_singular_covariances_do_not_blow_up_on_demand(noise):
+    x = np.random.default_rng(0).random(300)
+    scores = KernelScores(Smooth(), noise).on_demand()
+    scores.track(x.tolist())
+    for node, place in enumerate(x):
+        scores.condition(node, float(np.sin(6.0 * place)))
+    grid = np.linspace(0.0, 1.0, 40)
+    assert scores.project(grid.tolist())[0] == pytest.approx(np.sin(6.0 * grid), abs=1e-2 * noise**0.25)
+
+
+def test_what_was_pretended_is_taken_back_to_the_last_digit():
+    problem, leaves, rewards = rewarded(40)
+    once, often = (KernelScores(SetKernel(private=0.1).on(problem), 1e-2) for _ in range(2))
+    for scores in (once, often):
+        scores.track(leaves[:30])
+        for node, reward in enumerate(rewards[:20]):
+            scores.condition(node, reward)
+    often.pretend(21)
+    often.track(leaves[30:])  # while something is pretended
+    often.pretend(35)
+    often.release()
+    often.release()  # nothing is left to take back
+    once.track(leaves[30:])
+    assert np.array_equal(once.mean, often.mean)
+    assert np.array_equal(once.variance, often.variance)
+    for scores in (once, often):
+        scores.condition(35, 0.5)
+    assert np.array_equal(once.variance, often.variance)
+
+
+def test_a_family_too_large_to_be_kept_is_looked_at_all_the_same(monkeypatch):
+    problem, leaves, rewards = rewarded(60)
+    scores = KernelScores(SetKernel(private=0.1).on(problem), 1e-2)
+    scores.track([problem.root(), *leaves])
+    children = Children(problem, problem.root(), problem.actions(problem.root()))
+    for node, reward in enumerate(rewards):
+        scores.condition(1 + node, reward)
+        if node == 40:
+            scores.preview(children, 0)
+            assert scores._kept > 0
+            monkeypatch.setattr("dagsearch.scores.kernel._MOST_KEPT", 45 * len(children.actions))
+    found = scores.preview(children, 0)
+    assert scores._kept == 0
+    assert not scores._siblings
+    assert np.array_equal(found, scores.preview(children))
+
+
+def test_many_nodes_are_not_kept_prepared(monkeypatch):
+    problem, leaves, rewards = rewarded(50)
+    few, many = (KernelScores(SetKernel(private=0.1).on(problem), 1e-2) for _ in range(2))
+    for scores, most in ((few, 2_000), (many, 30)):
+        monkeypatch.setattr("dagsearch.scores.kernel._MOST_PREPARED", most)
+        scores.track(leaves)
+        for node, reward in enumerate(rewards):
+            scores.condition(node, reward)
+    assert many.mean == pytest.approx(few.mean)
+    assert many.variance == pytest.approx(few.variance)

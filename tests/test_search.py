@@ -820,3 +820,38 @@ def test_a_copied_covariance_is_the_same(copied):
     covariance = Overlap(bias=4.0)
     states = [frozenset({1}), frozenset({2})]
     assert np.array_equal(copied(covariance)(states), covariance(states))
+
+
+class Halving:
+    """Four binary decisions, from anywhere on."""
+
+    def __init__(self, start=()):
+        self._start = start
+
+    def root(self):
+        return self._start
+
+    def actions(self, state):
+        return [0, 1] if len(state) < 4 else []
+
+    def step(self, state, action):
+        return (*state, action)
+
+    def reward(self, leaf):
+        return float(8 * (1 - leaf[0]) + sum(leaf))
+
+    def from_state(self, state):
+        return Halving(state)
+
+
+def test_what_was_known_of_the_old_root_is_forgotten_with_it():
+    def rerooted(look):
+        search = ds.Search.default(Halving(), initial=4, seed=0)
+        search.run(6)
+        if look:
+            search.result()
+        search.reroot((1,))
+        search.run(3)
+        return search.result()
+
+    assert rerooted(look=True) == rerooted(look=False)

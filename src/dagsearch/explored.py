@@ -38,6 +38,7 @@ class Explored:
     def move_root(self, node: int, problem: Problem) -> None:
         """Let the search begin at another node from now on, the root of ``problem``."""
         self.root, self.problem, self._player = node, problem, PlayerFunction(problem)
+        self.__dict__.pop("few_leaves", None)  # of the old root
 
     @cached_property
     def few_leaves(self) -> list[State]:

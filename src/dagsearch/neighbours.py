@@ -43,17 +43,19 @@ def best_swap(
         return problem.step(families.parents[own], action)
 
     def is_open(place: int) -> bool:
-        return not explored.is_closed(reached(place))
+        state = reached(place)
+        # A leaf's siblings are leaves, where children are of one kind.
+        is_leaf = explored.children_unmade or len(problem.actions(state)) == 0
+        return is_leaf and not explored.is_closed(state)
 
     upper = cast(JointScores, explored.scores).upper(families, signs, beta, is_open)
     # Leaves that nothing tells apart must not be told apart by rounding.
     ratings = np.round(upper, 9)
     hopeful = np.flatnonzero(ratings > -np.inf)
     for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
-        state = reached(place)
-        if len(problem.actions(state)) == 0 and not explored.is_closed(state):
+        if is_open(place):
             own, action = families.find(place)
-            return Swap(state, [*found[own][1], action], ratings.item(place))
+            return Swap(reached(place), [*found[own][1], action], ratings.item(place))
     return None
 
 

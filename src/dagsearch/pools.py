@@ -3,7 +3,7 @@
 import os
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -67,6 +67,15 @@ class _Ended(Future[Any]):
 
     def cancelled(self) -> bool:
         return False
+
+    def running(self) -> bool:
+        return False
+
+    def add_done_callback(self, fn: Callable[[Future[Any]], object]) -> None:
+        fn(self)
+
+    def __repr__(self) -> str:
+        return f"<ended with {self._reward if self._error is None else self._error!r}>"
 
     def result(self, timeout: float | None = None) -> Any:
         if self._error is not None:

@@ -4,8 +4,8 @@ Four methods are enough. Everything optional is looked up by name (see :class:`P
 needs no base class and no import from here.
 """
 
-from collections.abc import Hashable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -55,7 +55,7 @@ class Problem(Protocol):
         leaf's actions could have been the last by replaying them.
     ``random_leaf(state, rng) -> tuple[State, list[Action]]``
         A leaf by uniformly random actions from ``state`` on, and these, if the problem has a faster way than
-        step by step.
+        step by step. Not used of a class whose subclass has other ``actions`` or another ``step``.
     ``from_state(state) -> Problem``
         The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
@@ -125,7 +125,7 @@ class Families:
     @cached_property
     def inclusion(self) -> Inclusion | None:
         """The problem's ``inclusion_of_children``, if it has that."""
-        describe = getattr(self.problem, "inclusion_of_children", None)
+        describe = shortcut(self.problem, "inclusion_of_children")
         return None if describe is None else describe(self.parents)
 
     @cached_property
@@ -175,6 +175,27 @@ class Children(Families):
     def each(self) -> "list[Children]":
         """Itself alone."""
         return [self]
+
+
+def shortcut(problem: Any, name: str) -> Callable[..., Any] | None:
+    """A method of the problem that says at once what ``actions`` and ``step`` say one by one, if it has that.
+
+    Not if a subclass has changed these two and not the method: it would speak of others.
+    """
+    if name in getattr(problem, "__dict__", {}) or _is_current(type(problem), name):  # type: ignore[arg-type]
+        found: Callable[..., Any] | None = getattr(problem, name, None)
+        return found
+    return None
+
+
+@cache
+def _is_current(kind: type, name: str) -> bool:
+    for owner in kind.__mro__:
+        if name in vars(owner):
+            return True
+        if "actions" in vars(owner) or "step" in vars(owner):
+            return False
+    return False
 
 
 def check_members(problem: Any) -> None:

@@ -855,6 +855,7 @@ class Search:
                 graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
             self.problem = from_state(state)
             explored.move_root(node, self.problem)
+            self._sampled, self._probability = None, (0, None)  # they were of the old root
             self.back_up([])
 
     def _way_to(self, state: State) -> list[Action]:
@@ -922,8 +923,9 @@ class Search:
             return False
         children = explored.children(path[-1])
         before = len(explored.graph)
-        path.append(explored.enter(path[-1], children, next_number))
-        actions.append(children.actions[next_number])
+        number = int(next_number)  # without compilation it would be NumPy's, which a journal does not take
+        path.append(explored.enter(path[-1], children, number))
+        actions.append(children.actions[number])
         return path[-1] == before
 
     def _choose(self, options: Options, draw: Draw) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dagsearch._checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
-from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members
+from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members, shortcut
 from dagsearch.rewards import checked_reward
 
 _FINDINGS_SHOWN = 20
@@ -27,8 +27,8 @@ def check_problem(
 
     Looked for: missing methods, states that are unhashable, compare by identity or look mutable, actions
     or steps that change from call to call, cycles, paths without an end, players other than MAX and MIN or
-    changing, leaves without a (finite) reward, and a depth or branching that contradicts what the
-    problem declares.
+    changing, leaves without a (finite) reward, a depth or branching that contradicts what the
+    problem declares, and random leaves that their actions do not lead to.
 
     Parameters
     ----------
@@ -85,8 +85,9 @@ class _Walker:
                 self._one_walk()
             if "endless" in self._findings:  # once is slow enough
                 break
-        with suppress(_Stop):
-            self._check_random_leaf()
+        for _ in range(walks if shortcut(self._problem, "random_leaf") is not None else 0):
+            with suppress(_Stop):
+                self._check_random_leaf()
         with suppress(_Stop):
             self._check_depth()
             self._check_branching()
@@ -197,11 +198,20 @@ class _Walker:
             self._note("reward", f"no reward: reward({leaf!r}) is {reward!r}, not a finite number")
 
     def _check_random_leaf(self) -> None:
-        """Whether the actions that are said to lead to a leaf do."""
-        if not hasattr(self._problem, "random_leaf"):
-            return
+        """Whether the actions that are said to lead to a leaf do, from the root or from somewhere below."""
         state = self._call("root")
-        leaf, actions = self._call("random_leaf", state, self._rng)
+        for _ in range(int(self._rng.integers(max(self._leaf_depths, default=1)))):
+            if len(choices := self._call("actions", state)) > 0:
+                state = self._call("step", state, choices[int(self._rng.integers(len(choices)))])
+        found = self._call("random_leaf", state, self._rng)
+        try:
+            leaf, actions = found
+            actions = list(actions)
+        except (TypeError, ValueError):
+            self._note(
+                "random_leaf", f"random_leaf({state!r}) is {found!r}, not a leaf and a list of actions"
+            )
+            raise _Stop from None
         for action in actions:
             if action not in self._call("actions", state):
                 self._note(

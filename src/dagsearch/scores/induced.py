@@ -123,7 +123,7 @@ class InducedScores(KernelScores):
             return self.project(children.states)
         siblings = self._siblings_of(children, node)
         if siblings.rewards == 0:  # their features stay what they are
-            self._learn_siblings(siblings, self._rewards, node)
+            self._learn_siblings(siblings, self._rewards)
         prior = siblings.prior + self.covariance.private
         return self._moments(self._prior_of(children), prior, siblings.whitened)
 

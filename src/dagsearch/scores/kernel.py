@@ -51,6 +51,8 @@ _MANY, _CLOSER = 128, 48
 # Rewards after which what is known of a node's children is kept; nodes of which it is kept, and how many
 # numbers in all, of which 64 MB are made.
 _BLOCK, _MOST_SIBLINGS, _MOST_KEPT = 32, 64, 2**23
+# Nodes whose rows are kept prepared, too.
+_MOST_PREPARED = 2000
 
 
 class KernelScores:
@@ -73,13 +75,14 @@ class KernelScores:
         self._nodes = 0
         self._rewards = 0
         self._rows = RowStore()  # of all tracked nodes
-        self._prepared, self._seen = RowStore(), RowStore()  # prepared, of the same; of the rewards
+        self._prepared, self._seen = RowStore(), RowStore()  # prepared, of the same if few; of the rewards
         self._observed = np.zeros(0, dtype=np.int64)
         self._factor = np.zeros((0, 0))
         self._inverse = np.zeros((0, 0))  # of the factor, not larger than it must be
         self._whitened = np.zeros((0, 0))
         self._residuals, self._alpha_now = np.zeros(0), np.zeros(0)
         self._pretended = 0  # of the rewards, the last
+        self._variance_before = np.zeros(0)  # anything was pretended
         self._keeps_columns, self._stale = True, False
         self._siblings: dict[int, _Siblings] = {}  # by parent, those looked at last at the end
         self._kept = 0  # numbers in V of all of these
@@ -99,11 +102,16 @@ class KernelScores:
     def _adopt_nodes(self, other: "KernelScores") -> None:
         """Track what another model tracks: rows do not depend on hyperparameters."""
         self._rows, self._nodes, self._prior = other._rows, other._nodes, other._prior
-        if self._keeps_columns:
+        if self._keeps_prepared:
             self._prepared.append(self.covariance.prepared(self._rows.rows))
         variances = self._prior_variances(self.covariance.variances(self._rows.rows))
         self._mean, self._variance = self._prior.copy(), grown(variances, self._prior.size)
         self._scale = float(variances.max(initial=0.0))
+
+    @property
+    def _keeps_prepared(self) -> bool:
+        """Of many nodes it would be more than all else; and it is worth little beside their columns."""
+        return self._keeps_columns and self._nodes <= _MOST_PREPARED
 
     @property
     def outgrown(self) -> bool:
@@ -141,9 +149,14 @@ class KernelScores:
         prior, whitened = self._whiten(rows)
         means = prior_means(self._prior_mean, states)
         n, old, new = self._rewards, self._nodes, self._nodes + len(states)
+        prepared = self.covariance.prepared(rows) if self._keeps_columns and new <= _MOST_PREPARED else None
         self._rows.append(rows)
+        self._nodes = new
+        if prepared is not None:
+            self._prepared.append(prepared)
+        else:
+            self._prepared = RowStore()
         if self._keeps_columns:
-            self._prepared.append(self.covariance.prepared(rows))
             self._whitened = grown(self._whitened, n, new)
             self._whitened[:n, old:new] = whitened
         self._prior = grown(self._prior, new)
@@ -151,7 +164,6 @@ class KernelScores:
         self._mean, self._variance = grown(self._mean, new), grown(self._variance, new)
         self._mean[old:new], self._variance[old:new] = self._moments(means, prior, whitened)
         self._scale = max(self._scale, float(prior.max(initial=0.0)))
-        self._nodes = new
 
     def on_demand(self) -> "KernelScores":
         """Itself, from now on without the columns of V."""
@@ -180,7 +192,7 @@ class KernelScores:
         siblings = self._siblings_of(children, node)
         lasting = self._rewards - self._pretended
         while siblings.rewards + _BLOCK <= lasting:
-            self._learn_siblings(siblings, siblings.rewards + _BLOCK, node)
+            self._learn_siblings(siblings, siblings.rewards + _BLOCK)
         gain, told = siblings.gain, siblings.told
         if siblings.rewards < self._rewards:
             rows, residuals = self._next_rows(siblings, self._rewards)
@@ -188,17 +200,20 @@ class KernelScores:
         variance = siblings.prior + self.covariance.private - told
         return self._prior_of(children) + gain, np.maximum(variance, 0.0)
 
-    def _learn_siblings(self, siblings: "_Siblings", end: int, node: int | None) -> None:
-        """Let siblings know V up to the reward ``end``; with a node they are kept."""
+    def _learn_siblings(self, siblings: "_Siblings", end: int) -> None:
+        """Let siblings know V up to the reward ``end``."""
         before = siblings.whitened.size
         siblings.learn(*self._next_rows(siblings, end))
-        self._kept += siblings.whitened.size - before if node is not None else 0
+        self._kept += siblings.whitened.size - before if siblings.kept else 0
 
     def _siblings_of(self, children: Children, node: int | None) -> "_Siblings":
         """What is known of a node's children, from when they were looked at last."""
         if node is None:
-            return _Siblings(children)
-        siblings = self._siblings.pop(node, None) or _Siblings(children)
+            return _Siblings(children, kept=False)
+        siblings = self._siblings.pop(node, None) or _Siblings(children, kept=True)
+        if self._rewards * siblings.prior.size > _MOST_KEPT:  # too many for this on their own
+            self._kept -= siblings.whitened.size
+            return _Siblings(children, kept=False)
         self._siblings[node] = siblings
         while len(self._siblings) > (_MOST_SIBLINGS if self._kept <= _MOST_KEPT else 1):
             self._kept -= self._siblings.pop(next(iter(self._siblings))).whitened.size
@@ -313,7 +328,12 @@ class KernelScores:
     def _append_alone(self, node: int, reward: float, variance: float) -> None:
         """A further row of L and z, and nothing else."""
         assert self._samples is None, "joint samples need all columns of V"
-        prior, whitened = self._whiten_nodes(np.array([node]))
+        n = self._rewards
+        cross, prior = self._nodes_with_rewards(np.array([node]))
+        # By L itself: what L⁻¹ has lost in digits would come back to it with every row.
+        whitened = cross
+        if n > 0 and np.all(np.isfinite(cross)):
+            whitened = solve_triangular(self._factor[:n, :n], cross, lower=True, check_finite=False)
         mean, left = self._moments(self._prior[node : node + 1], prior, whitened)
         if not np.all(np.isfinite(whitened)) or left[0] < -_SLACK * self._scale:
             self._refuse(node)
@@ -326,9 +346,9 @@ class KernelScores:
         self._observed = grown(self._observed, n + 1)
         self._observed[n] = node
         own = slice(node, node + 1)
-        keeps = self._keeps_columns
+        kept = self._keeps_prepared
         self._seen.append(
-            self._prepared.rows[own] if keeps else self.covariance.prepared(self._rows.rows[own])
+            self._prepared.rows[own] if kept else self.covariance.prepared(self._rows.rows[own])
         )
         self._factor = grown(self._factor, n + 1, n + 1)
         self._factor[n, :n] = row
@@ -348,6 +368,8 @@ class KernelScores:
         A reward equal to the mean does that: its row of V comes after those of all rewards, and its z is 0.
         """
         self.refresh([node])
+        if self._pretended == 0 and self._keeps_columns:
+            self._variance_before = self._variance[: self._nodes].copy()
         samples, self._samples = self._samples, None  # they follow real rewards only
         try:
             self._append(node, float(self._mean[node]), self.noise)
@@ -356,15 +378,22 @@ class KernelScores:
         self._pretended += 1
 
     def release(self) -> None:
-        """Take back all that was pretended."""
+        """Take back all that was pretended, to the last digit: nobody shall see who looked in between."""
+        if self._pretended == 0:
+            return
         told = self._rewards - self._pretended
-        if self._keeps_columns:
-            rows = self._whitened[told : self._rewards, : self._nodes]
-            self._variance[: self._nodes] += np.einsum("ij,ij->j", rows, rows)
-        self._stale = not self._keeps_columns
         self._seen.truncate(told)
         self._inverse = np.ascontiguousarray(self._inverse[:told, :told])
         self._rewards, self._pretended, self._alpha_now = told, 0, np.zeros(0)
+        self._stale = not self._keeps_columns
+        if self._keeps_columns:
+            known = self._variance_before.size
+            self._variance[:known] = self._variance_before
+            since = np.arange(known, self._nodes)
+            if since.size > 0:
+                prior, whitened = self._whiten_nodes(since)
+                self._whitened[:told, since] = whitened
+                self._mean[since], self._variance[since] = self._moments(self._prior[since], prior, whitened)
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -398,7 +427,10 @@ class KernelScores:
         """The new row of V, and the new pivot of L."""
         n = self._rewards
         row = self._rows.rows[node : node + 1]
-        prior = self.covariance.of_rows(row, self._prepared.rows)[0][0]
+        if self._keeps_prepared:
+            prior = self.covariance.of_rows(row, self._prepared.rows)[0][0]
+        else:
+            prior = self.covariance.cross(row, self._rows.rows)[0]
         if not np.all(np.isfinite(prior)):
             self._refuse(node)
         prior[node] += self.covariance.private
@@ -414,11 +446,16 @@ class KernelScores:
         return prior, self._solve(cross)
 
     def _whiten_nodes(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The same of tracked nodes, which share their private offset with their own rewards."""
+        """The same of tracked nodes."""
+        cross, prior = self._nodes_with_rewards(nodes)
+        return prior, self._solve(cross)
+
+    def _nodes_with_rewards(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """:meth:`_with_rewards` of tracked nodes, which share their private offset with their own rewards."""
         cross, prior = self._with_rewards(self._rows.rows[nodes])
         if self.covariance.private > 0.0:
             cross = cross + self.covariance.private * (self._observed[: self._rewards, None] == nodes)
-        return prior, self._solve(cross)
+        return cross, prior
 
     def _with_rewards(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Covariances of the rewards with rows, shape ``(rewards, rows)``, and prior variances of these."""
@@ -469,8 +506,9 @@ class _Siblings:
     Blocks are whole, so that the last digit does not depend on when somebody looked.
     """
 
-    def __init__(self, children: Children) -> None:
+    def __init__(self, children: Children, kept: bool) -> None:
         self.children = children
+        self.kept = kept
         self.rewards = 0
         count = len(children.actions)
         self.prior = np.zeros(count)  # variance, without private
