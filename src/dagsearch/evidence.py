@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
+from dagsearch import _linalg
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter, Rows
@@ -134,11 +134,11 @@ def _loss(
     off = (logs - medians) / deviations
     prior, prior_slope = 0.5 * float(off @ off), off / deviations
     # LAPACK itself: SciPy's own functions look at every number first. It wants columns, hence the transpose.
-    factor, failed = dpotrf(matrix.T, lower=1, overwrite_a=1)
+    factor, failed = _linalg.dpotrf(matrix.T, lower=1, overwrite_a=1)
     if failed:
         return 1e12 + prior, prior_slope  # rounding: too little noise for so smooth a covariance
-    alpha = dpotrs(factor, mean, lower=1)[0]
-    lower = dpotri(factor, lower=1)[0]  # of the inverse
+    alpha = _linalg.dpotrs(factor, mean, lower=1)[0]
+    lower = _linalg.dpotri(factor, lower=1)[0]  # of the inverse
     outer = np.outer(alpha, alpha) - lower - lower.T
     outer[diagonal] += lower.diagonal()
     slopes = -0.5 * slopes_of(outer)

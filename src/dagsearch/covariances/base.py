@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigvalsh
 
+from dagsearch import _linalg
 from dagsearch._arrays import grown
 from dagsearch._checks import is_finite
 from dagsearch._typing import FloatArray, IntArray
@@ -521,7 +521,7 @@ def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
             f"the covariance {covariance!r} is not symmetric: {matrix[i, j]} for ({states[i]!r}, "
             f"{states[j]!r}) but {matrix[j, i]} the other way round"
         )
-    smallest = float(eigvalsh(matrix)[0])
+    smallest = float(_linalg.eigvalsh(matrix)[0])
     if smallest < -1e-8 * scale * len(states):
         raise CovarianceError(
             f"the covariance {covariance!r} is not positive semi-definite: over {len(states)} sampled "

@@ -21,8 +21,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
+from dagsearch import _linalg
 from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows
@@ -195,9 +195,9 @@ class InducedScores(KernelScores):
         prior, features = self._whiten_nodes(told)
         precision = 1.0 / (self._own(prior, features) + self._told_noise[told])
         weighted = features * precision
-        factor = cho_factor(np.eye(len(features)) + weighted @ features.T, lower=True)
-        self._weight_cov = np.ascontiguousarray(cho_solve(factor, np.eye(len(features))))
-        self._residuals = cho_solve(factor, weighted @ self._told_mean[told])
+        factor = _linalg.cho_factor(np.eye(len(features)) + weighted @ features.T, lower=True)
+        self._weight_cov = np.ascontiguousarray(_linalg.cho_solve(factor, np.eye(len(features))))
+        self._residuals = _linalg.cho_solve(factor, weighted @ self._told_mean[told])
         self._stale, self._alpha_now = True, np.zeros(0)
 
     def pretend(self, node: int) -> None:

@@ -27,10 +27,8 @@ from collections.abc import Sequence
 from itertools import islice
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dtrtri
 
+from dagsearch import _linalg
 from dagsearch._arrays import grown
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows, RowStore
@@ -333,7 +331,7 @@ class KernelScores:
         # By L itself: what L⁻¹ has lost in digits would come back to it with every row.
         whitened = cross
         if n > 0 and np.all(np.isfinite(cross)):
-            whitened = solve_triangular(self._factor[:n, :n], cross, lower=True, check_finite=False)
+            whitened = _linalg.solve_triangular(self._factor[:n, :n], cross, lower=True, check_finite=False)
         mean, left = self._moments(self._prior[node : node + 1], prior, whitened)
         if not np.all(np.isfinite(whitened)) or left[0] < -_SLACK * self._scale:
             self._refuse(node)
@@ -541,12 +539,12 @@ def _times_triangle(triangle: FloatArray, columns: FloatArray) -> FloatArray:
     if columns.shape[1] == 1:
         return triangle @ columns  # no zero is left out, but nothing is copied
     # BLAS itself, which makes use of the triangle; it wants columns first, so everything is transposed.
-    return np.asarray(dtrmm(1.0, triangle.T, columns.T, side=1, lower=0).T)
+    return np.asarray(_linalg.dtrmm(1.0, triangle.T, columns.T, side=1, lower=0).T)
 
 
 def inverse_of_triangle(factor: FloatArray) -> FloatArray:
     """Of a lower triangle."""
-    return np.ascontiguousarray(dtrtri(factor.T, lower=0)[0].T)
+    return np.ascontiguousarray(_linalg.dtrtri(factor.T, lower=0)[0].T)
 
 
 class KernelSamples:
@@ -571,7 +569,7 @@ class KernelSamples:
             noise = np.sqrt(np.maximum(left, 0.0))[:, None] * rng.standard_normal((n, count))
             rewards = factor @ scores._residuals[:n]  # less the prior mean
             gap = rewards[:, None] + noise - self._prior[observed]
-            self._whitened = np.asarray(solve_triangular(factor, gap, lower=True))
+            self._whitened = np.asarray(_linalg.solve_triangular(factor, gap, lower=True))
             self._rewards = n
             self._values = self._values + scores._whitened[:n, : self._nodes].T @ self._whitened
 
@@ -595,7 +593,7 @@ class KernelSamples:
         across = np.zeros((old, new - old))
         if old > 0:
             factor = self._factor[:old, :old]
-            across = solve_triangular(factor, covariance.cross(rows[:old], rows[old:new]), lower=True)
+            across = _linalg.solve_triangular(factor, covariance.cross(rows[:old], rows[old:new]), lower=True)
         rest = own - across.T @ across
         # Nodes that others determine leave rest singular: a jitter far below what rewards can tell.
         rest[np.diag_indices(new - old)] += 1e-9 * max(scores._scale, 1e-300)

@@ -37,8 +37,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dgemm
 
+from dagsearch import _linalg
 from dagsearch._arrays import grown
 from dagsearch._compiled import compiled
 from dagsearch._typing import FloatArray, IntArray
@@ -331,7 +331,7 @@ class WeightScores:
         else:
             _, cov, recent = self._weights
             if cov.flags.c_contiguous and recent.flags.c_contiguous:  # in place, by BLAS, which wants columns
-                dgemm(-1.0, recent.T, recent.T, beta=1.0, c=cov.T, trans_b=1, overwrite_c=1)
+                _linalg.dgemm(-1.0, recent.T, recent.T, beta=1.0, c=cov.T, trans_b=1, overwrite_c=1)
             else:
                 cov -= recent.T @ recent
         self._aside = 0
