@@ -37,16 +37,11 @@ def best_swap(
         return None
     families = Families(problem, [parent for parent, _ in found])
     signs = [player_at(problem, parent) for parent in families.parents]
-
-    def reached(place: int) -> State:
-        own, action = families.find(place)
-        return problem.step(families.parents[own], action)
+    leaves_only = explored.children_unmade  # a leaf's siblings are leaves, where children are of one kind
 
     def is_open(place: int) -> bool:
-        state = reached(place)
-        # A leaf's siblings are leaves, where children are of one kind.
-        is_leaf = explored.children_unmade or len(problem.actions(state)) == 0
-        return is_leaf and not explored.is_closed(state)
+        state = families.reached(place)
+        return not explored.is_closed(state) and (leaves_only or len(problem.actions(state)) == 0)
 
     upper = cast(JointScores, explored.scores).upper(families, signs, beta, is_open)
     # Leaves that nothing tells apart must not be told apart by rounding.
@@ -55,7 +50,7 @@ def best_swap(
     for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
         if is_open(place):
             own, action = families.find(place)
-            return Swap(reached(place), [*found[own][1], action], ratings.item(place))
+            return Swap(families.reached(place), [*found[own][1], action], ratings.item(place))
     return None
 
 

@@ -102,6 +102,8 @@ class Inclusion(NamedTuple):
     """Which child each entry of ``item`` is about, ascending."""
     item: IntArray
     """The items that children add."""
+    actions_are_items: bool
+    """Whether the action that leads to a child is the one item that it adds."""
 
     @property
     def single(self) -> bool:
@@ -142,10 +144,30 @@ class Families:
 
     def find(self, place: int) -> tuple[int, Action]:
         """Which parent the child at a place is of, by number, and the action that leads there."""
-        own = self.family.item(place)
-        if own not in self._actions:
-            self._actions[own] = self.problem.actions(self.parents[own])
-        return own, self._actions[own][place - self._starts[own]]
+        own = self._families[place]
+        if self._items is not None:
+            return own, self._items[place]
+        actions = self._actions.get(own)
+        if actions is None:
+            actions = self._actions[own] = self.problem.actions(self.parents[own])
+        return own, actions[place - self._starts[own]]
+
+    def reached(self, place: int) -> State:
+        """The child at a place."""
+        own, action = self.find(place)
+        return self.problem.step(self.parents[own], action)
+
+    @cached_property
+    def _items(self) -> list[Action] | None:
+        """The actions of all children, where they are items."""
+        known = self.inclusion
+        return known.item.tolist() if known is not None and known.actions_are_items else None
+
+    @cached_property
+    def _families(self) -> list[int]:
+        """:attr:`family` as a list, of which single entries are read faster."""
+        found: list[int] = self.family.tolist()
+        return found
 
     @cached_property
     def _starts(self) -> list[int]:

@@ -262,13 +262,13 @@ class Subsets:
             missing = np.repeat(self._choosable_mask[None], len(states), axis=0)
             missing.reshape(-1)[chosen] = False
             family, item = np.divmod(np.flatnonzero(missing), self.n)
-            return Inclusion(common, 1.0 - shares, family, np.arange(item.size), item)
+            return Inclusion(common, 1.0 - shares, family, np.arange(item.size), item, True)
         groups = [[members for members in self._free.values() if not members <= state] for state in states]
         family = np.repeat(np.arange(len(states)), [len(own) for own in groups])
         added = [members for own in groups for members in own]
         child = np.repeat(np.arange(len(added)), [len(members) for members in added])
         item = np.fromiter(chain.from_iterable(added), np.int64, child.size)
-        return Inclusion(common, 1.0 - shares, family, child, item)
+        return Inclusion(common, 1.0 - shares, family, child, item, False)
 
     def _made(self, chosen: Subset) -> int:
         """Number of choices in a set, beside the fixed ones."""
