@@ -297,3 +297,33 @@ print(len(search.run(6).history))
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "6"), done.stderr
+
+
+def test_every_blas_has_one_thread_while_a_search_thinks():
+    """SciPy brings one of its own, and is imported late."""
+    code = """
+import dagsearch as ds
+from threadpoolctl import threadpool_info
+
+seen = []
+
+class Noting(ds.problems.Subsets):
+    def step(self, state, action):
+        if search is not None:
+            seen.append({one["filepath"]: one["num_threads"] for one in threadpool_info()
+                         if one["user_api"] == "blas"})
+        return super().step(state, action)
+
+search = None
+problem = Noting(200, 3, reward=lambda chosen: float(sum(chosen)))
+search = ds.Search.paper(problem, seed=0)
+search.run(3)
+import scipy.linalg
+
+now = {one["filepath"] for one in threadpool_info() if one["user_api"] == "blas"}
+print(seen != [] and all(set(libraries) == now and set(libraries.values()) == {1} for libraries in seen))
+"""
+    environment = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    environment["OPENBLAS_NUM_THREADS"] = "2"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr

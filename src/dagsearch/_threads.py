@@ -11,6 +11,8 @@ from threadpoolctl import ThreadpoolController
 @cache
 def _libraries() -> list[Any]:
     """BLAS libraries in this process; threadpoolctl finds them, and would look again every time."""
+    import scipy.linalg  # noqa: F401  (it brings a BLAS of its own, which is found only once it is there)
+
     found = ThreadpoolController().lib_controllers
     return [library for library in found if library.user_api == "blas"]
 
