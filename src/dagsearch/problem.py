@@ -204,7 +204,7 @@ def shortcut(problem: Any, name: str) -> Callable[..., Any] | None:
 
     Not if a subclass has changed these two and not the method: it would speak of others.
     """
-    if name in getattr(problem, "__dict__", {}) or _is_current(type(problem), name):  # type: ignore[arg-type]
+    if _is_current(type(problem), name) or name in getattr(problem, "__dict__", ()):  # type: ignore[arg-type]
         found: Callable[..., Any] | None = getattr(problem, name, None)
         return found
     return None
