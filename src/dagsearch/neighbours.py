@@ -37,20 +37,22 @@ def best_swap(
         return None
     families = Families(problem, [parent for parent, _ in found])
     signs = [player_at(problem, parent) for parent in families.parents]
-    leaves_only = explored.children_unmade  # a leaf's siblings are leaves, where children are of one kind
+    # Where children are of one kind a leaf's siblings are leaves, as a rule; asking costs more than looking.
+    leaves_only = explored.children_unmade
 
-    def is_open(place: int) -> bool:
+    def may_be_chosen(place: int) -> bool:
         state = families.reached(place)
         return not explored.is_closed(state) and (leaves_only or len(problem.actions(state)) == 0)
 
-    upper = cast(JointScores, explored.scores).upper(families, signs, beta, is_open)
+    upper = cast(JointScores, explored.scores).upper(families, signs, beta, may_be_chosen)
     # Leaves that nothing tells apart must not be told apart by rounding.
     ratings = np.round(upper, 9)
     hopeful = np.flatnonzero(ratings > -np.inf)
     for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
-        if is_open(place):
+        state = families.reached(place)
+        if len(problem.actions(state)) == 0 and not explored.is_closed(state):
             own, action = families.find(place)
-            return Swap(families.reached(place), [*found[own][1], action], ratings.item(place))
+            return Swap(state, [*found[own][1], action], ratings.item(place))
     return None
 
 
