@@ -62,7 +62,7 @@ def test_a_time_limit_holds_for_both():
     assert played.budget == "0.02 s"
     # The opponent learns its speed from the move before; the first one is measured beforehand.
     assert 0.0 < played.their_seconds < 0.2
-    assert 0.02 <= played.our_seconds < 1.0
+    assert 0.0 < played.our_seconds < 1.0  # on average; a move that is proven takes less than it may
 
 
 def test_wilsons_interval():
