@@ -126,7 +126,7 @@ def test_time_is_kept():
     player.restart()
     began = time.perf_counter()
     player.step(state)
-    assert time.perf_counter() - began < 5.0
+    assert 0.5 <= time.perf_counter() - began < 5.0  # nothing is proven yet
     assert player.rollouts > 1
 
 

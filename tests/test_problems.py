@@ -397,6 +397,24 @@ def test_a_subclass_may_have_other_actions(kind):
     assert ds.search(problem, 60, seed=0).best_reward == (64.0 if kind is NoNeighbours else 70.0)
 
 
+class Later(Subsets):
+    """The same at the root only."""
+
+    def actions(self, state):
+        left = super().actions(state)
+        return [a for a in left if a - 1 not in state and a + 1 not in state] if state else left
+
+
+def test_compiled_descents_are_not_fooled_by_the_actions_at_the_root():
+    def found(kind):
+        problem = kind(60, 4, reward=lambda chosen: -float(sum(chosen)))
+        search = ds.Search.paper(problem, seed=0)
+        search.run(80)
+        return [evaluation.leaf for evaluation in search.history]
+
+    assert found(Later) == found(NoNeighbours)
+
+
 def test_a_shortcut_of_a_base_class_does_not_speak_for_other_actions():
     class Even(Base):
         def random_leaf(self, state, rng):

@@ -71,7 +71,7 @@ class Explored:
 
     def is_closed(self, state: State) -> bool:
         """Whether nothing at or below the state is left to evaluate, as far as is known."""
-        node = self.graph.find(self.key(state))
+        node = self.find(state)
         return node >= 0 and bool(self.graph.closed[node])
 
     def node(self, state: State) -> int:

@@ -86,8 +86,7 @@ def _promising(
         families = Families(problem, above)
         ratings = scores.upper(families, [MAX] * len(above), _BETAS[-1])
         for place in np.argsort(-ratings, kind="stable")[:_MOST_NEIGHBOURS].tolist():
-            own, action = families.find(place)
-            state = problem.step(above[own], action)
+            state = families.reached(place)
             if len(problem.actions(state)) == 0:
                 yield state
         made += min(ratings.size, _MOST_NEIGHBOURS)

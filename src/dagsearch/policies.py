@@ -11,7 +11,7 @@ from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.backups import JointSamples
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
-from dagsearch.ties import ENOUGH, Draw
+from dagsearch.ties import ENOUGH, Draw, picked
 
 UNKNOWN: Final = -1
 """What is next in a descent must be looked at."""
@@ -131,9 +131,8 @@ def _follow_values(
                 ties += 1
         if ties == 0 or options < branching[node] or fineness < ties * ENOUGH:
             break
-        draw, fineness = draw * ties, fineness / ties
-        chosen = tied[int(draw)]
-        draw -= int(draw)
+        option, draw, fineness = picked(draw, fineness, ties)
+        chosen = tied[option]
         node = edge_child[chosen]
         path[length], actions[length] = node, edge_action[chosen]
         length += 1

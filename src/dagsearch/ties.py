@@ -4,8 +4,21 @@ from typing import Final
 
 import numpy as np
 
+from dagsearch._compiled import compiled
+
 ENOUGH: Final = 2.0**20
 """How fine the rest of a number must be, to pick an option as if at random."""
+
+
+@compiled
+def picked(value: float, fineness: float, options: int) -> tuple[int, float, float]:
+    """One of so many options by the leading part of a uniform number; the rest scaled up, and how fine it is.
+
+    The number must be fine enough: ``fineness >= options * ENOUGH``.
+    """
+    value *= options
+    option = int(value)
+    return option, value - option, fineness / options
 
 
 class Draw:
@@ -36,8 +49,5 @@ class Draw:
             return 0
         if self.fineness < options * ENOUGH:
             self._renew()
-        self.fineness /= options
-        self.value *= options
-        picked = int(self.value)
-        self.value -= picked
-        return picked
+        option, self.value, self.fineness = picked(self.value, self.fineness, options)
+        return option

@@ -16,7 +16,7 @@ from dagsearch.explored import Explored
 from dagsearch.graph import Graph
 from dagsearch.policies import UNKNOWN
 from dagsearch.rewards import Episode
-from dagsearch.ties import ENOUGH, Draw
+from dagsearch.ties import ENOUGH, Draw, picked
 
 
 class Credit(Protocol):
@@ -272,9 +272,7 @@ def _follow_bounds(
         equal = ties + missing
         if equal == 0 or fineness < equal * ENOUGH:
             break
-        draw, fineness = draw * equal, fineness / equal
-        chosen = int(draw)
-        draw -= chosen
+        chosen, draw, fineness = picked(draw, fineness, equal)
         if chosen >= ties:
             known = edge_action[first[node] : first[node] + count[node]]
             number = _nth_missing(chosen - ties, known, known.size + missing)

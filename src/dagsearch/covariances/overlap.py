@@ -12,7 +12,7 @@ import numpy as np
 from dagsearch._typing import FloatArray, IntArray
 from dagsearch.covariances.base import FeatureMap, Hyperparameter, Rows, Slopes, SparseRows, checked_variance
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Problem, State
+from dagsearch.problem import Children, Problem, State, shortcut
 
 
 class _Index(dict[Hashable, int]):
@@ -109,7 +109,8 @@ class Overlap(FeatureMap):
             elif hasattr(actions, "array"):
                 self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
                 self._column_of_feature[actions.array] = [self._index[feature] for feature in actions]
-                if state == problem.root():  # so it is from the first decision on
+                # So it is from the first decision on, unless a subclass has other actions later.
+                if state == problem.root() and shortcut(problem, "added_items") is not None:
                     self._single_features = self._column_of_feature[actions.array], 1.0
 
     @property

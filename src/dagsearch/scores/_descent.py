@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dagsearch._compiled import compiled
 from dagsearch._typing import BoolArray, FloatArray, IntArray
 from dagsearch.scores._linear import gain_vector, linear_belief
-from dagsearch.ties import ENOUGH
+from dagsearch.ties import ENOUGH, picked
 
 
 @compiled
@@ -92,9 +92,8 @@ def descend(
         taken[columns[own]] = False
         if ties == 0 or fineness < ties * ENOUGH:
             break
-        draw, fineness = draw * ties, fineness / ties
-        chosen = tied[int(draw)]
-        draw -= int(draw)
+        option, draw, fineness = picked(draw, fineness, ties)
+        chosen = tied[option]
         if child_of[chosen] < 0:
             return path[:length], actions[:length], chosen, draw, fineness
         node = child_of[chosen]

@@ -100,16 +100,15 @@ class KernelScores:
     def _adopt_nodes(self, other: "KernelScores") -> None:
         """Track what another model tracks: rows do not depend on hyperparameters."""
         self._rows, self._nodes, self._prior = other._rows, other._nodes, other._prior
-        if self._keeps_prepared:
+        if self._keeps_prepared(self._nodes):
             self._prepared.append(self.covariance.prepared(self._rows.rows))
         variances = self._prior_variances(self.covariance.variances(self._rows.rows))
         self._mean, self._variance = self._prior.copy(), grown(variances, self._prior.size)
         self._scale = float(variances.max(initial=0.0))
 
-    @property
-    def _keeps_prepared(self) -> bool:
+    def _keeps_prepared(self, nodes: int) -> bool:
         """Of many nodes it would be more than all else; and it is worth little beside their columns."""
-        return self._keeps_columns and self._nodes <= _MOST_PREPARED
+        return self._keeps_columns and nodes <= _MOST_PREPARED
 
     @property
     def outgrown(self) -> bool:
@@ -147,7 +146,7 @@ class KernelScores:
         prior, whitened = self._whiten(rows)
         means = prior_means(self._prior_mean, states)
         n, old, new = self._rewards, self._nodes, self._nodes + len(states)
-        prepared = self.covariance.prepared(rows) if self._keeps_columns and new <= _MOST_PREPARED else None
+        prepared = self.covariance.prepared(rows) if self._keeps_prepared(new) else None
         self._rows.append(rows)
         self._nodes = new
         if prepared is not None:
@@ -344,7 +343,7 @@ class KernelScores:
         self._observed = grown(self._observed, n + 1)
         self._observed[n] = node
         own = slice(node, node + 1)
-        kept = self._keeps_prepared
+        kept = self._keeps_prepared(self._nodes)
         self._seen.append(
             self._prepared.rows[own] if kept else self.covariance.prepared(self._rows.rows[own])
         )
@@ -425,7 +424,7 @@ class KernelScores:
         """The new row of V, and the new pivot of L."""
         n = self._rewards
         row = self._rows.rows[node : node + 1]
-        if self._keeps_prepared:
+        if self._keeps_prepared(self._nodes):
             prior = self.covariance.of_rows(row, self._prepared.rows)[0][0]
         else:
             prior = self.covariance.cross(row, self._rows.rows)[0]
