@@ -217,7 +217,7 @@ def golden_runs():
         )
 
 
-GOLDEN = json.loads((Path(__file__).parent / "golden.json").read_text())
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "baselines.json").read_text())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,301 @@
+"""Every composition that users run, each a short run with a digest of where it ended.
+
+``python compositions.py`` prints the digests to the last bit, ``python compositions.py --write FOLDER`` writes
+``compositions.json`` there. A refactoring must change neither.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+import dagsearch as ds
+from dagsearch.backups import JointSamples, MomentMatching
+from dagsearch.covariances import Overlap, SetKernel
+from dagsearch.expansions import AllChildren, OneChild
+from dagsearch.policies import Thompson, UpperConfidence
+from dagsearch.rollouts import Greedy, Uniform
+from dagsearch.scores import KernelScores, WeightScores
+
+
+def weighted(n: int, k: int, seed: int = 0, **settings) -> ds.problems.Subsets:
+    """Subsets whose reward is a sum of weights, and something for neighbours."""
+    weights = np.random.default_rng(seed).normal(size=n)
+
+    def reward(chosen):
+        ordered = sorted(chosen)
+        return float(weights[ordered].sum()) + 0.3 * sum(b - a == 1 for a, b in pairwise(ordered))
+
+    return ds.problems.Subsets(n, k, reward, **settings)
+
+
+class Word:
+    """A word of five letters; states are tuples, without anything optional."""
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        return ("a", "b", "c", "d") if len(state) < 5 else ()
+
+    def step(self, state, action):
+        return (*state, action)
+
+    def reward(self, leaf):
+        return float(sum(place * "abcd".index(letter) for place, letter in enumerate(leaf)) % 11)
+
+
+class Mixture:
+    """How many drops of three paints; the order does not matter."""
+
+    def root(self):
+        return (0, 0, 0)
+
+    def actions(self, state):
+        return [0, 1, 2] if sum(state) < 6 else []
+
+    def step(self, state, action):
+        return tuple(count + (paint == action) for paint, count in enumerate(state))
+
+    def items(self, state):
+        return [(paint, number) for paint, count in enumerate(state) for number in range(count)]
+
+    def reward(self, leaf):
+        return -float((leaf[0] - 3) ** 2 + (leaf[1] - 1) ** 2 + 0.5 * (leaf[2] - 2) ** 2)
+
+
+class Uncertain(ds.problems.Subsets):
+    """Rewards differ from one time to the next, in a way that a seed repeats."""
+
+    def __init__(self):
+        super().__init__(10, 3, sum)
+        self.noise = np.random.default_rng(5)
+
+    def reward(self, leaf):
+        return float(sum(leaf)) + float(self.noise.normal())
+
+
+def default_parts(problem, **other):
+    """The parts of the default method, some of them replaced."""
+    from dagsearch.defaults import default_parts as parts
+
+    return parts(problem, initial=8) | other
+
+
+# Ways to run ---------------------------------------------------------------------------------------------
+
+
+def run(search, evaluations=40):
+    search.run(evaluations)
+    return search
+
+
+def in_batches(search, size=4, batches=10):
+    for _ in range(batches):
+        for proposal in search.ask(size):
+            search.tell(proposal, search.problem.reward(proposal.leaf))
+    return search
+
+
+def asynchronously(search, rounds=25, seed=1):
+    """Leaves are asked for, told, told without having been asked for, and taken back, in any order."""
+    problem, rng = search.problem, np.random.default_rng(seed)
+    for _ in range(rounds):
+        search.ask(int(rng.integers(1, 4)))
+        for _ in range(int(rng.integers(0, 4))):
+            if not search.pending:
+                break
+            proposal = search.pending[int(rng.integers(len(search.pending)))]
+            reward, what = problem.reward(proposal.leaf), rng.integers(5)
+            if what == 0:
+                search.forget(proposal, again=bool(rng.integers(2)))
+            elif what == 1:
+                search.tell(proposal.leaf, reward)
+            else:
+                search.tell(proposal, reward, 0.01 if what == 2 else None)
+        if rng.integers(4) == 0:
+            search.belief(problem.root())
+    return search
+
+
+def after_many(search, rewards=1010, more=15):
+    """So many random leaves are told first."""
+    rng, problem = np.random.default_rng(2), search.problem
+    seen = set()
+    while len(seen) < rewards:
+        leaf = frozenset(rng.choice(problem.n, problem.k, replace=False).tolist())
+        if leaf not in seen:
+            seen.add(leaf)
+            search.tell(search.propose(leaf, problem.path_to(leaf)), problem.reward(leaf))
+    search.ask(2)
+    search.run(more)
+    return search
+
+
+def composed(problem, scores, backup, **other):
+    settings = {
+        "scores": scores,
+        "policy": UpperConfidence(1.0),
+        "rollout": Greedy(1.0),
+        "backup": backup,
+        "seed": 3,
+    }
+    return ds.Search(problem, **(settings | other))
+
+
+def thompson(problem, scores):
+    samples = JointSamples(32)
+    return composed(problem, scores, samples, policy=Thompson(samples))
+
+
+def many_nodes(seed=0, **other):
+    """All children at once, so that the nodes are soon too many to be refreshed every time."""
+    problem = weighted(60, 5, seed)
+    return ds.Search(problem, **default_parts(problem, expansion=AllChildren(), **other), seed=4)
+
+
+def a_game_with_moves(budget=25):
+    from dagsearch.players import game_search
+
+    search = run(game_search(ds.problems.OpenSpielGame("tic_tac_toe"), seed=0), budget)
+    for _ in range(3):
+        root = search.problem.root()
+        search.reroot(search.problem.step(root, search.recommend().actions[0]))
+        run(search, budget)
+    return search
+
+
+def selected(**settings):
+    from sklearn.datasets import load_wine
+    from sklearn.neighbors import KNeighborsClassifier
+
+    from dagsearch.sklearn import DAGSearchSelector
+
+    X, y = load_wine(return_X_y=True)
+    settings = {"n_features_to_select": 4, "budget": 30, "random_state": 0} | settings
+    return DAGSearchSelector(KNeighborsClassifier(), **settings).fit(X, y).search_
+
+
+def _as_overlap(problem):
+    return WeightScores(Overlap.of(problem), 0.01)
+
+
+def _as_kernel(problem):
+    return KernelScores(SetKernel().on(problem), 0.01)
+
+
+COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
+    "default, subsets": lambda: run(ds.Search.default(weighted(20, 4), initial=8, seed=0), 60),
+    "default, positions": lambda: run(
+        ds.Search.default(weighted(20, 4, positions=np.arange(20.0)[:, None]), initial=8, seed=0)
+    ),
+    "default, words": lambda: run(ds.Search.default(Word(), initial=8, seed=0)),
+    "default, counts": lambda: run(ds.Search.default(Mixture(), initial=6, seed=0), 28),
+    "default, range of sizes": lambda: run(
+        ds.Search.default(ds.problems.SubsetRange(12, 2, 5, weighted(12, 3).reward), initial=8, seed=0)
+    ),
+    "default, in batches": lambda: in_batches(ds.Search.default(weighted(20, 4), initial=8, seed=0)),
+    "default, asynchronous": lambda: asynchronously(ds.Search.default(weighted(20, 4), initial=6, seed=0)),
+    "default, two workers": lambda: (
+        (search := ds.Search.default(weighted(20, 4), initial=6, seed=0)).run(
+            30, n_jobs=2, deterministic=True
+        ),
+        search,
+    )[1],
+    "noisy": lambda: run(ds.Search.default(Uncertain(), noisy=True, initial=8, seed=0), 60),
+    "noisy, asynchronous": lambda: asynchronously(
+        ds.Search.default(weighted(20, 4), noisy=True, initial=6, seed=0)
+    ),
+    "a game by default": lambda: run(ds.Search.default(ds.problems.TicTacToe(), initial=8, seed=0)),
+    "lazily refreshed": lambda: run(many_nodes()),
+    "lazily refreshed, asynchronous": lambda: asynchronously(many_nodes(), rounds=20),
+    "lazily refreshed, features": lambda: run(
+        many_nodes(scores=_as_overlap(weighted(60, 5)), evidence=None), 60
+    ),
+    "landmarks": lambda: after_many(ds.Search.default(weighted(30, 5), initial=8, seed=0)),
+    "joint samples, kernel": lambda: run(
+        composed(weighted(12, 3), _as_kernel(weighted(12, 3)), JointSamples(32))
+    ),
+    "joint samples, features, asynchronous": lambda: asynchronously(
+        composed(weighted(12, 3), _as_overlap(weighted(12, 3)), JointSamples(32))
+    ),
+    "joint samples followed": lambda: run(thompson(weighted(12, 3), _as_overlap(weighted(12, 3)))),
+    "posterior samples completed": lambda: run(
+        composed(
+            weighted(12, 3),
+            _as_kernel(weighted(12, 3)),
+            MomentMatching(),
+            rollout=ds.rollouts.Thompson(),
+            expansion=OneChild(),
+        )
+    ),
+    "all leaves once": lambda: run(
+        composed(
+            weighted(6, 3),
+            _as_overlap(weighted(6, 3)),
+            MomentMatching(),
+            rollout=Uniform(),
+            repeats=False,
+        ),
+        100,
+    ),
+    "paper": lambda: run(ds.Search.paper(weighted(20, 4), seed=0, standardize=5)),
+    "paper, asynchronous": lambda: asynchronously(ds.Search.paper(weighted(20, 4), seed=0)),
+    "paper, many children": lambda: run(ds.Search.paper(weighted(60, 5), seed=0), 80),
+    "a game with moves": a_game_with_moves,
+    "selector": selected,
+    "selector, range of sizes": lambda: selected(n_features_to_select=(2, 4)),
+    "selector, warm start": lambda: selected(warm_start=[[0, 1, 2, 3], [6, 9, 11, 12]]),
+    "selector, known scores": lambda: selected(warm_start={(0, 1, 2, 3): 0.7, (6, 9, 11, 12): 0.9}),
+    "selector, two workers": lambda: selected(n_jobs=2, budget=20),
+}
+
+
+# Digests -------------------------------------------------------------------------------------------------
+
+
+def digest(search: ds.Search) -> dict[str, object]:
+    """Decisions to the last bit; beliefs as numbers, which machines round differently."""
+    graph = search.explored.graph
+    nodes = len(graph)
+    linked = graph.level[:nodes] >= 0
+    decided = [
+        [(_text(e.leaf), None if e.actions is None else _text(e.actions)) for e in search.history],
+        [_text(proposal.leaf) for proposal in search.pending],
+        graph.level[:nodes].tolist(),
+        graph.visits[:nodes].tolist(),
+        graph.closed[:nodes].tolist(),
+        search.rng.bit_generator.state,
+    ]
+    result = search.result()
+    return {
+        "decisions": hashlib.sha256(json.dumps(decided, default=str).encode()).hexdigest()[:16],
+        "best": _text(result.best_state),
+        "rewards": sum(evaluation.reward for evaluation in search.history),
+        "v_mean": float(graph.v_mean[:nodes][linked].sum()),
+        "v_var": float(graph.v_var[:nodes][linked].sum()),
+        "value": list(result.value),
+        "probability": result.probability_best,
+    }
+
+
+def _text(value: object) -> str:
+    """The same text in every process, also of sets."""
+    if isinstance(value, frozenset):
+        return str(sorted(value))
+    if isinstance(value, tuple):
+        return str([_text(part) for part in value])
+    return repr(value)
+
+
+if __name__ == "__main__":
+    found = {name: digest(make()) for name, make in COMPOSITIONS.items()}
+    text = json.dumps(found, indent=1)
+    if sys.argv[1:2] == ["--write"]:
+        Path(sys.argv[2], "compositions.json").write_text(text + "\n")
+    else:
+        print(text)

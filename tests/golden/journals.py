@@ -1,0 +1,135 @@
+"""Journals that dagsearch 0.1.0 wrote before its modules were rearranged; they must be resumed for ever.
+
+``python journals.py --write FOLDER`` made them, and ``journals.json`` beside them, by commit 09c80a4.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from compositions import asynchronously, digest, run, weighted
+
+import dagsearch as ds
+from dagsearch.backups import MomentMatching
+from dagsearch.expansions import AllChildren
+from dagsearch.policies import UpperConfidence
+from dagsearch.scores import scores_for
+
+HERE = Path(__file__).parent
+
+
+class Nim:
+    """Take 1 to 3 of a heap; who takes the last wins."""
+
+    def __init__(self, heap=15, player=ds.MAX):
+        self.start = heap, player
+
+    def root(self):
+        return self.start
+
+    def actions(self, state):
+        return range(1, min(3, state[0]) + 1)
+
+    def step(self, state, action):
+        return state[0] - action, -state[1]
+
+    def player(self, state):
+        return state[1]
+
+    def from_state(self, state):
+        return Nim(*state)
+
+    def reward(self, leaf):
+        return float(-leaf[1])
+
+
+def nim_parts():
+    return {
+        "scores": scores_for(ds.covariances.Overlap(), 1.0),
+        "policy": UpperConfidence(1.0),
+        "rollout": ds.rollouts.Uniform(),
+        "backup": MomentMatching(prior=(0.0, 1.0)),
+        "expansion": AllChildren(),
+    }
+
+
+def selector(journal, budget):
+    from sklearn.datasets import load_wine
+    from sklearn.neighbors import KNeighborsClassifier
+
+    from dagsearch.sklearn import DAGSearchSelector
+
+    X, y = load_wine(return_X_y=True)
+    made = DAGSearchSelector(
+        KNeighborsClassifier(), n_features_to_select=4, budget=budget, random_state=0, journal=journal
+    )
+    return made.fit(X, y).search_
+
+
+def begin_default(journal):
+    search = asynchronously(ds.Search.default(weighted(20, 4), initial=6, seed=0, journal=journal))
+    search.note({"mine": [1, 2.5, "text"]})
+    mine = frozenset({1, 5, 11, 19})
+    search.propose(mine, search.problem.path_to(mine))
+    search.run(10)
+    search.ask(2)
+    return search
+
+
+def begin_nim(journal):
+    search = run(ds.Search(Nim(), **nim_parts(), seed=0, journal=journal), 12)
+    search.reroot(search.problem.step(search.problem.root(), 3))
+    return run(search, 8)
+
+
+def begin_noisy(journal):
+    search = ds.Search.default(weighted(20, 4), noisy=True, initial=6, seed=0, journal=journal)
+    return run(asynchronously(search, rounds=10), 5)
+
+
+BEGIN: dict[str, Callable[[Path], ds.Search]] = {
+    "default": begin_default,
+    "noisy": begin_noisy,
+    "paper": lambda journal: asynchronously(
+        ds.Search.paper(weighted(20, 4), seed=0, standardize=5, journal=journal)
+    ),
+    "game": begin_nim,
+    "selector": lambda journal: selector(journal, 20),
+}
+
+RESUME: dict[str, Callable[[Path], ds.Search]] = {
+    "default": lambda journal: ds.Search.resume(journal, weighted(20, 4)),
+    "noisy": lambda journal: ds.Search.resume(journal, weighted(20, 4)),
+    "paper": lambda journal: ds.Search.resume(journal, weighted(20, 4)),
+    "game": lambda journal: ds.Search.resume(journal, Nim(), **nim_parts()),
+    "selector": lambda journal: selector(journal, 20),
+}
+
+
+def go_on(name: str, journal: Path, search: ds.Search) -> ds.Search:
+    """Some evaluations more."""
+    if name == "selector":
+        return selector(journal, 28)
+    search.run(12)
+    search.close()
+    return search
+
+
+def replayed(name: str, folder: Path) -> dict[str, object]:
+    """What a copy of a kept journal is resumed to, and where it goes on to."""
+    journal = Path(shutil.copy(HERE / f"{name}.db", folder))
+    search = RESUME[name](journal)
+    return {"resumed": digest(search), "continued": digest(go_on(name, journal, search))}
+
+
+if __name__ == "__main__" and sys.argv[1:2] == ["--write"]:
+    folder = Path(sys.argv[2])
+    for name, begin in BEGIN.items():
+        begin(folder / f"{name}.db").close()
+        (folder / f"{name}.db-lock").unlink()
+    with tempfile.TemporaryDirectory() as copies:
+        found = {name: replayed(name, Path(copies)) for name in BEGIN}
+    (folder / "journals.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -1,0 +1,41 @@
+"""What must not change unless somebody means to: a method that changes must say so here."""
+
+import json
+from pathlib import Path
+
+import compositions
+import journals
+import pytest
+
+HERE = Path(__file__).parent
+COMPOSITIONS = json.loads((HERE / "compositions.json").read_text())
+JOURNALS = json.loads((HERE / "journals.json").read_text())
+
+
+def assert_same(found, expected):
+    """Decisions are equal; beliefs are, but for rounding, which machines do differently."""
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        if name in ("decisions", "best"):
+            assert found[name] == value, name
+        elif name == "probability":  # a share of 512 samples
+            assert found[name] == pytest.approx(value, abs=0.02), name
+        else:
+            assert found[name] == pytest.approx(value, rel=1e-5, abs=1e-6), name
+
+
+@pytest.mark.parametrize("name", compositions.COMPOSITIONS)
+def test_a_composition_ends_where_it_ended(name):
+    assert_same(compositions.digest(compositions.COMPOSITIONS[name]()), COMPOSITIONS[name])
+
+
+@pytest.mark.parametrize("name", journals.RESUME)
+def test_an_old_journal_is_resumed_and_goes_on_as_it_did(name, tmp_path):
+    found = journals.replayed(name, tmp_path)
+    for when, expected in JOURNALS[name].items():
+        assert_same(found[when], expected)
+
+
+def test_every_composition_and_journal_is_kept():
+    assert COMPOSITIONS.keys() == compositions.COMPOSITIONS.keys()
+    assert JOURNALS.keys() == journals.RESUME.keys() == journals.BEGIN.keys()
