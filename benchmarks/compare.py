@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-SUITE = Path("src/dagsearch/experiments/speed")
+SUITE = Path("src/dagsearch_experiments/speed")
 # What runs in a minute or two on any commit; growth and kernel take long on slow ones.
 USUAL = ("subsets", "tictactoe", "digits", "uct", "scaling")
 MEASURE = """
 import sys
 from pathlib import Path
-from dagsearch.experiments import speed
+from dagsearch_experiments import speed
 assert Path(speed.__file__).is_relative_to(sys.argv[1]), speed.__file__
 outcome = speed.run(sys.argv[4:], quick=sys.argv[3] == "quick", progress=False)
 outcome.write(Path(sys.argv[2]))

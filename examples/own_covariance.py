@@ -46,7 +46,7 @@ def features(state):
 
 problem = Reaction()
 own = ds.covariances.Features(features)
-ds.covariances.check_covariance(own.on(problem), [(), ("A",), ("A", "a"), ("A", "a", 20), ("F", "e", 60)])
+ds.covariances.check_covariance(own.bind(problem), [(), ("A",), ("A", "a"), ("A", "a", 20), ("F", "e", 60)])
 
 best = max(problem.reward((s, b, t)) for s in POLARITY for b in STRENGTH for t in TEMPERATURES)
 print(f"best yield of all 960 recipes: {best:.1f}")

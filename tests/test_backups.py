@@ -19,7 +19,7 @@ class FixedScores:
         self.mean = np.array(mean, dtype=float)
         self.variance = np.array(variance, dtype=float)
 
-    def refreshed(self):
+    def moments(self):
         return self.mean, self.variance
 
 

@@ -12,8 +12,8 @@ import dagsearch as ds
 from dagsearch import baselines
 from dagsearch.baselines import UCB1, Averages, Rave, RaveAverages, Traversed, WithinDistance
 from dagsearch.covariances import SharedPath
+from dagsearch.learning.rewards import Episode
 from dagsearch.problems import TreeState
-from dagsearch.rewards import Episode
 from dagsearch.scores import KernelScores, TreeScores
 
 
@@ -159,7 +159,7 @@ def test_tree_scores_are_kernel_scores_with_the_path_covariance():
         model.track(states[100:200])
     assert np.abs(tree.mean - kernel.mean).max() < 1e-10
     assert np.abs(tree.variance - kernel.variance).max() < 1e-10
-    for one, other in zip(tree.project(states[200:]), kernel.project(states[200:]), strict=True):
+    for one, other in zip(tree.predict(states[200:]), kernel.predict(states[200:]), strict=True):
         assert np.abs(one - other).max() < 1e-10
 
 

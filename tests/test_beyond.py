@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.experiments import benchmark, beyond, tictactoe
-from dagsearch.neighbours import best_swap, parents
-from dagsearch.optimum import sample_optimum
+from dagsearch.execution.stopping import Stop
+from dagsearch.neighbourhoods import best_swap, parents
 from dagsearch.refinements import Regrow, Swaps
+from dagsearch.refinements.optimum import sample_optimum
 from dagsearch.rollouts import Greedy, Thompson
 from dagsearch.scores import KernelScores
-from dagsearch.stopping import Stop
+from dagsearch_experiments import benchmark, beyond, tictactoe
 
 
 class Word:
@@ -75,7 +75,7 @@ def test_greedy_rollouts_follow_the_upper_confidence_of_g():
 
 
 def upper_confidences(search, problem, state):
-    mean, variance = search.explored.scores.project(
+    mean, variance = search.explored.scores.predict(
         [problem.step(state, action) for action in problem.actions(state)]
     )
     private = search.explored.scores.covariance.private
@@ -98,7 +98,7 @@ def test_the_best_swap_is_the_best_of_those_with_the_best_means():
     found = best_swap(search.explored, problem.root(), best.leaf, best.actions, 2.0)
     swaps = [(best.leaf - {out}) | {into} for out in best.leaf for into in range(64) if into not in best.leaf]
     open_ones = [swap for swap in swaps if not search.explored.is_closed(swap)]
-    mean, variance = search.explored.scores.project(open_ones)
+    mean, variance = search.explored.scores.predict(open_ones)
     upper = mean + 2.0 * np.sqrt(variance - search.explored.scores.covariance.private)
     assert found.rating == pytest.approx(upper[open_ones.index(found.leaf)])
     assert found.rating >= upper[np.argsort(-mean)[:24]].max() - 1e-9
@@ -352,7 +352,7 @@ def test_the_tables_of_the_page_are_those_of_the_results():
     assert set(tables) == wanted
     for name, table in tables.items():
         assert any(table in page for page in pages), (
-            f"put the output of dagsearch.experiments.beyond there: {name}"
+            f"put the output of dagsearch_experiments.beyond there: {name}"
         )
 
 

@@ -8,7 +8,8 @@ import pytest
 from matplotlib.image import imread
 
 import dagsearch
-from dagsearch import cli, demo
+from dagsearch import cli
+from dagsearch.cli import demo
 from dagsearch.problems import DigitsPixels
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch._internal.walks import random_leaves, random_walk
 from dagsearch.covariances import (
     Covariance,
     Diffusion,
@@ -20,7 +21,6 @@ from dagsearch.covariances import (
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Families
 from dagsearch.scores import KernelScores, WeightScores
-from dagsearch.walks import random_leaves, random_walk
 
 POSITIONS = np.indices((4, 4)).reshape(2, -1).T
 
@@ -68,7 +68,7 @@ KERNELS = {
 def test_kernels_are_covariances(name):
     problem = subsets()
     states = some_states(problem)
-    covariance = KERNELS[name]().on(problem)
+    covariance = KERNELS[name]().bind(problem)
     check_covariance(covariance, states)
     matrix = covariance(states)
     rows = covariance.represent(states)
@@ -80,14 +80,14 @@ def test_kernels_are_covariances(name):
 @pytest.mark.parametrize("name", KERNELS)
 def test_slopes_are_those_of_differences(name):
     problem = subsets()
-    covariance = KERNELS[name]().on(problem)
+    covariance = KERNELS[name]().bind(problem)
     states = some_states(problem)
     rows = covariance.represent(states)
-    matrix, slopes = covariance.differentiated(rows)
+    matrix, slopes = covariance.value_and_gradient(rows)
     assert matrix == pytest.approx(covariance(states))
     weights = np.random.default_rng(0).normal(size=matrix.shape)
     weights += weights.T
-    expected = Covariance.differentiated(covariance, rows)[1](weights)
+    expected = Covariance.value_and_gradient(covariance, rows)[1](weights)
     assert expected.shape == (len(covariance.hyperparameters),)
     assert slopes(weights) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
@@ -95,7 +95,7 @@ def test_slopes_are_those_of_differences(name):
 @pytest.mark.parametrize("name", KERNELS)
 def test_variances_of_steps_are_those_of_differences(name):
     problem = subsets()
-    covariance = KERNELS[name]().on(problem)
+    covariance = KERNELS[name]().bind(problem)
     rng = np.random.default_rng(0)
     path = [problem.root()]
     while len(actions := problem.actions(path[-1])) > 0:
@@ -110,7 +110,7 @@ def test_variances_of_steps_are_those_of_differences(name):
 @pytest.mark.parametrize("name", KERNELS)
 def test_hyperparameters_can_be_changed_and_changed_back(name):
     problem = subsets()
-    covariance = KERNELS[name]().on(problem)
+    covariance = KERNELS[name]().bind(problem)
     rows = covariance.represent(some_states(problem))
     values = [parameter.value for parameter in covariance.hyperparameters]
     other = covariance.with_values([2.0 * value for value in values])
@@ -119,7 +119,7 @@ def test_hyperparameters_can_be_changed_and_changed_back(name):
     )
     assert [p.median for p in other.hyperparameters] == [p.median for p in covariance.hyperparameters]
     if values:
-        assert not np.allclose(other.differentiated(rows)[0], covariance.differentiated(rows)[0])
+        assert not np.allclose(other.value_and_gradient(rows)[0], covariance.value_and_gradient(rows)[0])
     assert other.with_values(values).cross(rows, rows) == pytest.approx(covariance.cross(rows, rows))
 
 
@@ -127,7 +127,7 @@ def test_hyperparameters_can_be_changed_and_changed_back(name):
 @pytest.mark.parametrize("name", ["identity", "near", "matrix", "sum", "product"])
 def test_children_at_once_equal_children_one_by_one(name, settings):
     problem = subsets(**settings)
-    covariance = KERNELS[name]().on(problem)
+    covariance = KERNELS[name]().bind(problem)
     others = covariance.represent(random_leaves(problem)[:9])
     state, rng = problem.root(), np.random.default_rng(0)
     while len(actions := problem.actions(state)) > 0:
@@ -150,7 +150,7 @@ def test_children_at_once_equal_children_one_by_one(name, settings):
 @pytest.mark.parametrize("length", [1.0, 0.01], ids=["", "overflow"])
 def test_sums_of_children_do_not_overflow(length):
     problem = subsets()
-    covariance = SetKernel(Nearness(POSITIONS), length=length).on(problem)
+    covariance = SetKernel(Nearness(POSITIONS), length=length).bind(problem)
     leaf = random_leaves(problem)[0]
     others = covariance.prepared(covariance.represent([leaf]))
     above = problem.parents(leaf)
@@ -167,16 +167,18 @@ def test_sums_of_children_do_not_overflow(length):
 def test_vectors_taken_apart_give_what_whole_ones_give(name, settings, monkeypatch):
     problem = subsets(**settings)
     states = some_states(problem)
-    dense = KERNELS[name]().on(problem)
+    dense = KERNELS[name]().bind(problem)
     monkeypatch.setattr("dagsearch.covariances.vectors._MANY_ITEMS", 3)
-    sparse = KERNELS[name]().on(problem)
+    sparse = KERNELS[name]().bind(problem)
     rows = dense.represent(states)
     values = [2.0 * parameter.value for parameter in dense.hyperparameters]
     for one, other in [(dense, sparse), (dense.with_values(values), sparse.with_values(values))]:
         assert other.cross(rows[:3], rows) == pytest.approx(one.cross(rows[:3], rows))
         assert other.variances(rows) == pytest.approx(one.variances(rows))
         weights = one.cross(rows, rows)
-        assert other.differentiated(rows)[1](weights) == pytest.approx(one.differentiated(rows)[1](weights))
+        assert other.value_and_gradient(rows)[1](weights) == pytest.approx(
+            one.value_and_gradient(rows)[1](weights)
+        )
         children = Children(problem, states[1], problem.actions(states[1]))
         if children.actions:
             apart = other.of_children(children, other.prepared(rows))
@@ -187,20 +189,23 @@ def test_vectors_taken_apart_give_what_whole_ones_give(name, settings, monkeypat
 def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatch):
     problem = subsets()
     rng = np.random.default_rng(0)
-    scores = KernelScores(SetKernel(Nearness(POSITIONS)).on(problem), noise=0.01)
+    scores = KernelScores(SetKernel(Nearness(POSITIONS)).bind(problem), noise=0.01)
     leaves = random_leaves(problem)[:20]
     scores.track(leaves)
     for node in range(20):
         scores.condition(node, float(rng.normal()))
     parents = [frozenset({0, 1, 2}), frozenset({5, 9, 12})]
     families = Families(problem, parents)
-    everyone = scores.upper(families, signs, 1.0)
+    everyone = scores.upper_confidence(families, signs, 1.0)
     means = np.concatenate(
-        [sign * scores.preview(children)[0] for sign, children in zip(signs, families.each(), strict=True)]
+        [
+            sign * scores.predict_children(children)[0]
+            for sign, children in zip(signs, families.each(), strict=True)
+        ]
     )
     monkeypatch.setattr("dagsearch.scores.kernel._CLOSER", 6)
     monkeypatch.setattr("dagsearch.scores.kernel._MANY", 6)
-    found = scores.upper(families, signs, 1.0)
+    found = scores.upper_confidence(families, signs, 1.0)
     assert found.size == 13 + 13
     best = np.argsort(-means)[:6]
     assert found[best] == pytest.approx(everyone[best])
@@ -220,7 +225,7 @@ def test_inclusion_is_the_probability_under_random_play():
 
 def test_random_leaves_have_unit_spread():
     problem = ds.problems.DigitsPixels()
-    kernel = SetKernel(Nearness(problem.positions), linear=1.0, nonlinear=0.0, bias=0.0).on(problem)
+    kernel = SetKernel(Nearness(problem.positions), linear=1.0, nonlinear=0.0, bias=0.0).bind(problem)
     rng = np.random.default_rng(1)
     leaves = [random_walk(problem, problem.root(), rng)[0] for _ in range(500)]
     assert kernel.variances(kernel.represent(leaves)).mean() == pytest.approx(1.0, abs=0.1)
@@ -228,7 +233,7 @@ def test_random_leaves_have_unit_spread():
 
 def test_near_items_are_alike_and_far_ones_are_not():
     problem = subsets()
-    kernel = SetKernel(Nearness(POSITIONS)).on(problem)
+    kernel = SetKernel(Nearness(POSITIONS)).bind(problem)
     base, near, far = frozenset({0, 3, 12, 5}), frozenset({0, 3, 12, 6}), frozenset({0, 3, 12, 15})
     to_near, to_far = kernel([base], [near, far])[0]
     assert to_near > to_far
@@ -248,9 +253,9 @@ def test_near_items_are_alike_and_far_ones_are_not():
         (lambda: SetKernel(length=0.0), "length must be positive"),
         (lambda: -1.0 * SetKernel(), "positive number only"),
         (lambda: SetKernel()([frozenset()]), "must know the problem"),
-        (lambda: SetKernel().on(ds.problems.TicTacToe()), "needs inclusion"),
-        (lambda: SetKernel(np.eye(3)).on(subsets()), "about 3 items, but Subsets has 16"),
-        (lambda: Features(lambda state: [float("nan")]).on(subsets()), "finite numbers"),
+        (lambda: SetKernel().bind(ds.problems.TicTacToe()), "needs inclusion"),
+        (lambda: SetKernel(np.eye(3)).bind(subsets()), "about 3 items, but Subsets has 16"),
+        (lambda: Features(lambda state: [float("nan")]).bind(subsets()), "finite numbers"),
         (lambda: Features(lambda state: [1.0] * len(state))([(1,), (1, 2)]), "finite numbers"),
         (lambda: Overlap() * Hamming(), "without private variance"),
         (lambda: Hamming(length=0.0), "length must be positive"),

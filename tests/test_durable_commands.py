@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.journal import JournalError, read_events
+from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.sklearn import DAGSearchSelector
 from executing import Sum
 from test_execution import cluster

@@ -6,10 +6,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import dagsearch as ds
+from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances import Features, Hyperparameter, Nearness, Overlap, SetKernel
-from dagsearch.evidence import Evidence, _loss, by_leaf
+from dagsearch.learning.evidence import Evidence, _loss, by_leaf
 from dagsearch.scores import KernelScores, WeightScores, scores_for
-from dagsearch.walks import random_leaves
 
 FIXED = Hyperparameter("noise", 1e-6, 1e-6, 0.0)
 FREE = Hyperparameter("noise", 0.1, 0.1, 1.5)
@@ -34,7 +34,7 @@ def data(seed=0, count=30):
 )
 def test_the_gradient_is_that_of_differences(make, noise):
     problem, leaves, rewards = data()
-    covariance = make(problem).on(problem)
+    covariance = make(problem).bind(problem)
     nodes = [*range(30), 0, 0, 5]  # some leaves again
     told = np.append(rewards, rewards[[0, 0, 5]] + 0.3)
     noises = [None] * 20 + [0.3] * 10 + [None, None, 0.2]
@@ -98,16 +98,16 @@ def test_repeated_rewards_count_as_a_full_gaussian():
 def test_known_hyperparameters_are_found_again():
     problem, _, _ = data()
     truth = SetKernel(Nearness(problem.positions, length=3.0, own=0.1), linear=0.1, nonlinear=1.0, length=0.7)
-    truth = truth.on(problem)
+    truth = truth.bind(problem)
     rng = np.random.default_rng(0)
-    from dagsearch.walks import random_walk
+    from dagsearch._internal.walks import random_walk
 
     leaves = list({random_walk(problem, problem.root(), rng)[0] for _ in range(400)})
     rows = truth.represent(leaves)
     matrix = truth.cross(rows, rows) + truth.private * np.eye(len(leaves))
     rewards = np.linalg.cholesky(matrix) @ rng.normal(size=len(leaves))
     observed = by_leaf(rows, list(range(len(leaves))), rewards, [None] * len(leaves))
-    guess = SetKernel(Nearness(problem.positions)).on(problem)
+    guess = SetKernel(Nearness(problem.positions)).bind(problem)
     found, noise = Evidence().maximise(guess, FIXED, observed, rng)
     values = {parameter.name: parameter.value for parameter in found.hyperparameters}
     assert noise == FIXED.value
@@ -129,7 +129,7 @@ def test_told_noise_is_part_of_the_evidence():
 
 def test_few_rewards_settle_nothing():
     problem, leaves, rewards = data(count=4)
-    covariance = SetKernel().on(problem)
+    covariance = SetKernel().bind(problem)
     observed = by_leaf(covariance.represent(leaves), list(range(4)), rewards, [None] * 4)
     found, _ = Evidence().maximise(covariance, FIXED, observed, np.random.default_rng(0))
     for parameter in found.hyperparameters:

@@ -16,7 +16,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.pools import Here, PoolError, Processes
+from dagsearch.execution.pools import PoolError, ProcessPool, SerialPool
 from executing import Dying, Failing, Hanging, Noisy, Sum, value
 
 distributed = pytest.importorskip("distributed")
@@ -140,7 +140,7 @@ def test_what_runs_beside_a_late_evaluation_is_not_lost():
 def test_processes_begin_again_what_ran_beside_a_late_evaluation():
     problem = Hanging(1.5)
     hanging, *others = [frozenset({0, 1, 2, 3}), frozenset({4, 5, 6, 7}), frozenset({8, 9, 10, 11})]
-    pool = Processes(3, timeout=3.0, deterministic=False)
+    pool = ProcessPool(3, timeout=3.0, deterministic=False)
     try:
         running = [pool.start(problem, ds.Proposal(hanging, ()))]
         time.sleep(2.0)
@@ -339,7 +339,7 @@ def test_what_was_computed_here_is_a_whole_future():
     problem = ds.problems.Subsets(4, 1, reward=lambda chosen: 1.0 / min(chosen))
     search = ds.Search.default(problem, initial=2, seed=0)
     proposals = {min(proposal.leaf): proposal for proposal in search.ask(4)}
-    good, bad = (Here().start(problem, proposals[item]).future for item in (2, 0))
+    good, bad = (SerialPool().start(problem, proposals[item]).future for item in (2, 0))
     assert (good.done(), good.running(), good.cancel(), good.cancelled()) == (True, False, False, False)
     assert (good.result(), good.exception(), repr(good)) == (0.5, None, "<ended with 0.5>")
     called = []

@@ -19,9 +19,9 @@ from matplotlib.image import imread
 
 import dagsearch as ds
 from dagsearch import cli
-from dagsearch.experiments import claims, convnet, mnist, mnist_data, reproduce, synthetic, tictactoe
-from dagsearch.experiments.maximum import true_density
-from dagsearch.experiments.runner import (
+from dagsearch_experiments import claims, convnet, mnist, mnist_data, reproduce, synthetic, tictactoe
+from dagsearch_experiments.maximum import true_density
+from dagsearch_experiments.runner import (
     ExperimentError,
     Outcome,
     Row,

@@ -7,10 +7,10 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
-from dagsearch.defaults import default_parts
-from dagsearch.freshness import Always, OnDemand
-from dagsearch.journal import read_events
-from dagsearch.replay import Replay
+from dagsearch.durable.journal import read_events
+from dagsearch.durable.replay import Replay
+from dagsearch.engine.compositions import default_parts
+from dagsearch.learning.refresh import Eager, Lazy
 from dagsearch.scores.induced import InducedScores
 from test_journal import history, kept, state
 
@@ -25,20 +25,20 @@ def problem():
     return ds.problems.Subsets(20, 5, reward=value)
 
 
-def search_with(freshness, kind="kernel", seed=0, **more):
+def search_with(refresh, kind="kernel", seed=0, **more):
     chosen = problem()
     covariance = SetKernel() if kind == "kernel" else Overlap.of(chosen)
     parts = default_parts(chosen, covariance, initial=10)
-    return ds.Search(chosen, **{**parts, "freshness": freshness, **more}, seed=seed)
+    return ds.Search(chosen, **{**parts, "refresh": refresh, **more}, seed=seed)
 
 
 @pytest.mark.parametrize("kind", ["kernel", "weights"])
 def test_scores_are_those_of_now_wherever_one_looks(kind):
-    search = search_with(OnDemand(above=0, growth=100.0), kind)
+    search = search_with(Lazy(above=0, growth=100.0), kind)
     search.run(60)
-    assert search.freshness.selective
+    assert search.refresh.selective
     graph, scores = search.explored.graph, search.explored.scores
-    stale = scores.refreshed()[0].copy()
+    stale = scores.moments()[0].copy()
     looked = {node: search.explored.score(node) for node in range(len(graph))}
     fresh = scores.refitted(scores.covariance, scores.noise, graph.states)
     told = [search._standardizer.standardized(episode) for episode in search._told]
@@ -50,7 +50,7 @@ def test_scores_are_those_of_now_wherever_one_looks(kind):
 
 @pytest.mark.parametrize("kind", ["kernel", "weights"])
 def test_values_on_the_way_follow_from_the_children(kind):
-    search = search_with(OnDemand(above=0, growth=100.0), kind)
+    search = search_with(Lazy(above=0, growth=100.0), kind)
     search.run(60)
     explored, graph = search.explored, search.explored.graph
     proposal = next(p for p in iter(search.ask, None) if len(p.path) > 2)
@@ -70,7 +70,7 @@ def test_values_on_the_way_follow_from_the_children(kind):
 def test_all_nodes_are_done_in_time():
     rewards = []
 
-    class Watched(OnDemand):
+    class Watched(Lazy):
         def nodes(self, explored, paths, count):
             found = super().nodes(explored, paths, count)
             if found is None:
@@ -84,26 +84,26 @@ def test_all_nodes_are_done_in_time():
 
 
 def test_small_dags_are_exact_all_the_time():
-    exact, lazy = search_with(Always()), search_with(OnDemand(above=10_000))
+    exact, lazy = search_with(Eager()), search_with(Lazy(above=10_000))
     assert exact.run(50) == lazy.run(50)
 
 
 @pytest.mark.parametrize("settings", [{"above": -1}, {"above": 0.5}, {"growth": 1.0}, {"growth": np.nan}])
 def test_bad_settings_are_named(settings):
     with pytest.raises(ValueError, match=next(iter(settings))):
-        OnDemand(**settings)
+        Lazy(**settings)
 
 
 def test_a_back_up_that_needs_all_nodes_gets_them():
-    search = search_with(OnDemand(above=0), backup=ds.backups.JointSamples(16))
-    assert isinstance(search.freshness, Always)
+    search = search_with(Lazy(above=0), backup=ds.backups.JointSamples(16))
+    assert isinstance(search.refresh, Eager)
     search.run(15)
 
 
 @pytest.mark.parametrize("kind", ["kernel", "weights"])
 def test_journals_are_replayed_to_the_last_bit(kind, tmp_path):
     def make():
-        return search_with(OnDemand(above=30, growth=1.3), kind)
+        return search_with(Lazy(above=30, growth=1.3), kind)
 
     search = kept(make(), tmp_path / "run.db")
     search.run(60)
@@ -119,7 +119,7 @@ def test_many_rewards_are_told_by_landmarks(monkeypatch, tmp_path):
     monkeypatch.setattr("dagsearch.scores.kernel._MOST_EXACT", 60)
 
     def make():
-        return search_with(OnDemand(above=30, growth=1.3))
+        return search_with(Lazy(above=30, growth=1.3))
 
     search = kept(make(), tmp_path / "run.db")
     result = search.run(150)

@@ -9,9 +9,9 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import boards
-from dagsearch.players import game_search
+from dagsearch.games.players import game_search
 from dagsearch.problems import OpenSpielGame
-from dagsearch.proofs import WithProofs, proven_nodes
+from dagsearch.refinements.proofs import WithProofs, proven_nodes
 from dagsearch.testing import check_problem
 
 

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.encoding import from_json, to_json
+from dagsearch.durable.encoding import from_json, to_json
+from dagsearch.durable.journal import JournalError, read_events
+from dagsearch.durable.replay import Replay, parts_of
 from dagsearch.errors import EvaluationError, ProblemError
-from dagsearch.journal import JournalError, read_events
-from dagsearch.replay import Replay, parts_of
 from executing import Failing, Sum
 from test_experiments import golden_runs
 from test_pending import SEARCHES, problem
@@ -608,11 +608,11 @@ def test_a_state_that_cannot_be_kept_stops_the_search_and_the_file_is_good(tmp_p
 
 
 def test_looking_does_not_change_what_comes_next(tmp_path):
-    from dagsearch.freshness import OnDemand
+    from dagsearch.learning.refresh import Lazy
     from test_freshness import search_with
 
     def make():
-        return search_with(OnDemand(above=10, growth=2.0))
+        return search_with(Lazy(above=10, growth=2.0))
 
     looked, not_looked = kept(make(), tmp_path / "run.db"), make()
     for search in (looked, not_looked):

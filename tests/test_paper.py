@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.walks import random_walk
+from dagsearch._internal.walks import random_walk
 
 
 class PerfectOpponent:

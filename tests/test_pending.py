@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.errors import SearchExhausted
 from dagsearch.scores import KernelScores, WeightScores
-from dagsearch.walks import random_leaves
 
 
 def problem():
@@ -23,7 +23,7 @@ SEARCHES = {
     "paper": lambda p: ds.Search.paper(p, seed=0),
     "joint samples": lambda p: ds.Search(
         p,
-        scores=KernelScores(SetKernel().on(p), 0.01),
+        scores=KernelScores(SetKernel().bind(p), 0.01),
         policy=ds.policies.UpperConfidence(1.0),
         rollout=ds.rollouts.Greedy(1.0),
         backup=ds.backups.JointSamples(64),
@@ -147,12 +147,12 @@ def test_what_is_tracked_meanwhile_is_right_after_release(make):
         scores.track(states[:5])
         scores.condition(0, 1.0)
         scores.condition(3, -1.0)
-    pretended.pretend(1)
+    pretended.fantasise(1)
     pretended.track(states[5:])  # with items that are new
-    pretended.pretend(9)
+    pretended.fantasise(9)
     with pytest.raises(AssertionError, match="release"):
         pretended.condition(2, 0.0)
-    pretended.release()
+    pretended.discard()
     plain.track(states[5:])
     for scores in (plain, pretended):
         scores.condition(9, 0.5)
@@ -227,7 +227,7 @@ def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
         calls.append(node)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        type(search.explored.scores).pretend(search.explored.scores, node)
+        type(search.explored.scores).fantasise(search.explored.scores, node)
 
     monkeypatch.setattr(search.explored.scores, "pretend", interrupted)
     with pytest.raises(KeyboardInterrupt):

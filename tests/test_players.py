@@ -8,8 +8,8 @@ import pytest
 from open_spiel.python.algorithms import evaluate_bots, mcts
 
 from dagsearch.games.play import move_number
+from dagsearch.games.players import DAGSearchPlayer, Opinion, best_move
 from dagsearch.gaussians import Gaussian
-from dagsearch.players import DAGSearchPlayer, Opinion, best_move
 from dagsearch.problems import OpenSpielGame
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch._internal.ties import ENOUGH, TieBreaker
 from dagsearch.baselines import UCB1, Averages, Traversed
 from dagsearch.expansions import AllChildren, OneChild
 from dagsearch.policies import UNKNOWN, UpperConfidence
 from dagsearch.rollouts import Uniform
 from dagsearch.scores import NoScores
-from dagsearch.ties import ENOUGH, Draw
 
 
 def options(mean, variance, visits, sign=ds.MAX):
@@ -81,7 +81,7 @@ def test_an_unseen_child_is_seen_through_its_own_score_and_increment():
     for option, node in enumerate(seen.children.tolist()):
         child = frozenset({int(seen.actions[option])})
         if node < 0:
-            (mean,), (variance,) = search.explored.scores.project([child])
+            (mean,), (variance,) = search.explored.scores.predict([child])
             delta = search.explored.increments.at(1)
             assert seen.mean[option] == pytest.approx(mean + delta.mean)
             assert seen.variance[option] == pytest.approx(variance + delta.variance)
@@ -103,7 +103,7 @@ def test_uniform_rollouts_are_uniform():
 
 
 def test_one_number_breaks_many_ties_evenly():
-    draw, counts = Draw(np.random.default_rng(0)), np.zeros((4, 7))
+    draw, counts = TieBreaker(np.random.default_rng(0)), np.zeros((4, 7))
     for _ in range(3_000):
         for tie, options in enumerate((2, 7, 3, 5)):
             picked = draw.pick(options)
@@ -111,14 +111,14 @@ def test_one_number_breaks_many_ties_evenly():
             counts[tie, picked] += 1
     for row, options in zip(counts, (2, 7, 3, 5), strict=True):
         assert np.abs(row[:options] / 3_000 * options - 1.0).max() < 0.15
-    assert draw.fineness >= 1.0
+    assert draw.resolution >= 1.0
 
 
 def test_no_tie_uses_nothing_up():
-    draw = Draw(np.random.default_rng(0))
-    before = draw.value, draw.fineness
+    draw = TieBreaker(np.random.default_rng(0))
+    before = draw.value, draw.resolution
     assert draw.pick(1) == 0
-    assert (draw.value, draw.fineness) == before
+    assert (draw.value, draw.resolution) == before
 
 
 def compositions():
@@ -161,7 +161,7 @@ def test_compiled_descents_take_the_best_rated_and_all_of_those_that_are_tied(na
         taken = set()
         for seed in range(40 * len(best)):
             _, actions, missing = search.policy.follow(
-                explored, node, Draw(np.random.default_rng(seed)), one_by_one
+                explored, node, TieBreaker(np.random.default_rng(seed)), one_by_one
             )
             taken |= {int(actions[0])} if actions.size else {missing}
         if taken == {UNKNOWN}:  # left to Python
@@ -173,12 +173,12 @@ def test_compiled_descents_take_the_best_rated_and_all_of_those_that_are_tied(na
 
 def test_a_number_that_is_used_up_breaks_no_tie_until_it_is_renewed():
     search = ds.baselines.ucd(ds.problems.Subsets(8, 2, reward=lambda chosen: 0.0), seed=0)
-    draw = Draw(np.random.default_rng(0))
-    draw.fineness = 4.0 * ENOUGH
+    draw = TieBreaker(np.random.default_rng(0))
+    draw.resolution = 4.0 * ENOUGH
     _, actions, missing = search.policy.follow(search.explored, search.explored.root, draw, True)
     assert (actions.size, missing) == (0, UNKNOWN)
     assert 0 <= draw.pick(8) < 8
-    assert draw.fineness == 2.0**50
+    assert draw.resolution == 2.0**50
     _, actions, missing = search.policy.follow(search.explored, search.explored.root, draw, True)
     assert actions.size == 0
     assert 0 <= missing < 8

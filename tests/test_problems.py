@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch._internal.walks import random_walk
 from dagsearch.problem import Families
 from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe, TreeState
 from dagsearch.problems.subsets import SubsetRange
 from dagsearch.testing import check_problem
-from dagsearch.walks import random_walk
 
 
 def reachable(problem):
@@ -390,8 +390,8 @@ def test_a_subclass_may_have_other_actions(kind):
     search = ds.Search.default(problem, initial=10, seed=0)
     search.run(30)
     children = search.explored.children(search.explored.root)
-    mean, variance = search.explored.scores.preview(children, search.explored.root)
-    expected = search.explored.scores.project(children.states)
+    mean, variance = search.explored.scores.predict_children(children, search.explored.root)
+    expected = search.explored.scores.predict(children.states)
     assert mean == pytest.approx(expected[0], abs=1e-9)
     assert variance == pytest.approx(expected[1], abs=1e-9)
     assert ds.search(problem, 60, seed=0).best_reward == (64.0 if kind is NoNeighbours else 70.0)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from dagsearch import plots, report
+from dagsearch.selection import page as report
+from dagsearch.selection import plots
 
 try:
     from playwright.sync_api import sync_playwright

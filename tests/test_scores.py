@@ -135,7 +135,7 @@ def test_projection_equals_tracking(model):
     scores.track(leaves)
     for node in range(20):
         scores.condition(node, float(node % 7))
-    mean, variance = scores.project(others)
+    mean, variance = scores.predict(others)
     scores.track(others)
     assert np.allclose(scores.mean[30:], mean, atol=1e-12)
     assert np.allclose(scores.variance[30:], variance, atol=1e-12)
@@ -153,7 +153,7 @@ def test_preview_equals_projection(model, mean):
         scores.condition(node, float(sum(leaves[node - 1])))
     parent = frozenset({5, 6})
     children = Children(problem, parent, problem.actions(parent))
-    previewed, projected = scores.preview(children, 0), scores.project(children.states)
+    previewed, projected = scores.predict_children(children, 0), scores.predict(children.states)
     assert np.allclose(previewed[0], projected[0], atol=1e-10)
     assert np.allclose(previewed[1], projected[1], atol=1e-10)
 
@@ -166,14 +166,14 @@ def test_preview_does_not_make_the_children_where_it_need_not():
     problem = Lazy(10, 4, reward=sum)
     scores = WeightScores(Overlap.of(problem), 0.1)
     scores.track([problem.root()])
-    mean, _ = scores.preview(Children(problem, problem.root(), problem.actions(problem.root())), 0)
+    mean, _ = scores.predict_children(Children(problem, problem.root(), problem.actions(problem.root())), 0)
     assert mean.shape == (10,)
 
 
 def test_previews_do_not_depend_on_when_somebody_looked():
     """What is kept of a node's children must not show: a search that is resumed has not looked before."""
     problem, leaves, rewards = rewarded(100)
-    covariance = SetKernel(private=0.1).on(problem)
+    covariance = SetKernel(private=0.1).bind(problem)
     often, once = (KernelScores(covariance, 1e-2) for _ in range(2))
     parents = [problem.root(), frozenset({1, 2, 3}), frozenset(range(9))]
     families = [Children(problem, parent, problem.actions(parent)) for parent in parents]
@@ -184,15 +184,15 @@ def test_previews_do_not_depend_on_when_somebody_looked():
             scores.condition(3 + number, reward)
         if number % 3 == 0 and number + 8 < len(rewards):  # what is pretended must not be kept
             for ahead in range(1, 8):
-                often.pretend(3 + number + ahead)
-            often.preview(families[0], 0)
-            often.release()
+                often.fantasise(3 + number + ahead)
+            often.predict_children(families[0], 0)
+            often.discard()
         for node in range(number % 3):
-            often.preview(families[node], node)
+            often.predict_children(families[node], node)
     for node, children in enumerate(families):
-        found, expected = often.preview(children, node), once.preview(children)
+        found, expected = often.predict_children(children, node), once.predict_children(children)
         assert np.array_equal(found, expected)
-        mean, variance = once.project(children.states)
+        mean, variance = once.predict(children.states)
         assert expected[0] == pytest.approx(mean, abs=1e-9)
         assert expected[1] == pytest.approx(variance, abs=1e-9)
 
@@ -203,10 +203,10 @@ def test_what_is_kept_of_children_is_bounded(monkeypatch):
     search.run(80)
     scores, root = search.explored.scores, search.explored.root
     nodes = [root, *search.explored.graph.children(root)[:12].tolist()]
-    before = [scores.preview(search.explored.children(node), node) for node in nodes]
+    before = [scores.predict_children(search.explored.children(node), node) for node in nodes]
     monkeypatch.setattr("dagsearch.scores.kernel._MOST_KEPT", 5_000)
     for node, (mean, variance) in zip(nodes, before, strict=True):
-        again = scores.preview(search.explored.children(node), node)
+        again = scores.predict_children(search.explored.children(node), node)
         assert np.array_equal(again[0], mean)
         assert np.array_equal(again[1], variance)
         kept = sum(siblings.whitened.size for siblings in scores._siblings.values())
@@ -356,7 +356,7 @@ def of_landmarks(covariance, leaves, noise=1e-2):
 
 def test_landmarks_everywhere_are_exact():
     problem, leaves, rewards = rewarded(200)
-    covariance = SetKernel(private=0.1).on(problem)
+    covariance = SetKernel(private=0.1).bind(problem)
     exact, induced = KernelScores(covariance, 1e-2), of_landmarks(covariance, leaves)
     others = rewarded(50, seed=1)[1]
     for scores in (exact, induced):
@@ -382,14 +382,14 @@ def test_landmarks_everywhere_are_exact():
 def test_the_error_of_landmarks_against_exact(record_property):
     """Means within a fraction of what is unknown anyway, and never surer than exact by much."""
     problem, leaves, rewards = rewarded(1000)
-    covariance = SetKernel(private=0.05).on(problem)
+    covariance = SetKernel(private=0.05).bind(problem)
     others = rewarded(200, seed=1)[1]
     exact, induced = KernelScores(covariance, 1e-2), of_landmarks(covariance, leaves)
     for scores in (exact, induced):
         scores.track([*leaves, *others])
         scores.condition_all(list(range(1000)), rewards, [None] * 1000)
-    mean, variance = exact.project(others)
-    approximate, spread = induced.project(others)
+    mean, variance = exact.predict(others)
+    approximate, spread = induced.predict(others)
     error = np.abs(approximate - mean) / np.sqrt(variance)
     record_property("largest error of a mean, in deviations", float(error.max()))
     assert error.mean() < 0.1
@@ -400,15 +400,15 @@ def test_the_error_of_landmarks_against_exact(record_property):
 
 def test_what_landmarks_pretended_is_taken_back():
     problem, leaves, rewards = rewarded(60)
-    scores = of_landmarks(SetKernel(private=0.1).on(problem), leaves)
+    scores = of_landmarks(SetKernel(private=0.1).bind(problem), leaves)
     scores.track(leaves)
     scores.condition_all(list(range(40)), rewards[:40], [None] * 40)
     before = scores.mean.copy(), scores.variance.copy()
-    scores.pretend(50)
-    scores.pretend(55)
+    scores.fantasise(50)
+    scores.fantasise(55)
     assert scores.mean == pytest.approx(before[0], abs=1e-12)
     assert scores.variance[50] < before[1][50]
-    scores.release()
+    scores.discard()
     assert np.array_equal(scores.mean, before[0])
     assert np.array_equal(scores.variance, before[1])
 
@@ -426,26 +426,26 @@ class Smooth(ds.covariances.Covariance):
 @pytest.mark.parametrize("noise", [1e-12, 1e-10, 1e-6])
 def test_nearly_singular_covariances_do_not_blow_up_on_demand(noise):
     x = np.random.default_rng(0).random(300)
-    scores = KernelScores(Smooth(), noise).on_demand()
+    scores = KernelScores(Smooth(), noise).as_lazy()
     scores.track(x.tolist())
     for node, place in enumerate(x):
         scores.condition(node, float(np.sin(6.0 * place)))
     grid = np.linspace(0.0, 1.0, 40)
-    assert scores.project(grid.tolist())[0] == pytest.approx(np.sin(6.0 * grid), abs=1e-2 * noise**0.25)
+    assert scores.predict(grid.tolist())[0] == pytest.approx(np.sin(6.0 * grid), abs=1e-2 * noise**0.25)
 
 
 def test_what_was_pretended_is_taken_back_to_the_last_digit():
     problem, leaves, rewards = rewarded(40)
-    once, often = (KernelScores(SetKernel(private=0.1).on(problem), 1e-2) for _ in range(2))
+    once, often = (KernelScores(SetKernel(private=0.1).bind(problem), 1e-2) for _ in range(2))
     for scores in (once, often):
         scores.track(leaves[:30])
         for node, reward in enumerate(rewards[:20]):
             scores.condition(node, reward)
-    often.pretend(21)
+    often.fantasise(21)
     often.track(leaves[30:])  # while something is pretended
-    often.pretend(35)
-    often.release()
-    often.release()  # nothing is left to take back
+    often.fantasise(35)
+    often.discard()
+    often.discard()  # nothing is left to take back
     once.track(leaves[30:])
     assert np.array_equal(once.mean, often.mean)
     assert np.array_equal(once.variance, often.variance)
@@ -456,24 +456,24 @@ def test_what_was_pretended_is_taken_back_to_the_last_digit():
 
 def test_a_family_too_large_to_be_kept_is_looked_at_all_the_same(monkeypatch):
     problem, leaves, rewards = rewarded(60)
-    scores = KernelScores(SetKernel(private=0.1).on(problem), 1e-2)
+    scores = KernelScores(SetKernel(private=0.1).bind(problem), 1e-2)
     scores.track([problem.root(), *leaves])
     children = Children(problem, problem.root(), problem.actions(problem.root()))
     for node, reward in enumerate(rewards):
         scores.condition(1 + node, reward)
         if node == 40:
-            scores.preview(children, 0)
+            scores.predict_children(children, 0)
             assert scores._kept > 0
             monkeypatch.setattr("dagsearch.scores.kernel._MOST_KEPT", 45 * len(children.actions))
-    found = scores.preview(children, 0)
+    found = scores.predict_children(children, 0)
     assert scores._kept == 0
     assert not scores._siblings
-    assert np.array_equal(found, scores.preview(children))
+    assert np.array_equal(found, scores.predict_children(children))
 
 
 def test_many_nodes_are_not_kept_prepared(monkeypatch):
     problem, leaves, rewards = rewarded(50)
-    few, many = (KernelScores(SetKernel(private=0.1).on(problem), 1e-2) for _ in range(2))
+    few, many = (KernelScores(SetKernel(private=0.1).bind(problem), 1e-2) for _ in range(2))
     for scores, most in ((few, 2_000), (many, 30)):
         monkeypatch.setattr("dagsearch.scores.kernel._MOST_PREPARED", most)
         scores.track(leaves)

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from dagsearch.cli import main
+from dagsearch.cli.select import summary
 from dagsearch.selection import command
-from dagsearch.selection.command import summary
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

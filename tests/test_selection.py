@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix, random_array
 
 import dagsearch as ds
+from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Children
@@ -14,7 +15,6 @@ from dagsearch.problems import SubsetRange
 from dagsearch.problems.subsets import Partial, Size
 from dagsearch.selection import likeness
 from dagsearch.selection.noise import FoldNoise
-from dagsearch.walks import random_leaves
 
 pandas = pytest.importorskip("pandas")
 
@@ -115,7 +115,7 @@ def test_inclusion_in_a_range_is_the_probability_under_random_play():
 
 def test_children_in_a_range_at_once_equal_children_one_by_one():
     problem = ranges(groups=[(1, 2)])
-    covariance = SetKernel().on(problem)
+    covariance = SetKernel().bind(problem)
     others = covariance.represent(random_leaves(problem)[:9])
     for state in (problem.root(), Partial(3, frozenset()), Partial(3, frozenset({4, 5}))):
         children = Children(problem, state, problem.actions(state))
@@ -163,7 +163,7 @@ def test_leaves_of_small_sizes_have_nothing_left_to_gain():
     node = search.explored.nodes([problem.step(problem.root(), Size(1))])[0]
     options = search.expansion.options(search.explored, node)
     unseen = options.children < 0
-    g, _ = search.explored.scores.preview(search.explored.children(node), node)
+    g, _ = search.explored.scores.predict_children(search.explored.children(node), node)
     assert options.mean[unseen] == pytest.approx(g[unseen])
 
 
@@ -183,14 +183,14 @@ def test_what_is_beside_a_leaf_may_still_gain():
 
     search = ds.Search.default(Uneven(), initial=3, seed=0)
     options = search.expansion.options(search.explored, search.explored.root)
-    g, _ = search.explored.scores.preview(search.explored.children(search.explored.root))
+    g, _ = search.explored.scores.predict_children(search.explored.children(search.explored.root))
     gain = (options.mean - g)[options.children < 0]
     assert (gain[:-1] > 0.1).all()  # the others can go on
     assert gain[-1] == 0.0  # stop cannot
 
 
 def test_a_kernel_can_be_used_for_another_problem():
-    kernel = SetKernel().on(ds.problems.Subsets(200, 3, reward=sum))
+    kernel = SetKernel().bind(ds.problems.Subsets(200, 3, reward=sum))
     assert (
         ds.Search.default(ds.problems.Subsets(20, 3, reward=sum), covariance=kernel, seed=0).run(25).history
     )

@@ -15,15 +15,16 @@ from dagsearch import (
     covariances,
     errors,
     expansions,
-    freshness,
     gaussians,
     policies,
     problems,
-    proofs,
+    refinements,
     rollouts,
     scores,
     testing,
 )
+from dagsearch._internal.moved import MODULES, keep_old_paths
+from dagsearch.durable.journal import JournalError
 from dagsearch.errors import (
     CovarianceError,
     DagSearchError,
@@ -33,15 +34,19 @@ from dagsearch.errors import (
     SearchExhausted,
     SearchInterrupted,
 )
+from dagsearch.execution.pools import PoolError
+from dagsearch.execution.stopping import Stop
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
+from dagsearch.learning import evidence, refresh
 from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.problems import as_tree
+from dagsearch.refinements import proofs
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.search import Search, search
 
 if TYPE_CHECKING:
-    from dagsearch import players
+    from dagsearch.games import players
 
 __version__ = "0.1.0"
 
@@ -55,7 +60,9 @@ __all__ = [
     "EvaluationError",
     "Gaussian",
     "Increments",
+    "JournalError",
     "Line",
+    "PoolError",
     "Problem",
     "ProblemError",
     "Proposal",
@@ -64,27 +71,35 @@ __all__ = [
     "Search",
     "SearchExhausted",
     "SearchInterrupted",
+    "Stop",
     "as_tree",
     "backups",
     "baselines",
     "covariances",
     "errors",
+    "evidence",
     "expansions",
-    "freshness",
     "gaussians",
     "players",
     "policies",
     "problems",
     "proofs",
+    "refinements",
+    "refresh",
     "rollouts",
     "scores",
     "search",
     "testing",
 ]
 
+keep_old_paths()
+
 
 def __getattr__(name: str) -> Any:
-    """Players are bots of OpenSpiel, which not everybody has."""
+    """Players are bots of OpenSpiel, which not everybody has; and modules that have moved."""
     if name == "players":
-        return importlib.import_module("dagsearch.players")
+        return importlib.import_module("dagsearch.games.players")
+    old = f"{__name__}.{name}"
+    if old in MODULES:
+        return importlib.import_module(old)
     raise AttributeError(f"module 'dagsearch' has no attribute {name!r}")

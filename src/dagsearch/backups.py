@@ -22,13 +22,13 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch._checks import is_whole
-from dagsearch._compiled import compiled
-from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.checks import is_whole
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.explored import Explored
 from dagsearch.gaussians import checked_prior, fold_maximum
 from dagsearch.graph import Graph
-from dagsearch.rewards import Episode
+from dagsearch.learning.rewards import Episode
 from dagsearch.scores import Samples, Scores
 
 
@@ -138,7 +138,7 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntA
     increments.widen(graph.widest)
     _value_pass(
         *_shape(graph, nodes),
-        *scores.refreshed(),
+        *scores.moments(),
         increments.mean,
         increments.variance,
         increments.mean_table,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.explored import Explored
 from dagsearch.gaussians import Gaussian
 from dagsearch.problem import Action, Children, State
@@ -57,9 +57,9 @@ class Options:
         unseen = self.children < 0
         if not unseen.any():
             return graph.v_mean[self.children], graph.v_var[self.children]
-        g_mean, g_var = explored.scores.preview(self._made, self.node)
+        g_mean, g_var = explored.scores.predict_children(self._made, self.node)
         delta = explored.increments.at(int(graph.level[self.node]) + 1)
-        unmade = explored.children_unmade  # they are of one kind then
+        unmade = explored.has_lazy_children  # they are of one kind then
         if unmade and self._leads_to_leaves():
             delta = Gaussian(0.0, 0.0)
         mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])

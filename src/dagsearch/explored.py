@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._typing import IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
 from dagsearch.increments import Increments
@@ -30,7 +30,7 @@ class Explored:
         """What the DAG went through since somebody who keeps a journal looked last; ``None`` without one."""
         self.key = KeyFunction(problem)
         """What identifies a state."""
-        self.children_unmade = hasattr(problem, "added_items")
+        self.has_lazy_children = hasattr(problem, "added_items")
         """Whether children can be looked at without being made; all children of a state are of one kind."""
         self.root = self.node(problem.root())
         self.graph.set_root(self.root)
@@ -108,7 +108,7 @@ class Explored:
     def score(self, node: int) -> Gaussian:
         """Belief over a node's g."""
         self.scores.refresh([node])
-        mean, variance = self.scores.refreshed()
+        mean, variance = self.scores.moments()
         return Gaussian(float(mean[node]), float(variance[node]))
 
     def around(self, paths: Iterable[Sequence[int]]) -> IntArray:
@@ -141,7 +141,7 @@ class Explored:
         if not fresh:
             return
         self.scores.refresh(fresh)
-        mean, variance = self.scores.refreshed()
+        mean, variance = self.scores.moments()
         for child in fresh:
             graph.v_mean[child], graph.v_var[child] = mean[child], variance[child]
             if not graph.terminal[child]:

@@ -27,8 +27,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._compiled import compiled
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import FloatArray, IntArray
 
 _SQRT_HALF = math.sqrt(0.5)
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)

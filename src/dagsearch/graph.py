@@ -23,9 +23,9 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dagsearch._arrays import grown
-from dagsearch._compiled import compiled
-from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MIN, State
 

@@ -22,8 +22,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._compiled import compiled
-from dagsearch._typing import FloatArray
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance, Rows
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior

@@ -5,13 +5,13 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from dagsearch._checks import is_finite
-from dagsearch._compiled import compiled
-from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.backups import JointSamples
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
-from dagsearch.ties import ENOUGH, Draw, picked
 
 UNKNOWN: Final = -1
 """What is next in a descent must be looked at."""
@@ -57,7 +57,7 @@ class UpperConfidence:
         return options.sign * options.mean
 
     def follow(
-        self, explored: Explored, node: int, draw: Draw, one_by_one: bool
+        self, explored: Explored, node: int, draw: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
         """Where :meth:`rate` leads from a node, as far as compiled code can tell.
 
@@ -66,15 +66,15 @@ class UpperConfidence:
         it is fine enough.
         """
         graph = explored.graph
-        if explored.children_unmade and one_by_one:
+        if explored.has_lazy_children and one_by_one:
             descend = getattr(explored.scores, "descend", None)
             found = None if descend is None else descend(graph, explored.increments, node, draw, self.beta)
             if found is not None:
                 return found  # type: ignore[no-any-return]
-        nodes, actions, draw.value, draw.fineness = _follow_values(
+        nodes, actions, draw.value, draw.resolution = _follow_values(
             node,
             draw.value,
-            draw.fineness,
+            draw.resolution,
             self.beta,
             graph.sign,
             graph.visits,
@@ -97,7 +97,7 @@ class UpperConfidence:
 def _follow_values(
     node: int,
     draw: float,
-    fineness: float,
+    resolution: float,
     beta: float,
     sign: IntArray,
     visits: IntArray,
@@ -129,14 +129,14 @@ def _follow_values(
             if rating == best:
                 tied[ties] = edge
                 ties += 1
-        if ties == 0 or options < branching[node] or fineness < ties * ENOUGH:
+        if ties == 0 or options < branching[node] or resolution < ties * ENOUGH:
             break
-        option, draw, fineness = picked(draw, fineness, ties)
+        option, draw, resolution = picked(draw, resolution, ties)
         chosen = tied[option]
         node = edge_child[chosen]
         path[length], actions[length] = node, edge_action[chosen]
         length += 1
-    return path[:length], actions[:length], draw, fineness
+    return path[:length], actions[:length], draw, resolution
 
 
 class Thompson:

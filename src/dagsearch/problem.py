@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 
 State = Any
@@ -59,7 +59,7 @@ class Problem(Protocol):
     ``from_state(state) -> Problem``
         The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
-        The least and the largest reward there are, for :class:`dagsearch.proofs.WithProofs`.
+        The least and the largest reward there are, for :class:`dagsearch.refinements.proofs.WithProofs`.
     ``validate(state) -> None``
         Raises if something that was told as a leaf is not a state at all.
     ``encode(state)`` and ``decode(encoded)``

@@ -93,7 +93,7 @@ class Result:
     """Every evaluation, in the order told."""
 
     def _repr_html_(self) -> str:
-        from dagsearch.report import result_fragment
+        from dagsearch.selection.page import result_fragment
 
         return result_fragment(self)
 

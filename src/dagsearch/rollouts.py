@@ -4,13 +4,13 @@ from typing import Protocol, cast
 
 import numpy as np
 
-from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.walks import random_walk
 from dagsearch.explored import Explored
-from dagsearch.neighbours import best_swap
+from dagsearch.neighbourhoods import best_swap
 from dagsearch.problem import Action, Children, State, player_at
 from dagsearch.scores import JointScores
-from dagsearch.walks import random_walk
 
 
 class Rollout(Protocol):
@@ -67,7 +67,7 @@ class Greedy:
 
         def rate(children: Children) -> FloatArray:
             sign = player_at(explored.problem, children.parent)
-            return cast(JointScores, explored.scores).upper(children, [sign], self.beta)
+            return cast(JointScores, explored.scores).upper_confidence(children, [sign], self.beta)
 
         leaf, actions = _follow(explored, state, rate)
         if not explored.is_closed(leaf):

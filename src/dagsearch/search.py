@@ -13,12 +13,17 @@ from typing import Any, Literal, Self, cast, overload
 import numpy as np
 from tqdm import tqdm
 
-from dagsearch._checks import is_finite, is_whole
-from dagsearch._threads import one_thread
-from dagsearch._typing import FloatArray
+from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.threads import one_thread
+from dagsearch._internal.ties import TieBreaker
+from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.walks import numbered, shape_rng
 from dagsearch.backups import Backup
-from dagsearch.covariances import Covariance, Hyperparameter, checked_kind
-from dagsearch.defaults import (
+from dagsearch.covariances import Covariance, Hyperparameter, as_covariance
+from dagsearch.durable.encoding import StateCodec
+from dagsearch.durable.journal import Journal, JournalError, has_begun
+from dagsearch.durable.replay import Replay, check_same, generator_like, generator_states, settings_of
+from dagsearch.engine.compositions import (
     check_covariance_on,
     default_backup,
     default_covariance,
@@ -27,7 +32,6 @@ from dagsearch.defaults import (
     default_parts,
     default_scale,
 )
-from dagsearch.encoding import StateCodec
 from dagsearch.errors import (
     CovarianceError,
     DagSearchError,
@@ -37,27 +41,23 @@ from dagsearch.errors import (
     SearchExhausted,
     SearchInterrupted,
 )
-from dagsearch.evidence import Evidence, by_leaf
+from dagsearch.execution.pools import Pool, Running, breakdown, make_pool
+from dagsearch.execution.stopping import Stop
 from dagsearch.expansions import AllChildren, Expansion, OneChild, Options
 from dagsearch.explored import Explored
-from dagsearch.freshness import Always, Freshness
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments, ProblemShape
-from dagsearch.journal import Journal, JournalError, has_begun
-from dagsearch.optimum import Optimum, sample_optimum
+from dagsearch.learning.evidence import Evidence, by_leaf
+from dagsearch.learning.refresh import Eager, Refresh
+from dagsearch.learning.rewards import Episode, Standardizer, checked_reward
 from dagsearch.policies import UNKNOWN, Policy, UpperConfidence
-from dagsearch.pools import Pool, Running, breakdown, make_pool
 from dagsearch.problem import Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
-from dagsearch.replay import Replay, check_same, generator_like, generator_states, settings_of
+from dagsearch.refinements.optimum import Optimum, sample_optimum
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.rewards import Episode, Standardizer, checked_reward
 from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores import JointScores, KernelScores, MeanFunction, Scores, scores_for
 from dagsearch.scores.base import checked_noise
-from dagsearch.stopping import Stop
-from dagsearch.ties import Draw
-from dagsearch.walks import numbered, shape_rng
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ class Search:
         Learns the covariance's hyperparameters and the noise, and standardises rewards anew whenever it does.
         By default they stay as they are given. With ``repeats`` the noise is learnt too, and the best leaf is
         the one with the best mean g instead of the largest reward.
-    freshness : Freshness, optional
+    refresh : Refresh, optional
         Which nodes are brought up to date after a reward; all by default, and where scores or back-up cannot
         do with some.
     standardize : int
@@ -124,7 +124,7 @@ class Search:
         increments: Increments | None = None,
         refinements: Sequence[Refinement] = (),
         evidence: Evidence | None = None,
-        freshness: Freshness | None = None,
+        refresh: Refresh | None = None,
         standardize: int = 0,
         repeats: bool = True,
         seed: int | np.random.Generator | None = None,
@@ -149,8 +149,8 @@ class Search:
         self._shape = ProblemShape(problem, shape_rng()) if evidence is not None else None
         if evidence is not None and not hasattr(scores, "refitted"):
             raise ValueError(f"evidence needs WeightScores or KernelScores, got {type(scores).__name__}")
-        can_choose = self._from_scratch and hasattr(scores, "on_demand")
-        self.freshness = freshness if freshness is not None and can_choose else Always()
+        can_choose = self._from_scratch and hasattr(scores, "as_lazy")
+        self.refresh = refresh if refresh is not None and can_choose else Eager()
         self.repeats = repeats
         self._learns_noise = repeats and evidence is not None
         self.history: list[Evaluation] = []
@@ -240,7 +240,7 @@ class Search:
         if covariance is None:
             covariance = default_covariance(problem)
             c = default_scale(problem) if c is None else c
-        covariance = checked_kind(covariance)
+        covariance = as_covariance(covariance)
         scaled = covariance if c is None else c * covariance
         increments = Increments.of(problem, scaled, shape_rng(), increment_prior)
         expansion = expansion or default_expansion(increments)
@@ -513,10 +513,10 @@ class Search:
 
         Values not now, if a replay will do so later and nothing depends on them until then.
         """
-        explored, freshness = self.explored, self.freshness
-        nodes = freshness.nodes(explored, paths or [episode.path for episode in episodes], len(self._told))
+        explored, refresh = self.explored, self.refresh
+        nodes = refresh.nodes(explored, paths or [episode.path for episode in episodes], len(self._told))
         explored.scores.refresh(nodes)
-        if nodes is None and self.fast_forward and not freshness.selective and self._from_scratch:
+        if nodes is None and self.fast_forward and not refresh.selective and self._from_scratch:
             return
         self.backup.back_up(explored, episodes, nodes)
 
@@ -527,24 +527,24 @@ class Search:
     def pretend_pending(self) -> None:
         """Let the model count what is pending as observed, but for its mean."""
         fresh = self._pending[self._pretended :]
-        if not fresh or self._standardizer.waiting or not hasattr(self.explored.scores, "pretend"):
+        if not fresh or self._standardizer.waiting or not hasattr(self.explored.scores, "fantasise"):
             return
         graph = self.explored.graph
-        if self._pretended == 0 and not isinstance(self.freshness, Always):
+        if self._pretended == 0 and not isinstance(self.refresh, Eager):
             self._values_before = graph.v_mean[: len(graph)].copy(), graph.v_var[: len(graph)].copy()
         for proposal in fresh:
             node = self.explored.node(proposal.leaf)
             self._pretended += 1
-            self.explored.scores.pretend(node)
+            self.explored.scores.fantasise(node)
         # All of them, so that it does not matter which were released in between by somebody who looked.
         self.back_up([], [proposal.path for proposal in self._pending])
 
     def release_pending(self) -> None:
         """Back to what is really known."""
         if self._pretended > 0:
-            cast(JointScores, self.explored.scores).release()
+            cast(JointScores, self.explored.scores).discard()
             self._pretended = 0
-            if self._values_before is not None and self.freshness.selective:
+            if self._values_before is not None and self.refresh.selective:
                 self._restore_values(*self._values_before)
             else:
                 self.back_up([])
@@ -609,7 +609,7 @@ class Search:
             return self._best
         nodes = [episode.leaf for episode in self._told]
         self.explored.scores.refresh(nodes)
-        return self.history[int(np.argmax(self.explored.scores.refreshed()[0][nodes]))]
+        return self.history[int(np.argmax(self.explored.scores.moments()[0][nodes]))]
 
     def tell(
         self, evaluated: Proposal | State, reward: float, noise: float | None = None, *, note: Any = None
@@ -887,7 +887,7 @@ class Search:
             return path, actions
         # Compiled code looks at children in the DAG as they are, and a subclass may rate them otherwise.
         can_follow = "follow" in vars(type(self.policy)) and type(self.expansion) in (AllChildren, OneChild)
-        draw = Draw(self.rng)
+        draw = TieBreaker(self.rng)
         while True:
             if can_follow and self._follow(path, actions, draw):
                 return path, actions
@@ -910,7 +910,7 @@ class Search:
             if new:
                 return path, actions
 
-    def _follow(self, path: list[int], actions: list[Action], draw: Draw) -> bool:
+    def _follow(self, path: list[int], actions: list[Action], draw: TieBreaker) -> bool:
         """Go on by compiled code, as far as that can tell where to; whether the descent has ended."""
         explored, problem = self.explored, self.problem
         one_by_one = type(self.expansion) is OneChild
@@ -928,7 +928,7 @@ class Search:
         actions.append(children.actions[number])
         return path[-1] == before
 
-    def _choose(self, options: Options, draw: Draw) -> int | None:
+    def _choose(self, options: Options, draw: TieBreaker) -> int | None:
         """The option the policy rates best, ties broken at random; ``None`` if all are closed."""
         eligible = np.flatnonzero(options.open)
         if eligible.size == 0:
@@ -1086,7 +1086,7 @@ class Search:
         if node >= 0:
             g, v, visits = explored.score(node), explored.value(node), int(graph.visits[node])
         else:
-            mean, variance = explored.scores.project([state])
+            mean, variance = explored.scores.predict([state])
             g, visits = Gaussian(float(mean[0]), float(variance[0])), 0
             delta = explored.increments.at(explored.increments.depth - self._steps_left(state))
             v = Gaussian(g.mean + delta.mean, g.variance + delta.variance)
@@ -1128,7 +1128,7 @@ class Search:
 
     def _best_score(self, state: State) -> Action:
         children = Children(self.problem, state, self.problem.actions(state))
-        mean, _ = self.explored.scores.project(children.states)
+        mean, _ = self.explored.scores.predict(children.states)
         return children.actions[int(np.argmax(player_at(self.problem, state) * mean))]
 
     def result(self) -> Result:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._checks import is_finite, is_whole
+from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
+from dagsearch.learning.rewards import checked_reward
 from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members, shortcut
-from dagsearch.rewards import checked_reward
 
 _FINDINGS_SHOWN = 20
 

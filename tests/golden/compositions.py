@@ -1,7 +1,7 @@
 """Every composition that users run, each a short run with a digest of where it ended.
 
-``python compositions.py`` prints the digests to the last bit, ``python compositions.py --write FOLDER`` writes
-``compositions.json`` there. A refactoring must change neither.
+``python compositions.py`` prints the digests to the last bit, ``python compositions.py --write FOLDER``
+writes ``compositions.json`` there. A refactoring must change neither.
 """
 
 import hashlib
@@ -81,7 +81,7 @@ class Uncertain(ds.problems.Subsets):
 
 def default_parts(problem, **other):
     """The parts of the default method, some of them replaced."""
-    from dagsearch.defaults import default_parts as parts
+    from dagsearch.engine.compositions import default_parts as parts
 
     return parts(problem, initial=8) | other
 
@@ -159,7 +159,7 @@ def many_nodes(seed=0, **other):
 
 
 def a_game_with_moves(budget=25):
-    from dagsearch.players import game_search
+    from dagsearch.games.players import game_search
 
     search = run(game_search(ds.problems.OpenSpielGame("tic_tac_toe"), seed=0), budget)
     for _ in range(3):
@@ -185,7 +185,7 @@ def _as_overlap(problem):
 
 
 def _as_kernel(problem):
-    return KernelScores(SetKernel().on(problem), 0.01)
+    return KernelScores(SetKernel().bind(problem), 0.01)
 
 
 COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {

@@ -10,9 +10,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from compositions import asynchronously, digest, run, weighted
-
 import dagsearch as ds
+from compositions import asynchronously, digest, run, weighted
 from dagsearch.backups import MomentMatching
 from dagsearch.expansions import AllChildren
 from dagsearch.policies import UpperConfidence

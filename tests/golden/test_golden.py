@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
 import compositions
 import journals
-import pytest
 
 HERE = Path(__file__).parent
 COMPOSITIONS = json.loads((HERE / "compositions.json").read_text())

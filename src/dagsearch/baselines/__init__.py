@@ -5,11 +5,12 @@ Every function returns a :class:`dagsearch.Search`; only its parts differ.
 
 import numpy as np
 
+from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup
 from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.covariances import SharedPath
-from dagsearch.defaults import default_backup, default_expansion
+from dagsearch.engine.compositions import default_backup, default_expansion
 from dagsearch.errors import ProblemError
 from dagsearch.expansions import Expansion, NoChildren, OneChild
 from dagsearch.increments import Increments
@@ -19,7 +20,6 @@ from dagsearch.problems.tree import as_tree
 from dagsearch.rollouts import Uniform
 from dagsearch.scores import NoScores, TreeScores
 from dagsearch.search import Search
-from dagsearch.walks import shape_rng
 
 __all__ = [
     "UCB1",

@@ -7,16 +7,16 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch._arrays import grown
-from dagsearch._checks import is_finite, is_whole
-from dagsearch._compiled import compiled
-from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
 from dagsearch.graph import Graph
+from dagsearch.learning.rewards import Episode
 from dagsearch.policies import UNKNOWN
-from dagsearch.rewards import Episode
-from dagsearch.ties import ENOUGH, Draw, picked
 
 
 class Credit(Protocol):
@@ -190,15 +190,15 @@ class UCB1:
         return np.where(options.terminal, 0.0, bonus)
 
     def follow(
-        self, explored: Explored, node: int, draw: Draw, one_by_one: bool
+        self, explored: Explored, node: int, draw: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
         """Where :meth:`rate` leads from a node; as :meth:`dagsearch.policies.UpperConfidence.follow`."""
         graph = explored.graph
         self._averages.reserve(len(graph))
-        nodes, actions, next_action, draw.value, draw.fineness = _follow_bounds(
+        nodes, actions, next_action, draw.value, draw.resolution = _follow_bounds(
             node,
             draw.value,
-            draw.fineness,
+            draw.resolution,
             one_by_one,
             self.c,
             graph.sign,
@@ -226,7 +226,7 @@ class UCB1:
 def _follow_bounds(
     node: int,
     draw: float,
-    fineness: float,
+    resolution: float,
     one_by_one: bool,
     c: float,
     sign: IntArray,
@@ -270,17 +270,17 @@ def _follow_bounds(
         if missing > 0 and best < math.inf:  # those that are not in the DAG have no reward either
             ties = 0
         equal = ties + missing
-        if equal == 0 or fineness < equal * ENOUGH:
+        if equal == 0 or resolution < equal * ENOUGH:
             break
-        chosen, draw, fineness = picked(draw, fineness, equal)
+        chosen, draw, resolution = picked(draw, resolution, equal)
         if chosen >= ties:
             known = edge_action[first[node] : first[node] + count[node]]
             number = _nth_missing(chosen - ties, known, known.size + missing)
-            return path[:length], actions[:length], number, draw, fineness
+            return path[:length], actions[:length], number, draw, resolution
         node = edge_child[tied[chosen]]
         path[length], actions[length] = node, edge_action[tied[chosen]]
         length += 1
-    return path[:length], actions[:length], UNKNOWN, draw, fineness
+    return path[:length], actions[:length], UNKNOWN, draw, resolution
 
 
 @compiled

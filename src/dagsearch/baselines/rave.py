@@ -24,14 +24,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
 import numpy as np
 
-from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines.averages import Averages, Traversed
 from dagsearch.errors import ProblemError
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
+from dagsearch.learning.rewards import Episode
 from dagsearch.problem import Action, State
-from dagsearch.rewards import Episode
 
 
 class _ItemMeans:

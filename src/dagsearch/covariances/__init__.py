@@ -1,5 +1,7 @@
 """Covariances of the generative scores: which states are alike."""
 
+from typing import TYPE_CHECKING, Any
+
 from dagsearch.covariances.base import (
     Covariance,
     FeatureMap,
@@ -7,14 +9,16 @@ from dagsearch.covariances.base import (
     Rows,
     RowStore,
     SparseRows,
+    as_covariance,
     check_covariance,
-    checked_kind,
 )
-from dagsearch.covariances.boards import learned, pieces, windows
 from dagsearch.covariances.discrete import Diffusion, Hamming
 from dagsearch.covariances.functions import Pairwise, SharedPath
 from dagsearch.covariances.overlap import Overlap, items_of
 from dagsearch.covariances.vectors import Features, LinearFeatures, Nearness, SetKernel, correlation
+
+if TYPE_CHECKING:
+    from dagsearch.games.covariances import learned, pieces, windows
 
 __all__ = [
     "Covariance",
@@ -32,11 +36,20 @@ __all__ = [
     "SetKernel",
     "SharedPath",
     "SparseRows",
+    "as_covariance",
     "check_covariance",
-    "checked_kind",
     "correlation",
     "items_of",
     "learned",
     "pieces",
     "windows",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Covariances of positions live with the games, which are built on this package."""
+    if name in ("learned", "pieces", "windows"):
+        from dagsearch.games import covariances
+
+        return getattr(covariances, name)
+    raise AttributeError(f"module 'dagsearch.covariances' has no attribute {name!r}")

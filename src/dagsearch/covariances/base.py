@@ -6,7 +6,7 @@ that are inner products of features (:class:`FeatureMap`) can also be used in we
 reward that does not grow with the number of rewards.
 
 What a covariance cannot know beforehand, its scales and lengths, are its :attr:`Covariance.hyperparameters`;
-:class:`dagsearch.evidence.Evidence` finds them from rewards.
+:class:`dagsearch.learning.evidence.Evidence` finds them from rewards.
 """
 
 import math
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dagsearch import _linalg
-from dagsearch._arrays import grown
-from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal import linalg
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Families, Problem, State
 
@@ -112,7 +112,7 @@ class Hyperparameter(NamedTuple):
     """Of its logarithm, a priori."""
 
 
-Slopes = Callable[[FloatArray], FloatArray]
+Gradient = Callable[[FloatArray], FloatArray]
 """Of symmetric weights W, the derivatives of Σ W ∘ matrix by the logarithm of each hyperparameter."""
 
 
@@ -145,7 +145,7 @@ class Covariance(ABC):
         """The diagonal of ``cross(a, a)``, shape ``(len(a),)``."""
         return np.array([self.cross(a[i : i + 1], a[i : i + 1])[0, 0] for i in range(len(a))])
 
-    def on(self, problem: Problem) -> "Covariance":
+    def bind(self, problem: Problem) -> "Covariance":
         """The covariance for the states of a problem, told what the problem says of them."""
         return self
 
@@ -189,7 +189,7 @@ class Covariance(ABC):
             raise ValueError(f"{self!r} has no hyperparameters, got {list(values)}")
         return self
 
-    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         """The matrix of distinct states, ``private`` included, and how it hangs on the hyperparameters.
 
         By central differences, unless overridden.
@@ -321,8 +321,8 @@ class _Scaled(Covariance):
     def variances(self, a: Rows) -> FloatArray:
         return self._factor * self._base.variances(a)
 
-    def on(self, problem: Problem) -> "Covariance":
-        return type(self)(self._base.on(problem), self._factor, self._median)
+    def bind(self, problem: Problem) -> "Covariance":
+        return type(self)(self._base.bind(problem), self._factor, self._median)
 
     def prepared(self, rows: Rows) -> Rows:
         return self._base.prepared(rows)
@@ -348,8 +348,8 @@ class _Scaled(Covariance):
     def with_values(self, values: Sequence[float]) -> "Covariance":
         return type(self)(self._base.with_values(values[1:]), values[0], self._median)
 
-    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
-        base, slopes = self._base.differentiated(rows)
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
+        base, slopes = self._base.value_and_gradient(rows)
         matrix = self._factor * base
 
         def scaled(weights: FloatArray) -> FloatArray:
@@ -393,8 +393,8 @@ class _Pair(Covariance):
     def represent(self, states: Sequence[State]) -> Rows:
         return Stacked([self._first.represent(states), self._second.represent(states)])
 
-    def on(self, problem: Problem) -> "Covariance":
-        return type(self)(self._first.on(problem), self._second.on(problem))
+    def bind(self, problem: Problem) -> "Covariance":
+        return type(self)(self._first.bind(problem), self._second.bind(problem))
 
     def prepared(self, rows: Rows) -> Rows:
         first, second = _parts(rows)
@@ -446,10 +446,10 @@ class _Sum(_Pair):
         of_first = self._first.sums_of_children(families, first, weights)
         return of_first + self._second.sums_of_children(families, second, weights)
 
-    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         first, second = _parts(rows)
-        one, of_one = self._first.differentiated(first)
-        other, of_other = self._second.differentiated(second)
+        one, of_one = self._first.value_and_gradient(first)
+        other, of_other = self._second.value_and_gradient(second)
         return one + other, lambda weights: np.append(of_one(weights), of_other(weights))
 
     def __repr__(self) -> str:
@@ -486,17 +486,17 @@ class _Product(_Pair):
         other = self._second.of_children(families, second, places)
         return one[0] * other[0], one[1] * other[1]
 
-    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         first, second = _parts(rows)
-        one, of_one = self._first.differentiated(first)
-        other, of_other = self._second.differentiated(second)
+        one, of_one = self._first.value_and_gradient(first)
+        other, of_other = self._second.value_and_gradient(second)
         return one * other, lambda weights: np.append(of_one(weights * other), of_other(weights * one))
 
     def __repr__(self) -> str:
         return f"({self._first!r} * {self._second!r})"
 
 
-def checked_kind(covariance: Any) -> Covariance:
+def as_covariance(covariance: Any) -> Covariance:
     """``covariance``, or :class:`CovarianceError` if it is no :class:`Covariance`."""
     if not isinstance(covariance, Covariance):
         advice = "wrap a function in Pairwise, give items to Overlap, or subclass Covariance"
@@ -521,7 +521,7 @@ def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
             f"the covariance {covariance!r} is not symmetric: {matrix[i, j]} for ({states[i]!r}, "
             f"{states[j]!r}) but {matrix[j, i]} the other way round"
         )
-    smallest = float(_linalg.eigvalsh(matrix)[0])
+    smallest = float(linalg.eigvalsh(matrix)[0])
     if smallest < -1e-8 * scale * len(states):
         raise CovarianceError(
             f"the covariance {covariance!r} is not positive semi-definite: over {len(states)} sampled "

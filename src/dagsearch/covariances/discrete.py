@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances.base import Covariance, Hyperparameter, Rows, checked_variance
 from dagsearch.covariances.overlap import items_of
 from dagsearch.errors import CovarianceError

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances.base import Covariance, Rows, checked_variance
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import State

@@ -9,8 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._typing import FloatArray, IntArray
-from dagsearch.covariances.base import FeatureMap, Hyperparameter, Rows, Slopes, SparseRows, checked_variance
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.covariances.base import (
+    FeatureMap,
+    Gradient,
+    Hyperparameter,
+    Rows,
+    SparseRows,
+    checked_variance,
+)
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State, shortcut
 
@@ -85,7 +92,7 @@ class Overlap(FeatureMap):
             other.private = float(values[0])
         return other
 
-    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
         learnt = self._private_median > 0.0
         return matrix, lambda weights: np.array([self.private * weights.trace()] if learnt else [])

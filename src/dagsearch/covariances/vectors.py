@@ -21,22 +21,22 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._checks import is_finite
-from dagsearch._compiled import compiled
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances._levels import LevelRows
 from dagsearch.covariances.base import (
     Covariance,
     FeatureMap,
+    Gradient,
     Hyperparameter,
     Rows,
-    Slopes,
     SparseRows,
     checked_variance,
 )
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Families, Problem, State
-from dagsearch.walks import random_leaves
 
 # With fewer items dense products are cheaper than taking rows apart.
 _MANY_ITEMS = 128
@@ -274,7 +274,7 @@ class _VectorKernel(Covariance):
         names = ["linear", "nonlinear", "private"] + (["length"] if self.nonlinear > 0.0 else [])
         return [name for name in names if getattr(self, name) > 0.0]
 
-    def on(self, problem: Problem) -> "Covariance":
+    def bind(self, problem: Problem) -> "Covariance":
         bound = self._copy()
         bound._bind(problem)
         leaves = random_leaves(problem)
@@ -391,7 +391,7 @@ class _VectorKernel(Covariance):
             other._measure()
         return other
 
-    def differentiated(self, rows: Rows) -> tuple[FloatArray, Slopes]:
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         centred = np.asarray(rows) - self._center
         smooth = self._smoothed(centred)
         inner = self._inner(smooth, centred)
@@ -477,7 +477,7 @@ class SetKernel(_VectorKernel):
     --------
     >>> from dagsearch.problems import Subsets
     >>> problem = Subsets(6, 2, reward=sum)
-    >>> kernel = SetKernel(Nearness([[0], [1], [2], [3], [4], [5]])).on(problem)
+    >>> kernel = SetKernel(Nearness([[0], [1], [2], [3], [4], [5]])).bind(problem)
     >>> near, far = kernel([frozenset({0, 4})], [frozenset({1, 4}), frozenset({2, 5})])[0]
     >>> bool(near > far)
     True
@@ -533,7 +533,7 @@ class SetKernel(_VectorKernel):
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._problem is None:
-            raise CovarianceError("SetKernel must know the problem first: use SetKernel(...).on(problem)")
+            raise CovarianceError("SetKernel must know the problem first: use SetKernel(...).bind(problem)")
         return np.asarray(self._problem.inclusion(states), dtype=np.float64)
 
     def prepared(self, rows: Rows) -> Rows:

@@ -11,8 +11,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from dagsearch.experiments.runner import versions
 from dagsearch.games.matches import Pairing, Record, play_game
+from dagsearch_experiments.runner import versions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch.covariances import Covariance
-from dagsearch.players import DAGSearchPlayer
-from dagsearch.problems.openspiel import OpenSpielGame, load_pyspiel
+from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
+from dagsearch.games.players import DAGSearchPlayer
 
 OPPONENTS = ("mcts", "mcts-solver")
 """OpenSpiel's Monte Carlo tree search without and with its solver."""

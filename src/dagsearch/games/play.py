@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dagsearch.errors import ProblemError
-from dagsearch.players import DAGSearchPlayer, Opinion, best_move
-from dagsearch.problems.openspiel import OpenSpielGame
+from dagsearch.games.openspiel import OpenSpielGame
+from dagsearch.games.players import DAGSearchPlayer, Opinion, best_move
 
 _HELP = "your move, by number or name; ? for the possible ones, hint for the search's opinion, q to quit: "
 

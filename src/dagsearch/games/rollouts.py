@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from dagsearch._internal.walks import random_walk
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
-from dagsearch.walks import random_walk
 
 
 class RandomGame:

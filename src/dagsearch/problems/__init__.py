@@ -1,6 +1,6 @@
 """Problems that come with the package."""
 
-from dagsearch.problems.openspiel import OpenSpielGame, Position
+from dagsearch.games.openspiel import OpenSpielGame, Position
 from dagsearch.problems.pixels import DigitsPixels
 from dagsearch.problems.subsets import SubsetRange, Subsets
 from dagsearch.problems.synthetic import Synthetic

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dagsearch._typing import FloatArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.problems.subsets import Subset, Subsets
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._checks import is_whole
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.checks import is_whole
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Inclusion
 

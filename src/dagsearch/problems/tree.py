@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._typing import FloatArray
+from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.walks import numbered, random_walk, walked
 from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows, items_of
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Children, Problem, State
-from dagsearch.walks import numbered, random_walk, walked
 
 
 @dataclass(slots=True, eq=False)  # not frozen: that would take three times as long to make

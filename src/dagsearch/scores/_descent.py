@@ -5,17 +5,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dagsearch._compiled import compiled
-from dagsearch._typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.ties import ENOUGH, picked
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.scores._linear import gain_vector, linear_belief
-from dagsearch.ties import ENOUGH, picked
 
 
 @compiled
 def descend(
     node: int,
     draw: float,
-    fineness: float,
+    resolution: float,
     beta: float,
     prior: float,
     private: float,
@@ -46,7 +46,7 @@ def descend(
     """Down the options of largest ``sign · μ + β sqrt(log(n) σ²)`` of v, or of g + Δ where not in the DAG.
 
     Nodes, actions, the action to a child that is not in the DAG if that is next, and what is left of the
-    number that breaks ties (see :class:`dagsearch.ties.Draw`).
+    number that breaks ties (see :class:`dagsearch._internal.ties.TieBreaker`).
     """
     path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
     taken = np.zeros(weight_mean.size, dtype=np.bool_)
@@ -90,13 +90,13 @@ def descend(
                 ties += 1
             action += 1
         taken[columns[own]] = False
-        if ties == 0 or fineness < ties * ENOUGH:
+        if ties == 0 or resolution < ties * ENOUGH:
             break
-        option, draw, fineness = picked(draw, fineness, ties)
+        option, draw, resolution = picked(draw, resolution, ties)
         chosen = tied[option]
         if child_of[chosen] < 0:
-            return path[:length], actions[:length], chosen, draw, fineness
+            return path[:length], actions[:length], chosen, draw, resolution
         node = child_of[chosen]
         path[length], actions[length] = node, chosen
         length += 1
-    return path[:length], actions[:length], -1, draw, fineness
+    return path[:length], actions[:length], -1, draw, resolution

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dagsearch._compiled import compiled
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import FloatArray, IntArray
 
 
 @compiled

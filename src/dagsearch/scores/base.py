@@ -5,8 +5,8 @@ from typing import Protocol
 
 import numpy as np
 
-from dagsearch._checks import is_finite
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, Families, State
 
@@ -33,7 +33,7 @@ class Scores(Protocol):
     def variance(self) -> FloatArray:
         """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
 
-    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+    def moments(self) -> tuple[FloatArray, FloatArray]:
         """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
 
     def track(self, states: Sequence[State]) -> None:
@@ -42,11 +42,11 @@ class Scores(Protocol):
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
         """Bring mean and variance of some nodes up to date, or of all, after rewards."""
 
-    def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
 
-    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`predict` for all children of a state, whose node helps if it is tracked."""
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
@@ -62,7 +62,7 @@ class JointScores(Scores, Protocol):
     noise: float
     """Variance of a reward around its leaf's g."""
 
-    def on_demand(self) -> "JointScores":
+    def as_lazy(self) -> "JointScores":
         """The same belief by a model that does no work for nodes which nobody refreshes."""
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
@@ -76,16 +76,16 @@ class JointScores(Scores, Protocol):
     ) -> None:
         """:meth:`condition` on many rewards; the model must be fresh."""
 
-    def pretend(self, node: int) -> None:
-        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`.
+    def fantasise(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`.
 
         Nothing may be conditioned on before that.
         """
 
-    def release(self) -> None:
+    def discard(self) -> None:
         """Take back all that was pretended."""
 
-    def upper(
+    def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
     ) -> FloatArray:
         """Upper confidence ``sign · μ + β σ`` of the children of some states; −∞ for the hopeless.

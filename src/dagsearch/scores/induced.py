@@ -22,9 +22,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch import _linalg
-from dagsearch._arrays import grown
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal import linalg
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows
 from dagsearch.problem import Children, State
 from dagsearch.scores._linear import subtract_outer
@@ -67,7 +67,7 @@ class InducedScores(KernelScores):
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction, rows: Rows) -> None:
         super().__init__(covariance, noise, mean)
-        self.on_demand()
+        self.as_lazy()
         landmarks = rows[greedy_landmarks(covariance, rows)]
         self._landmarks = landmarks
         self._seen.append(covariance.prepared(landmarks))
@@ -117,10 +117,10 @@ class InducedScores(KernelScores):
         if seen.size > 0:
             self._mean[seen], self._variance[seen] = self._of_told(seen)
 
-    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`predict` for all children of a state, whose node helps if it is tracked."""
         if self._rewards == 0:
-            return self.project(children.states)
+            return self.predict(children.states)
         siblings = self._siblings_of(children, node)
         if siblings.rewards == 0:  # their features stay what they are
             self._learn_siblings(siblings, self._rewards)
@@ -195,20 +195,20 @@ class InducedScores(KernelScores):
         prior, features = self._whiten_nodes(told)
         precision = 1.0 / (self._own(prior, features) + self._told_noise[told])
         weighted = features * precision
-        factor = _linalg.cho_factor(np.eye(len(features)) + weighted @ features.T, lower=True)
-        self._weight_cov = np.ascontiguousarray(_linalg.cho_solve(factor, np.eye(len(features))))
-        self._residuals = _linalg.cho_solve(factor, weighted @ self._told_mean[told])
+        factor = linalg.cho_factor(np.eye(len(features)) + weighted @ features.T, lower=True)
+        self._weight_cov = np.ascontiguousarray(linalg.cho_solve(factor, np.eye(len(features))))
+        self._residuals = linalg.cho_solve(factor, weighted @ self._told_mean[told])
         self._stale, self._alpha_now = True, np.zeros(0)
 
-    def pretend(self, node: int) -> None:
-        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`."""
+    def fantasise(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`."""
         self.refresh([node])
         if self._before is None:
             self._before = self._weight_cov.copy(), {}
         self._before[1].setdefault(node, (float(self._told_mean[node]), float(self._told_noise[node])))
         self._learn(node, float(self._mean[node]), self.noise)
 
-    def release(self) -> None:
+    def discard(self) -> None:
         """Take back all that was pretended."""
         if self._before is not None:
             self._weight_cov, told = self._before

@@ -16,7 +16,7 @@ already stands in column t of V, and d² = Σ_tt − l·l + λ = Σ'_tt + λ; so
 
 One matrix–vector product, no solve. L⁻¹ grows along, by the row (−lᵀL⁻¹, 1)/d: V of new nodes and of children
 is then a product with a triangle, which takes half the time of a solve. With many nodes of which few are
-looked at, V is not kept (``on_demand``): those get their columns when they are refreshed.
+looked at, V is not kept (``as_lazy``): those get their columns when they are refreshed.
 
 Joint samples keep a draw f of the prior at the tracked nodes, from the growing factor F of their covariance,
 and E = L⁻¹(r + ε − μ_O − f_O) for draws ε of the noise; then g = μ + f + VᵀE. A reward appends the row
@@ -28,9 +28,9 @@ from itertools import islice
 
 import numpy as np
 
-from dagsearch import _linalg
-from dagsearch._arrays import grown
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal import linalg
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Families, State
@@ -93,7 +93,7 @@ class KernelScores:
         """A model without rewards of the same nodes, with another covariance and noise."""
         fresh = KernelScores(covariance, noise, self._prior_mean)
         if not self._keeps_columns:
-            fresh.on_demand()
+            fresh.as_lazy()
         fresh._adopt_nodes(self)
         return fresh
 
@@ -136,7 +136,7 @@ class KernelScores:
         self.refresh()
         return self._variance[: self._nodes]
 
-    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+    def moments(self) -> tuple[FloatArray, FloatArray]:
         """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
@@ -162,7 +162,7 @@ class KernelScores:
         self._mean[old:new], self._variance[old:new] = self._moments(means, prior, whitened)
         self._scale = max(self._scale, float(prior.max(initial=0.0)))
 
-    def on_demand(self) -> "KernelScores":
+    def as_lazy(self) -> "KernelScores":
         """Itself, from now on without the columns of V."""
         self._keeps_columns, self._whitened, self._prepared = False, np.zeros((0, 0)), RowStore()
         return self
@@ -177,15 +177,15 @@ class KernelScores:
             self._mean[some], self._variance[some] = moments
         self._stale = nodes is not None
 
-    def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
         means = prior_means(self._prior_mean, states)
         return self._moments(means, *self._whiten(self.covariance.represent(states)))
 
-    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`predict` for all children of a state, whose node helps if it is tracked."""
         if self._rewards == 0:
-            return self.project(children.states)
+            return self.predict(children.states)
         siblings = self._siblings_of(children, node)
         lasting = self._rewards - self._pretended
         while siblings.rewards + _BLOCK <= lasting:
@@ -225,7 +225,7 @@ class KernelScores:
             left = left - self._factor[some, : siblings.rewards] @ siblings.whitened
         return _times_triangle(self._inverse[some, some], left), self._residuals[some]
 
-    def upper(
+    def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
     ) -> FloatArray:
         """Upper confidence ``sign · μ + β σ`` of the children of some states.
@@ -234,7 +234,7 @@ class KernelScores:
         others get −∞.
         """
         if self._rewards == 0:
-            return upper_of([self.preview(children) for children in families.each()], signs, beta)
+            return upper_of([self.predict_children(children) for children in families.each()], signs, beta)
         sign = np.asarray(signs, dtype=np.float64)[families.family]
         if sign.size <= _MANY:
             return self._upper_of(families, sign, beta, None)
@@ -249,7 +249,7 @@ class KernelScores:
     def _upper_of(
         self, families: Families, sign: FloatArray, beta: float, places: IntArray | None
     ) -> FloatArray:
-        """:meth:`upper` of the children at some places, or of all."""
+        """:meth:`upper_confidence` of the children at some places, or of all."""
         cross, prior = self.covariance.of_children(families, self._seen.rows, places)
         means = self._prior_of(families)
         means = means if places is None else means[places]
@@ -330,7 +330,7 @@ class KernelScores:
         # By L itself: what L⁻¹ has lost in digits would come back to it with every row.
         whitened = cross
         if n > 0 and np.all(np.isfinite(cross)):
-            whitened = _linalg.solve_triangular(self._factor[:n, :n], cross, lower=True, check_finite=False)
+            whitened = linalg.solve_triangular(self._factor[:n, :n], cross, lower=True, check_finite=False)
         mean, left = self._moments(self._prior[node : node + 1], prior, whitened)
         if not np.all(np.isfinite(whitened)) or left[0] < -_SLACK * self._scale:
             self._refuse(node)
@@ -359,8 +359,8 @@ class KernelScores:
         self._residuals[n] = residual
         self._rewards = n + 1
 
-    def pretend(self, node: int) -> None:
-        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`.
+    def fantasise(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`.
 
         A reward equal to the mean does that: its row of V comes after those of all rewards, and its z is 0.
         """
@@ -374,7 +374,7 @@ class KernelScores:
             self._samples = samples
         self._pretended += 1
 
-    def release(self) -> None:
+    def discard(self) -> None:
         """Take back all that was pretended, to the last digit: nobody shall see who looked in between."""
         if self._pretended == 0:
             return
@@ -538,12 +538,12 @@ def _times_triangle(triangle: FloatArray, columns: FloatArray) -> FloatArray:
     if columns.shape[1] == 1:
         return triangle @ columns  # no zero is left out, but nothing is copied
     # BLAS itself, which makes use of the triangle; it wants columns first, so everything is transposed.
-    return np.asarray(_linalg.dtrmm(1.0, triangle.T, columns.T, side=1, lower=0).T)
+    return np.asarray(linalg.dtrmm(1.0, triangle.T, columns.T, side=1, lower=0).T)
 
 
 def inverse_of_triangle(factor: FloatArray) -> FloatArray:
     """Of a lower triangle."""
-    return np.ascontiguousarray(_linalg.dtrtri(factor.T, lower=0)[0].T)
+    return np.ascontiguousarray(linalg.dtrtri(factor.T, lower=0)[0].T)
 
 
 class KernelSamples:
@@ -568,7 +568,7 @@ class KernelSamples:
             noise = np.sqrt(np.maximum(left, 0.0))[:, None] * rng.standard_normal((n, count))
             rewards = factor @ scores._residuals[:n]  # less the prior mean
             gap = rewards[:, None] + noise - self._prior[observed]
-            self._whitened = np.asarray(_linalg.solve_triangular(factor, gap, lower=True))
+            self._whitened = np.asarray(linalg.solve_triangular(factor, gap, lower=True))
             self._rewards = n
             self._values = self._values + scores._whitened[:n, : self._nodes].T @ self._whitened
 
@@ -592,7 +592,7 @@ class KernelSamples:
         across = np.zeros((old, new - old))
         if old > 0:
             factor = self._factor[:old, :old]
-            across = _linalg.solve_triangular(factor, covariance.cross(rows[:old], rows[old:new]), lower=True)
+            across = linalg.solve_triangular(factor, covariance.cross(rows[:old], rows[old:new]), lower=True)
         rest = own - across.T @ across
         # Nodes that others determine leave rest singular: a jitter far below what rewards can tell.
         rest[np.diag_indices(new - old)] += 1e-9 * max(scores._scale, 1e-300)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch._arrays import grown
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problem import Children, State
 
 
@@ -35,18 +35,18 @@ class NoScores:
         if self._nodes > self._zeros.size:
             self._zeros = grown(self._zeros, self._nodes)
 
-    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+    def moments(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance."""
         return self.mean, self.variance
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
         """Nothing."""
 
-    def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Zeros."""
         return np.zeros(len(states)), np.zeros(len(states))
 
-    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Zeros."""
         return np.zeros(len(children.actions)), np.zeros(len(children.actions))
 

@@ -22,9 +22,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch._arrays import grown
-from dagsearch._compiled import compiled
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import SharedPath
 from dagsearch.problem import Children
 from dagsearch.problems.tree import TreeState
@@ -75,7 +75,7 @@ class TreeScores:
             self._tracked[self._nodes + i] = self._grow(state)
         self._nodes += len(states)
 
-    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+    def moments(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance."""
         return self.mean, self.variance
 
@@ -108,7 +108,7 @@ class TreeScores:
             place = child
         return place, len(state.path)
 
-    def project(self, states: Sequence[TreeState]) -> tuple[FloatArray, FloatArray]:
+    def predict(self, states: Sequence[TreeState]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
         mean, variance = np.empty(len(states)), np.empty(len(states))
         for i, state in enumerate(states):
@@ -117,10 +117,10 @@ class TreeScores:
             variance[i] = self._variance[place] + (len(state.path) - steps) * self.covariance.step
         return mean, variance
 
-    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`predict` for all children of a state, whose node helps if it is tracked."""
         if node is None:
-            return self.project(children.states)
+            return self.predict(children.states)
         place = int(self._tracked[node])
         mean = np.full(len(children.actions), self._mean[place])
         variance = np.full(len(children.actions), self._variance[place] + self.covariance.step)

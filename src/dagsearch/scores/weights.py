@@ -38,17 +38,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dagsearch import _linalg
-from dagsearch._arrays import grown
-from dagsearch._compiled import compiled
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal import linalg
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.ties import TieBreaker
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap, SparseRows
 from dagsearch.graph import Graph
 from dagsearch.problem import Children, Families, State
 from dagsearch.scores._descent import descend
 from dagsearch.scores._linear import gain_vector, linear_belief, subtract_outer
 from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, upper_of
-from dagsearch.ties import Draw
 
 if TYPE_CHECKING:
     from dagsearch.increments import Increments
@@ -130,7 +130,7 @@ class WeightScores:
         self.refresh()
         return self._variance[: self._nodes]
 
-    def refreshed(self) -> tuple[FloatArray, FloatArray]:
+    def moments(self) -> tuple[FloatArray, FloatArray]:
         """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
@@ -151,17 +151,17 @@ class WeightScores:
         self._variance[old:new] = linear[1] + self.covariance.private
         self._nodes = new
 
-    def project(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
         rows = self._features(self.covariance.features(states))
         mean, var = _project(*rows, *self._weights)
         return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
 
-    def preview(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`project` for all children of a state, whose node helps if it is tracked."""
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`predict` for all children of a state, whose node helps if it is tracked."""
         added = self.covariance.added_features(children)
         if added is None:
-            return self.project(children.states)
+            return self.predict(children.states)
         rows = self._features(added)
         if node is None:
             parent = self._features(self.covariance.features([children.parent]))
@@ -184,17 +184,17 @@ class WeightScores:
         return mean, np.maximum(var, 0.0) + self.covariance.private
 
     def descend(
-        self, graph: Graph, increments: "Increments", node: int, draw: Draw, beta: float
+        self, graph: Graph, increments: "Increments", node: int, draw: TieBreaker, beta: float
     ) -> tuple[IntArray, IntArray, int] | None:
         """See :func:`dagsearch.scores._descent.descend`; ``None`` unless every action adds one feature."""
         single = self.covariance.single_features
         if single is None or callable(self._prior_mean):
             return None
         self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
-        nodes, actions, next_action, draw.value, draw.fineness = descend(
+        nodes, actions, next_action, draw.value, draw.resolution = descend(
             node,
             draw.value,
-            draw.fineness,
+            draw.resolution,
             beta,
             float(self._prior_mean),
             self.covariance.private,
@@ -221,11 +221,11 @@ class WeightScores:
         )
         return nodes, actions, next_action
 
-    def upper(
+    def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
     ) -> FloatArray:
         """Upper confidence ``sign · μ + β σ`` of all children of some states."""
-        return upper_of([self.preview(children) for children in families.each()], signs, beta)
+        return upper_of([self.predict_children(children) for children in families.each()], signs, beta)
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
@@ -267,8 +267,8 @@ class WeightScores:
         self._samples = WeightSamples(self, count, rng)
         return self._samples
 
-    def pretend(self, node: int) -> None:
-        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`release`."""
+    def fantasise(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`."""
         self.refresh([node])
         if self._before is None:
             beliefs = {name: getattr(self, name)[: self._nodes].copy() for name in _BELIEFS}
@@ -281,7 +281,7 @@ class WeightScores:
         finally:
             self._samples = samples
 
-    def release(self) -> None:
+    def discard(self) -> None:
         """Take back all that was pretended."""
         if self._before is None:
             return
@@ -331,7 +331,7 @@ class WeightScores:
         else:
             _, cov, recent = self._weights
             if cov.flags.c_contiguous and recent.flags.c_contiguous:  # in place, by BLAS, which wants columns
-                _linalg.dgemm(-1.0, recent.T, recent.T, beta=1.0, c=cov.T, trans_b=1, overwrite_c=1)
+                linalg.dgemm(-1.0, recent.T, recent.T, beta=1.0, c=cov.T, trans_b=1, overwrite_c=1)
             else:
                 cov -= recent.T @ recent
         self._aside = 0
@@ -384,7 +384,7 @@ class WeightScores:
             self._variance,
         )
 
-    def on_demand(self) -> "WeightScores":
+    def as_lazy(self) -> "WeightScores":
         """Itself: rewards cost nothing for nodes which nobody refreshes."""
         return self
 

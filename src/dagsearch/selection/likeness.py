@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from dagsearch._typing import FloatArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import correlation
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dagsearch._typing import FloatArray
+from dagsearch._internal.typing import FloatArray
 
 # A subset's own few folds count as many folds' worth against those of all subsets together.
 _SHARED_FOLDS = 4.0

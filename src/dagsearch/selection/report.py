@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.stats import norm
 
-from dagsearch._typing import FloatArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
 from dagsearch.problem import State
 from dagsearch.problems import Subsets
 from dagsearch.problems.subsets import Partial, Size
-from dagsearch.report import fragment, html_page
+from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.run import Entry, SelectionRun
 
 SCHEMA = 1

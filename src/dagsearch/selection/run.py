@@ -8,16 +8,16 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from tqdm import tqdm
 
+from dagsearch.durable.journal import Event
 from dagsearch.errors import SearchExhausted
+from dagsearch.execution.stopping import Stop
 from dagsearch.gaussians import Gaussian
-from dagsearch.journal import Event
-from dagsearch.optimum import Optimum
 from dagsearch.problems import Subsets
+from dagsearch.refinements.optimum import Optimum
 from dagsearch.results import Proposal
 from dagsearch.search import Search
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.scoring import Scored, SubsetScorer
-from dagsearch.stopping import Stop
 
 # The belief over the best score there is, is noted whenever there are so many times as many subsets.
 _BELIEF_GROWTH = 1.3

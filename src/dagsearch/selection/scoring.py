@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from dagsearch._typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 
 
 class Scored(NamedTuple):

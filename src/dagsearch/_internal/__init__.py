@@ -1,0 +1,1 @@
+"""Helpers that no user needs."""

@@ -1,0 +1,5 @@
+"""The command line: one module per command."""
+
+from dagsearch.cli.entry import main
+
+__all__ = ["main"]

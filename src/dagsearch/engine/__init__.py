@@ -1,0 +1,1 @@
+"""The parts that a search is made of, and how they are composed."""

@@ -1,0 +1,46 @@
+"""When to stop before the budget is spent."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dagsearch._internal.checks import is_finite, is_whole
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Reasons to stop before the budget is spent; the first that holds ends the run."""
+
+    patience: int | None = None
+    """After so many evaluations in a row without a better reward."""
+    target: float | None = None
+    """Once a reward is at least this."""
+    seconds: float | None = None
+    """Once the search has lasted so long; an evaluation that has begun is finished."""
+    confidence: float | None = None
+    """Once the best leaf so far is the best of all with this probability."""
+
+    def __post_init__(self) -> None:
+        if self.patience is not None and (not is_whole(self.patience) or self.patience < 1):
+            raise ValueError(f"patience must be a positive whole number, got {self.patience!r}")
+        if self.target is not None and not is_finite(self.target):
+            raise ValueError(f"target must be a finite number, got {self.target!r}")
+        if self.seconds is not None and (not is_finite(self.seconds) or self.seconds <= 0.0):
+            raise ValueError(f"seconds must be positive and finite, got {self.seconds!r}")
+        if self.confidence is not None and not (is_finite(self.confidence) and 0.0 < self.confidence < 1.0):
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
+
+    def reason(
+        self, best_reward: float, since_best: int, seconds: float, probability: Callable[[], float | None]
+    ) -> str | None:
+        """Which of the reasons holds; ``probability`` is asked for only if it decides."""
+        if self.target is not None and best_reward >= self.target:
+            return "target"
+        if self.patience is not None and since_best >= self.patience:
+            return "patience"
+        if self.seconds is not None and seconds >= self.seconds:
+            return "seconds"
+        if self.confidence is not None:
+            known = probability()
+            if known is not None and known >= self.confidence:
+                return "confidence"
+        return None

@@ -1,0 +1,290 @@
+"""Players for OpenSpiel's games that think by probabilistic DAG search."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.walks import shape_rng
+from dagsearch.backups import MomentMatching
+from dagsearch.covariances import Covariance, pieces
+from dagsearch.errors import SearchExhausted
+from dagsearch.expansions import AllChildren
+from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
+from dagsearch.games.rollouts import RandomGame
+from dagsearch.gaussians import Gaussian
+from dagsearch.increments import Increments
+from dagsearch.policies import UpperConfidence
+from dagsearch.refinements.proofs import WithProofs
+from dagsearch.results import Proposal
+from dagsearch.scores import scores_for
+from dagsearch.search import Search
+
+# Variance of a random game's reward around what its final position promises: rewards of ±1 are hardly linear.
+_NOISE = 1.0
+_BETA = 1.0
+
+
+def game_search(
+    problem: OpenSpielGame,
+    *,
+    covariance: Covariance | None = None,
+    noise: float = _NOISE,
+    beta: float = _BETA,
+    seed: int | np.random.Generator | None = None,
+) -> Search:
+    """The search that :class:`DAGSearchPlayer` thinks with.
+
+    Positions enter the DAG with all moves there are. Every evaluation is one random game to the end. What is
+    proven stays proven and is not searched again.
+
+    Parameters
+    ----------
+    problem : OpenSpielGame
+        What to search.
+    covariance : Covariance, optional
+        Which positions are alike; by default those with the same pieces in the same places.
+    noise : float
+        Variance of a random game's reward.
+    beta : float
+        Exploration constant.
+    seed : int, numpy Generator or None
+        Source of all randomness.
+    """
+    covariance = pieces(problem) if covariance is None else covariance
+    return Search(
+        problem,
+        scores=scores_for(covariance, noise),
+        policy=UpperConfidence(beta),
+        rollout=RandomGame(),
+        backup=WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range),
+        expansion=AllChildren(),
+        increments=Increments.of(problem, covariance, shape_rng()),
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a search thinks of a move, as the one who moves sees it."""
+
+    action: int
+    """The move, by OpenSpiel's number."""
+    value: Gaussian
+    """Belief over what it earns with best play from there on."""
+    visits: int
+    """How many descents took it."""
+    at_least: float
+    """What is proven that it earns at least."""
+    at_most: float
+    """What is proven that it earns at most."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether it is certain what it earns."""
+        return self.at_least == self.at_most
+
+
+def opinions(search: Search) -> list[Opinion]:
+    """What a search thinks of each move at its root, in the order of the problem's actions."""
+    explored, graph = search.explored, search.explored.graph
+    if graph.count[explored.root] == 0:
+        search.expansion.expand(explored, explored.root)
+        search.backup.back_up(explored, [])
+    options = search.expansion.options(explored, explored.root)
+    if options is None:
+        return []
+    sign = options.sign
+    return [
+        Opinion(
+            action=options.action(option),
+            value=Gaussian(sign * float(graph.v_mean[child]), float(graph.v_var[child])),
+            visits=int(graph.visits[child]),
+            at_least=float(graph.lower[child] if sign > 0 else -graph.upper[child]),
+            at_most=float(graph.upper[child] if sign > 0 else -graph.lower[child]),
+        )
+        for option, child in enumerate(options.children.tolist())
+    ]
+
+
+def best_move(known: Sequence[Opinion]) -> Opinion:
+    """The move to make.
+
+    - Nothing that is proven is given away: what cannot beat the best that is certain is not considered.
+    - Of the moves that may beat it, the one with most visits is made, the best mean deciding between equals,
+    - but only if it is believed to earn more than what is certain.
+    """
+    certain = max(known, key=lambda move: (move.at_least, move.value.mean))
+    better = [move for move in known if move.at_most > certain.at_least]
+    if not better:
+        return certain
+    favourite = max(better, key=lambda move: (move.visits, move.value.mean))
+    return certain if certain.proven and certain.at_least >= favourite.value.mean else favourite
+
+
+class _Game(NamedTuple):
+    """A game from its beginning, and what makes its positions alike."""
+
+    name: str
+    problem: OpenSpielGame
+    covariance: Covariance
+
+
+class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
+    """Plays any game that :class:`dagsearch.problems.OpenSpielGame` takes, as a bot of OpenSpiel.
+
+    Random games that came through the next position are kept for it. (Not all of them, as by
+    :meth:`dagsearch.Search.reroot`: of the part of the game that is left, those elsewhere seem to say less
+    than the model believes.)
+
+    Parameters
+    ----------
+    budget : int, optional
+        Random games per move, at most; 100 if there is no ``seconds`` either. None are played once the
+        position is solved.
+    seconds : float, optional
+        Time per move, at most.
+    covariance : callable, optional
+        ``covariance(problem)`` gives the covariance of positions, once per game:
+        :func:`dagsearch.covariances.pieces`, ``windows``, ``learned``, or your own.
+    beta : float
+        Exploration constant.
+    seed : int, numpy Generator or None
+        Source of all randomness.
+
+    Examples
+    --------
+    >>> import pyspiel
+    >>> state = pyspiel.load_game("tic_tac_toe").new_initial_state()
+    >>> for move in (0, 3, 1, 4):
+    ...     state.apply_action(move)
+    >>> DAGSearchPlayer(budget=20, seed=0).step(state)
+    2
+    """
+
+    def __init__(
+        self,
+        budget: int | None = None,
+        seconds: float | None = None,
+        *,
+        covariance: Callable[[OpenSpielGame], Covariance] = pieces,
+        beta: float = _BETA,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        if budget is not None and (not is_whole(budget) or budget < 1):
+            raise ValueError(f"budget must be a positive whole number of random games, got {budget!r}")
+        if seconds is not None and (not is_finite(seconds) or seconds <= 0.0):
+            raise ValueError(f"seconds must be positive and finite, got {seconds!r}")
+        self.budget = 100 if budget is None and seconds is None else budget
+        self.seconds = seconds
+        self.covariance = covariance
+        self.beta = beta
+        self.rng = np.random.default_rng(seed)
+        self._game: _Game | None = None
+        self._played: list[tuple[Proposal, float]] = []
+        self.search: Search | None = None
+        """What is known; from the last position it was asked about."""
+        self.rollouts = 0
+        """Random games played so far, over all moves."""
+
+    # What OpenSpiel calls ---------------------------------------------------------------------------
+
+    def step(self, state: Any) -> int:
+        """The move to make at a ``pyspiel.State``."""
+        return best_move(self.think(state)).action
+
+    def step_with_policy(self, state: Any) -> tuple[list[tuple[int, float]], int]:
+        """All moves with the probability of making them, and the move to make."""
+        chosen = self.step(state)
+        return [(action, float(action == chosen)) for action in state.legal_actions()], chosen
+
+    def restart(self) -> None:
+        """Forget everything: a new game begins."""
+        self.search = None
+
+    def restart_at(self, state: Any) -> None:
+        """Forget everything: a new game begins at ``state``."""
+        self.search = None
+
+    def inform_action(self, state: Any, player_id: int, action: int) -> None:
+        """Nothing: the next position tells all."""
+
+    def provides_policy(self) -> bool:
+        """Yes."""
+        return True
+
+    # How it thinks ----------------------------------------------------------------------------------
+
+    def think(self, state: Any) -> list[Opinion]:
+        """Search from a position and say what is known of each move there."""
+        if state.is_terminal():
+            raise ValueError(f"the game is over, there is no move to choose:\n{state}")
+        began = time.perf_counter()
+        search = self._search_from(state)
+        played = 0
+        while self.budget is None or played < self.budget:
+            if self.seconds is not None and time.perf_counter() - began >= self.seconds:
+                break
+            try:
+                proposal = search.ask()
+            except SearchExhausted:  # the position is solved
+                break
+            reward = search.problem.reward(proposal.leaf)
+            search.tell(proposal, reward)
+            self._played.append((proposal, reward))
+            played += 1
+        self.rollouts += played
+        return opinions(search)
+
+    def _search_from(self, state: Any) -> Search:
+        """A search from a position that knows the random games which came through it."""
+        kept = self._games_through(state)
+        game = self._game_of(state)
+        self.search = game_search(
+            game.problem.from_state(state), covariance=game.covariance, beta=self.beta, seed=self.rng
+        )
+        self._played = []
+        for proposal, reward in kept:
+            self._played.append((_replayed(self.search, proposal, reward), reward))
+        return self.search
+
+    def _game_of(self, state: Any) -> "_Game":
+        name = str(state.get_game())
+        if self._game is None or self._game.name != name:
+            problem = OpenSpielGame(name)
+            self._game = _Game(name, problem, self.covariance(problem))
+        return self._game
+
+    def _games_through(self, state: Any) -> list[tuple[Proposal, float]]:
+        """What was played through a position, as seen from there; nothing if another game has begun."""
+        if self.search is None or self._game is None or self._game.name != str(state.get_game()):
+            return []
+        before, now = list(self.search.problem.root().history), state.history()
+        if now[: len(before)] != before:
+            return []
+        moves = tuple(now[len(before) :])
+        return [
+            (
+                replace(proposal, actions=proposal.actions[len(moves) :], path=proposal.path[len(moves) :]),
+                reward,
+            )
+            for proposal, reward in self._played
+            if proposal.actions[: len(moves)] == moves and len(proposal.path) > len(moves)
+        ]
+
+
+def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
+    """Let a search descend as another one did, and learn what that learnt."""
+    explored, path = search.explored, [search.explored.root]
+    for action in proposal.actions[: len(proposal.path) - 1]:
+        search.expansion.expand(explored, path[-1])
+        path.append(explored.find(search.problem.step(explored.graph.states[path[-1]], action)))
+    search.expansion.expand(explored, path[-1])
+    explored.graph.visits[path] += 1
+    told = replace(proposal, path=tuple(path))
+    search.tell(told, reward)
+    return told

@@ -1,0 +1,1 @@
+"""How the model changes with data."""

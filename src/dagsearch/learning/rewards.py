@@ -1,0 +1,120 @@
+"""Rewards on their way from the user to the model."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.checks import is_whole
+from dagsearch._internal.typing import FloatArray
+from dagsearch.errors import RewardError
+from dagsearch.gaussians import Gaussian
+from dagsearch.problem import State
+
+# Squares of larger ones overflow on the way.
+_LARGEST = 1e100
+
+
+class Episode(NamedTuple):
+    """A reward, and how it was come by."""
+
+    path: tuple[int, ...]
+    """Nodes that the descent came through; empty if the leaf was told without a descent."""
+    leaf: int
+    """The evaluated leaf."""
+    reward: float
+    """Its reward; in the model's units, once a :class:`Standardizer` has let it pass."""
+    noise: float | None
+    """Variance of this very reward, if it was told."""
+
+
+def checked_reward(reward: Any, leaf: State) -> float:
+    """``reward`` as a number, or :class:`RewardError` if it is none that a model can learn from."""
+    try:
+        if isinstance(reward, (str, bytes)):
+            raise TypeError("text is no number")
+        value = float(reward)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RewardError(
+            f"the reward of {leaf!r} is {reward!r}, which is not a number ({error}); the model is "
+            "unchanged: tell a finite number instead"
+        ) from error
+    if not abs(value) <= _LARGEST:
+        raise RewardError(
+            f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number below "
+            f"{_LARGEST:g} instead, for a failed evaluation one like the worst that succeeded"
+        )
+    return value
+
+
+class Standardizer:
+    """Shifts and scales rewards by the mean and deviation of the first of them (section 4.3).
+
+    Parameters
+    ----------
+    count : int
+        How many of them. They are held back until the last has come; 0 leaves rewards as they are.
+    """
+
+    def __init__(self, count: int) -> None:
+        if not is_whole(count) or count < 0:
+            raise ValueError(f"standardize must be a whole number of at least 0, got {count!r}")
+        self._missing = int(count)
+        self._waiting: list[Episode] = []
+        self._shift, self._scale = 0.0, 1.0
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Shift and scale of the rewards."""
+        return self._shift, self._scale
+
+    @scale.setter
+    def scale(self, scale: tuple[float, float]) -> None:
+        self._shift, self._scale = scale
+
+    def admit(self, episode: Episode) -> Sequence[Episode]:
+        """The episodes that the model may learn from now, in its units."""
+        if self._missing == 0:
+            return [self.standardized(episode)]
+        self._waiting.append(episode)
+        self._missing -= 1
+        return [] if self._missing > 0 else self.release()
+
+    def release(self) -> Sequence[Episode]:
+        """Settle for the rewards that came so far, and let them pass."""
+        self._missing = 0
+        if self._waiting:
+            rewards = np.array([waiting.reward for waiting in self._waiting])
+            self._shift, self._scale = float(rewards.mean()), _spread(rewards)
+        ready, self._waiting = [self.standardized(waiting) for waiting in self._waiting], []
+        return ready
+
+    def recalibrate(self, rewards: Sequence[float]) -> None:
+        """Take the mean and deviation of these rewards from now on."""
+        self._shift, self._scale = float(np.mean(rewards)), _spread(np.array(rewards))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether rewards are still held back."""
+        return self._missing > 0
+
+    def standardized(self, episode: Episode) -> Episode:
+        """A raw episode in the model's units."""
+        path, leaf, reward, noise = episode
+        noise = None if noise is None else noise / self._scale**2
+        return Episode(path, leaf, (reward - self._shift) / self._scale, noise)
+
+    def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
+        """A belief of the model's, in the user's units."""
+        return Gaussian(self._shift + self._scale * belief.mean, self._scale**2 * belief.variance)
+
+    def samples_in_units_of_reward(self, samples: FloatArray) -> FloatArray:
+        """Samples of the model's, in the user's units."""
+        return self._shift + self._scale * samples
+
+
+def _spread(rewards: FloatArray) -> float:
+    """Standard deviation, or the size of rewards that are all equal, but for rounding."""
+    size = float(np.abs(rewards).max())
+    deviation = float(rewards.std())
+    return deviation if deviation > 1e-12 * size else size or 1.0

@@ -1,0 +1,92 @@
+"""Leaves one decision apart: up to a parent of one, and down to another child.
+
+In the DAG of subsets that is swapping an element.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from dagsearch.explored import Explored
+from dagsearch.problem import Action, Families, State, player_at
+from dagsearch.scores import JointScores
+
+
+class Swap(NamedTuple):
+    """A leaf one decision away from another."""
+
+    leaf: State
+    """The leaf."""
+    actions: list[Action]
+    """The decisions that lead there."""
+    rating: float
+    """Upper confidence of its g, rounded so that it can be compared with others."""
+
+
+def best_swap(
+    explored: Explored, start: State, leaf: State, actions: Sequence[Action], beta: float
+) -> Swap | None:
+    """Of the open leaves one decision away from ``leaf`` the one with the largest ``μ + β σ``.
+
+    ``actions`` lead from ``start`` to the leaf; what was decided before ``start`` stays.
+    """
+    problem = explored.problem
+    found = parents(explored, start, leaf, actions)
+    if not found:
+        return None
+    families = Families(problem, [parent for parent, _ in found])
+    signs = [player_at(problem, parent) for parent in families.parents]
+    # Where children are of one kind a leaf's siblings are leaves, as a rule; asking costs more than looking.
+    leaves_only = explored.has_lazy_children
+
+    def may_be_chosen(place: int) -> bool:
+        state = families.reached(place)
+        return not explored.is_closed(state) and (leaves_only or len(problem.actions(state)) == 0)
+
+    upper = cast(JointScores, explored.scores).upper_confidence(families, signs, beta, may_be_chosen)
+    # Leaves that nothing tells apart must not be told apart by rounding.
+    ratings = np.round(upper, 9)
+    hopeful = np.flatnonzero(ratings > -np.inf)
+    for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
+        state = families.reached(place)
+        if len(problem.actions(state)) == 0 and not explored.is_closed(state):
+            own, action = families.find(place)
+            return Swap(state, [*found[own][1], action], ratings.item(place))
+    return None
+
+
+def parents(
+    explored: Explored, start: State, leaf: State, actions: Sequence[Action]
+) -> list[tuple[State, list[Action]]]:
+    """The leaf's parents at or below ``start``, and the actions that lead there.
+
+    Where the order of decisions does not matter any of them may be the last.
+    """
+    known = getattr(explored.problem, "parents", None)
+    if known is not None:
+        return [
+            (parent, [a for a in actions if a != last]) for parent, last in known(leaf) if last in actions
+        ]
+    found = []
+    for last in range(len(actions)):
+        kept = [action for number, action in enumerate(actions) if number != last]
+        state = replayed(explored, start, kept, [actions[last]], leaf)
+        if state is not None:
+            found.append((state, kept))
+    return found
+
+
+def replayed(
+    explored: Explored, start: State, first: Sequence[Action], rest: Sequence[Action], leaf: State
+) -> State | None:
+    """Where the first actions lead, if they are possible and the rest then leads to the leaf."""
+    problem = explored.problem
+    state = halfway = start
+    for number, action in enumerate([*first, *rest]):
+        if action not in problem.actions(state):
+            return None
+        state = problem.step(state, action)
+        if number == len(first) - 1:
+            halfway = state
+    return halfway if explored.same(state, leaf) else None

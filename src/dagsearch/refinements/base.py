@@ -1,0 +1,26 @@
+"""Leaves near a good one: up to an ancestor of it, and down another way.
+
+No descent from the root finds such a leaf soon, because every step on its way decides one thing alone.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from dagsearch.explored import Explored
+from dagsearch.problem import Action, State
+
+Path = tuple[State, list[Action]]
+
+
+class Refinement(Protocol):
+    """Proposes a leaf near a good one."""
+
+    def refine(
+        self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
+    ) -> Path | None:
+        """Another leaf and the actions that lead there; ``None`` if there is none to be had.
+
+        ``actions`` lead from the root to ``leaf``.
+        """

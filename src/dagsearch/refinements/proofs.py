@@ -1,0 +1,140 @@
+"""Values that are certain: proven wins, losses and draws, and bounds on the way to them.
+
+At a leaf the value is its reward. At MAX's turn the value is at least every child's lower bound, and at most
+the largest upper bound of the children, if all of them are known; at MIN's turn likewise, mirrored. Where
+both bounds meet, the value is proven, whatever the model believes. This presumes that rewards are free and
+certain, as in a game whose rules are known.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch.backups import Backup
+from dagsearch.explored import Explored
+from dagsearch.graph import Graph
+from dagsearch.learning.rewards import Episode
+
+
+class WithProofs:
+    """A back-up that knows what is proven, and uses it for the rest.
+
+    A proven node has its value for certain, so that its parents' values are made of that; and it is closed:
+    no descent goes there any more.
+
+    Parameters
+    ----------
+    backup : Backup
+        For what is not proven.
+    lowest, highest : float
+        The least and the largest reward there are.
+    """
+
+    def __init__(self, backup: Backup, lowest: float, highest: float) -> None:
+        if not lowest < highest:
+            raise ValueError(f"lowest must be less than highest, got {lowest!r} and {highest!r}")
+        self.backup = backup
+        self.lowest, self.highest = float(lowest), float(highest)
+        self._seen = 0
+
+    def back_up(
+        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
+    ) -> None:
+        """Write ``graph.lower`` and ``graph.upper``, close what is proven, then back up the values."""
+        graph = explored.graph
+        self._look_at_new_nodes(explored)
+        _bounds_pass(
+            graph.deepest_first(),
+            graph.sign,
+            graph.terminal,
+            graph.branching,
+            graph.first,
+            graph.count,
+            graph.edge_child,
+            graph.lower,
+            graph.upper,
+            self.lowest,
+            self.highest,
+        )
+        proven = proven_nodes(graph)
+        graph.closed[: len(graph)] |= proven
+        self.backup.back_up(_with_known(explored, proven), episodes)
+
+    def _look_at_new_nodes(self, explored: Explored) -> None:
+        """Rewards of leaves are known as soon as there is a node."""
+        graph = explored.graph
+        for node in range(self._seen, len(graph)):
+            graph.lower[node], graph.upper[node] = self.lowest, self.highest
+            if graph.terminal[node]:
+                graph.lower[node] = graph.upper[node] = explored.problem.reward(graph.states[node])
+        self._seen = len(graph)
+
+    def __repr__(self) -> str:
+        return f"WithProofs({self.backup!r}, {self.lowest}, {self.highest})"
+
+
+def proven_nodes(graph: Graph) -> BoolArray:
+    """Which nodes have a proven value, shape ``(nodes,)``."""
+    seen = slice(len(graph))
+    return np.asarray(graph.lower[seen] == graph.upper[seen])
+
+
+class _Known:
+    """Scores that are certain where something is proven, as a back-up reads them."""
+
+    def __init__(self, mean: FloatArray, variance: FloatArray) -> None:
+        self._mean, self._variance = mean, variance
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        return self._mean, self._variance
+
+
+def _with_known(explored: Explored, proven: BoolArray) -> Explored:
+    """The same nodes, but those that are proven look like leaves whose reward is known."""
+    graph: Graph = copy(explored.graph)
+    graph.terminal = graph.terminal.copy()
+    graph.terminal[: proven.size] |= proven
+    scores: Any = _Known(
+        np.where(proven, graph.lower[: proven.size], explored.scores.mean),
+        np.where(proven, 0.0, explored.scores.variance),
+    )
+    view = copy(explored)
+    view.graph, view.scores = graph, scores
+    return view
+
+
+@compiled
+def _bounds_pass(
+    order: IntArray,
+    sign: IntArray,
+    terminal: BoolArray,
+    branching: IntArray,
+    first: IntArray,
+    count: IntArray,
+    edge_child: IntArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    lowest: float,
+    highest: float,
+) -> None:
+    for node in order:
+        if terminal[node] or count[node] == 0 or lower[node] == upper[node]:
+            continue
+        low, high, known = -np.inf, -np.inf, 0  # as the one who moves sees it
+        for edge in range(first[node], first[node] + count[node]):
+            child = edge_child[edge]
+            if child >= 0:
+                known += 1
+                low = max(low, lower[child] if sign[node] > 0 else -upper[child])
+                high = max(high, upper[child] if sign[node] > 0 else -lower[child])
+        best = highest if sign[node] > 0 else -lowest
+        if known < branching[node]:
+            low, high = max(low, lowest if sign[node] > 0 else -highest), best
+        if sign[node] > 0:
+            lower[node], upper[node] = low, high
+        else:
+            lower[node], upper[node] = -high, -low

@@ -1,0 +1,53 @@
+"""Part of a good leaf's decisions again, the rest by the belief."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dagsearch.explored import Explored
+from dagsearch.neighbourhoods import replayed
+from dagsearch.problem import Action, State
+from dagsearch.refinements.base import Path
+from dagsearch.rollouts import Greedy
+
+
+class Regrow:
+    """Takes back some decisions of a good leaf at random, and completes the rest by upper confidence of g.
+
+    Parameters
+    ----------
+    beta : float
+        How much uncertainty counts.
+    """
+
+    def __init__(self, beta: float = 2.0) -> None:
+        self._complete = Greedy(beta)
+
+    def refine(
+        self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
+    ) -> Path | None:
+        """The greedy completion of an ancestor."""
+        if len(actions) < 2:
+            return None
+        dropped = int(rng.integers(min(2, len(actions) - 1), len(actions)))
+        keep = sorted(rng.permutation(len(actions))[dropped:].tolist())
+        ancestor, kept = _ancestor(explored, leaf, actions, keep)
+        finished = self._complete.finish(explored, ancestor, rng)
+        return None if finished is None else (finished[0], [*kept, *finished[1]])
+
+    def __repr__(self) -> str:
+        return f"Regrow(beta={self._complete.beta})"
+
+
+def _ancestor(explored: Explored, leaf: State, actions: Sequence[Action], keep: Sequence[int]) -> Path:
+    """The ancestor that some of the actions lead to; where order matters, as many of the first."""
+    root = explored.problem.root()
+    kept = [actions[number] for number in keep]
+    rest = [action for number, action in enumerate(actions) if number not in set(keep)]
+    state = replayed(explored, root, kept, rest, leaf)
+    if state is not None:
+        return state, kept
+    state, first = root, list(actions[: len(keep)])
+    for action in first:
+        state = explored.problem.step(state, action)
+    return state, first

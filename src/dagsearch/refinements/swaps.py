@@ -1,0 +1,41 @@
+"""The best leaf one decision away."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dagsearch.explored import Explored
+from dagsearch.neighbourhoods import Swap, best_swap
+from dagsearch.problem import Action, State
+from dagsearch.refinements.base import Path
+
+
+class Swaps:
+    """The best leaf one decision away from a good one; from there the next one, a few times.
+
+    Parameters
+    ----------
+    beta : float
+        How much uncertainty counts: leaves are compared by ``μ + β σ`` of their g.
+    depth : int
+        At most so many swaps are made, as long as each improves on the one before.
+    """
+
+    def __init__(self, beta: float = 2.0, depth: int = 3) -> None:
+        self.beta, self.depth = float(beta), int(depth)
+
+    def refine(
+        self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
+    ) -> Path | None:
+        """The best leaf that swaps lead to."""
+        best: Swap | None = None
+        for _ in range(self.depth):
+            found = best_swap(explored, explored.problem.root(), leaf, actions, self.beta)
+            if found is None or (best is not None and found.rating <= best.rating):
+                break
+            best = found
+            leaf, actions = found.leaf, found.actions
+        return None if best is None else (best.leaf, best.actions)
+
+    def __repr__(self) -> str:
+        return f"Swaps(beta={self.beta}, depth={self.depth})"

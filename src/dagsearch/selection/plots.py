@@ -1,0 +1,153 @@
+"""The figures of a feature selection's report for matplotlib: axes in, axes out."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Told apart with any colour vision (Okabe and Ito).
+_BLUE, _GREEN, _VERMILLION, _GREY = "#0072B2", "#009E73", "#D55E00", "#999999"
+
+
+def score(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes":
+    """Each subset's score, the best so far and the belief over the best there is, against evaluations."""
+    axes = _axes(axes)
+    history, belief = report["history"], report["belief"]
+    steps = _column(history, "step")
+    if belief:
+        known = _column(belief, "step")
+        low, high = _column(belief, "low"), _column(belief, "high")
+        axes.fill_between(known, low, high, color=_GREEN, alpha=0.2, linewidth=0.0)
+        axes.plot(known, _column(belief, "mean"), "--", color=_GREEN, label="best there is, as believed")
+    axes.plot(steps, _column(history, "score"), ".", color=_GREY, alpha=0.6, label="a subset")
+    axes.step(steps, _column(history, "best"), where="post", color=_BLUE, label="best so far")
+    axes.set(xlabel="subsets scored", ylabel="score")
+    axes.legend(fontsize="small")
+    return axes
+
+
+def inclusion(report: Mapping[str, Any], axes: "Axes | None" = None, *, first: int = 40) -> "Axes":
+    """The ``first`` features by inclusion probability, with intervals; chosen ones are blue."""
+    features = report["features"][:first]
+    axes = _axes(axes, height=1.2 + 0.22 * len(features))
+    rows = np.arange(len(features))
+    chance = _column(features, "inclusion")
+    ends = _array([feature["interval"] or (None, None) for feature in features]).reshape(-1, 2)
+    colours = [_BLUE if feature["selected"] else _GREY for feature in features]
+    axes.barh(rows, chance, color=colours)
+    axes.hlines(rows, ends[:, 0], ends[:, 1], color="black", linewidth=1.2)
+    axes.set_yticks(rows, [_plain(feature["name"]) for feature in features])
+    axes.set(xlim=(0.0, 1.0), xlabel="inclusion probability (chosen features in blue)")
+    axes.invert_yaxis()
+    return axes
+
+
+def substitutes(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes":
+    """Expected change of the score when a chosen feature (row) is replaced by a candidate (column)."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    selected, candidates = report["substitutes"]["selected"], report["substitutes"]["candidates"]
+    axes = _axes(axes, width=3.0 + 0.4 * len(candidates), height=2.0 + 0.35 * len(selected))
+    axes.set_xticks(range(len(candidates)), [_plain(name) for name in candidates], rotation=90)
+    axes.set_yticks(range(len(selected)), [_plain(name) for name in selected])
+    if not selected or not candidates:
+        return axes
+    change = _array(report["substitutes"]["change"])
+    most = float(np.nan_to_num(np.abs(change)).max()) or 1.0
+    colours = LinearSegmentedColormap.from_list("change", [_VERMILLION, "white", _BLUE])
+    image = axes.imshow(change, cmap=colours, vmin=-most, vmax=most, aspect="auto")
+    axes.figure.colorbar(image, ax=axes, label="expected change of the score")
+    return axes
+
+
+def explored(report: Mapping[str, Any], axes: "Axes | None" = None, *, labelled: int = 60) -> "Axes":
+    """
+    The explored DAG's best part, in layers from left to right; darker nodes have a larger v.
+
+    Nodes are named by the feature they add, all of them up to ``labelled`` and only the best path's beyond.
+    """
+    from matplotlib.collections import LineCollection
+
+    axes = _axes(axes, width=9.0)
+    axes.set_axis_off()
+    nodes, edges = report["dag"]["nodes"], report["dag"]["edges"]
+    if not nodes:
+        return axes
+    places = _layers(nodes, edges)
+    on_best = {node["id"]: node["best"] for node in nodes}
+    best = [on_best[start] and on_best[end] for start, end in edges]
+    lines = LineCollection(
+        [(places[start], places[end]) for start, end in edges],
+        colors=[_VERMILLION if both else _GREY for both in best],
+        linewidths=[2.0 if both else 0.6 for both in best],
+        zorder=1,
+    )
+    axes.add_collection(lines)
+    x, y = zip(*(places[node["id"]] for node in nodes), strict=True)
+    v = _array([(node["v"] or (None,))[0] for node in nodes])
+    edge_colours = [_VERMILLION if node["best"] else _GREY for node in nodes]
+    axes.scatter(x, y, c=v, cmap="Blues", edgecolors=edge_colours, s=60, zorder=2, plotnonfinite=True)
+    for node in nodes:
+        if node["adds"] is not None and (node["best"] or len(nodes) <= labelled):
+            axes.annotate(
+                _plain(node["adds"], 16),
+                places[node["id"]],
+                (0, 6),
+                textcoords="offset points",
+                ha="center",
+                size=7,
+            )
+    axes.invert_yaxis()
+    axes.margins(0.08)
+    return axes
+
+
+def _layers(
+    nodes: Iterable[Mapping[str, Any]], edges: Iterable[tuple[int, int]]
+) -> dict[int, tuple[float, float]]:
+    """Where nodes stand: the best path on top, the others in the order of their parents."""
+    parents, layers = defaultdict(list), defaultdict(list)
+    for start, end in edges:
+        parents[end].append(start)
+    for node in nodes:
+        layers[node["depth"]].append(node)
+    places: dict[int, tuple[float, float]] = {}
+    for depth in sorted(layers):
+        wishes = {
+            node["id"]: np.mean(
+                [places[parent][1] for parent in parents[node["id"]] if parent in places] or [0]
+            )
+            for node in layers[depth]
+        }
+        ordered = sorted(layers[depth], key=lambda node: (not node["best"], wishes[node["id"]]))
+        places |= {node["id"]: (float(depth), float(row)) for row, node in enumerate(ordered)}
+    return places
+
+
+def _axes(axes: "Axes | None", width: float = 7.0, height: float = 4.2) -> "Axes":
+    """The given axes, or those of a new figure of pyplot's."""
+    if axes is not None:
+        return axes
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def _array(values: Any) -> FloatArray:
+    """Numbers with NaN, which is not drawn, for None."""
+    return np.array(values, dtype=np.float64)
+
+
+def _column(rows: Iterable[Mapping[str, Any]], name: str) -> FloatArray:
+    return _array([row[name] for row in rows])
+
+
+def _plain(name: str, longest: int = 40) -> str:
+    """A name, cut if need be, as text that matplotlib does not take for mathematics."""
+    return (name if len(name) <= longest else f"{name[: longest - 1]}…").replace("$", r"\$")

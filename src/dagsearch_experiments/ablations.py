@@ -1,0 +1,75 @@
+"""Other readings of what the paper leaves open, to show what depends on them."""
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.baselines import UCB1, Averages
+from dagsearch.expansions import OneChild, Options
+from dagsearch.explored import Explored
+from dagsearch.problem import Children
+from dagsearch.search import Search
+
+
+class RandomChild(OneChild):
+    """Children enter one at a time; the descent sees those in the DAG and one option for all others.
+
+    That option is the back-up's summary variable; taking it adds a child chosen uniformly at random. With
+    ``OneChild`` the descent sees every child instead.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """The children in the DAG, then the summary; ``None`` at a leaf."""
+        graph = explored.graph
+        if graph.terminal[node]:
+            return None
+        edges = graph.edges(node)
+        actions, children = graph.edge_action[edges], graph.children(node)
+        missing = np.setdiff1d(np.arange(graph.branching[node]), actions)
+        if missing.size > 0:
+            actions, children = np.append(actions, self._rng.choice(missing)), np.append(children, -1)
+        return _WithSummary(explored, node, actions, children, explored.children(node), missing.size)
+
+    def __repr__(self) -> str:
+        return "RandomChild()"
+
+
+class _WithSummary(Options):
+    def __init__(
+        self,
+        explored: Explored,
+        node: int,
+        actions: IntArray,
+        children: IntArray,
+        made: Children,
+        missing: int,
+    ) -> None:
+        super().__init__(explored, node, actions, children, made)
+        self._missing = missing
+
+    @property
+    def _values(self) -> tuple[FloatArray, FloatArray]:
+        explored, graph = self._explored, self._explored.graph
+        mean, variance = graph.v_mean[self.children], graph.v_var[self.children]
+        if self._missing > 0:
+            rest = explored.increments.remaining(int(graph.level[self.node]), self._missing)
+            mean[-1] = explored.scores.mean[self.node] + rest.mean
+            variance[-1] = explored.scores.variance[self.node] + rest.variance
+        return mean, variance
+
+
+class LeafBonus(UCB1):
+    """:class:`UCB1` with its bonus for leaves too."""
+
+    def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
+        return bonus
+
+
+def with_leaf_bonus(search: Search) -> Search:
+    """A UCT or UCD search that explores leaves like any other option."""
+    assert isinstance(search.policy, UCB1)
+    assert isinstance(search.backup, Averages)
+    search.policy = LeafBonus(search.backup, search.policy.c)
+    return search

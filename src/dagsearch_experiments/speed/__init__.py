@@ -1,0 +1,69 @@
+"""``dagsearch benchmark speed``: what a step costs, and whether that is as little as we want.
+
+Every measurement has figures with targets and writes a file of its own, so that one can be repeated alone.
+All are taken from outside, through the names that everybody uses, and beside floors measured in the same run.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tqdm import tqdm
+
+from dagsearch._internal.threads import one_thread
+from dagsearch_experiments.runner import Outcome
+from dagsearch_experiments.speed import breakeven, growth, memory, page, replay, startup, steps
+from dagsearch_experiments.speed.results import Figure, Measurement
+
+__all__ = ["MEASUREMENTS", "Figure", "Measurement", "SpeedOutcome", "run", "summary"]
+
+MEASUREMENTS: dict[str, Callable[[bool], Measurement]] = {
+    "subsets": steps.subsets,
+    "tictactoe": steps.tictactoe,
+    "digits": steps.digits,
+    "growth": growth.growth,
+    "kernel": growth.kernel,
+    "scaling": growth.scaling,
+    "memory": memory.memory,
+    "uct": steps.uct,
+    "breakeven": breakeven.breakeven,
+    "startup": startup.startup,
+    "replay": replay.replay,
+}
+"""By the names that ``--only`` takes; called with whether to be quick."""
+
+
+@dataclass(frozen=True)
+class SpeedOutcome(Outcome):
+    """Measurements, each with a file of its own, and one picture of all that a folder holds."""
+
+    measurements: Sequence[Measurement] = field(default_factory=tuple)
+    """In the order of :data:`MEASUREMENTS`."""
+
+    def write(self, folder: Path) -> list[Path]:
+        """A JSON file for every measurement, and the picture with what was measured there before, too."""
+        folder.mkdir(parents=True, exist_ok=True)
+        written = [measurement.write(folder) for measurement in self.measurements]
+        written.append(folder / "speed.png")
+        page.draw(page.read(folder, list(MEASUREMENTS))).savefig(written[-1], dpi=150)
+        return written
+
+
+def run(only: Sequence[str] = (), *, quick: bool = False, progress: bool = True) -> SpeedOutcome:
+    """Take all measurements, or some; at full size, or ``quick``."""
+    unknown = [name for name in only if name not in MEASUREMENTS]
+    if unknown:
+        raise ValueError(f"there is no measurement {unknown[0]!r}; there are {', '.join(MEASUREMENTS)}")
+    names = [name for name in MEASUREMENTS if not only or name in only]
+    found = []
+    with tqdm(names, disable=not progress, unit="measurement") as bar, one_thread():
+        for name in bar:
+            bar.set_postfix_str(name)
+            found.append(MEASUREMENTS[name](quick))
+    return SpeedOutcome("speed", [], {}, measurements=found)
+
+
+def summary(outcome: Outcome) -> str:
+    """Every figure beside its target."""
+    assert isinstance(outcome, SpeedOutcome)
+    return page.summary(outcome.measurements)

@@ -1,0 +1,174 @@
+"""What the figures are measured with: steps from outside, and parts of a step by timed methods.
+
+Nothing here stays in the library's loop: a split replaces methods of the parts' classes while it is measured,
+and puts them back.
+"""
+
+import math
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray
+from dagsearch.search import Search
+
+Reward = Callable[[Any], float]
+
+clock = time.process_time
+"""Seconds of computation: what other processes do to this one meanwhile does not count."""
+
+# Steps that make up one value of which the median is taken: descents and refinements take turns.
+BLOCK = 12
+
+# Methods of a search's parts, by the part of a step that they are.
+_METHODS: dict[str, dict[str, tuple[str, ...]]] = {
+    "roll-out": {"rollout": ("finish",)},
+    "refinement": {"refinements": ("refine",)},
+    "preview": {"scores": ("preview",)},
+    "track": {"scores": ("track",)},
+    "condition": {"scores": ("condition", "condition_all", "pretend", "release")},
+    "evidence": {"evidence": ("maximise",)},
+    "back-up": {"backup": ("back_up",)},
+}
+PARTS = ("descent", *_METHODS, "book-keeping")
+"""``descent`` is what else an ask does, ``book-keeping`` what else a tell does."""
+
+
+def timed_steps(search: Search, steps: int, reward: Reward | None = None) -> FloatArray:
+    """Seconds of every ask and its tell, the reward itself left out."""
+    reward = reward or search.problem.reward
+    seconds = np.empty(steps)
+    for step in range(steps):
+        asked = clock()
+        proposal = search.ask()
+        seconds[step] = clock() - asked
+        value = reward(proposal.leaf)
+        told = clock()
+        search.tell(proposal, value)
+        seconds[step] += clock() - told
+    return seconds
+
+
+def typical(seconds: FloatArray) -> float:
+    """Median over blocks of the mean within a block: an interruption does not count, a slow turn does."""
+    blocks = max(1, len(seconds) // BLOCK)
+    return float(np.median([block.mean() for block in np.array_split(seconds, blocks)]))
+
+
+def median_of(measure: Callable[[], float], repeats: int) -> float:
+    """Median of several measurements."""
+    return statistics.median(measure() for _ in range(repeats))
+
+
+def seconds_of(call: Callable[[], Any], least: float = 0.02, repeats: int = 5) -> float:
+    """Seconds of one call: median over repeats, in each as many calls as take ``least`` seconds."""
+    call()  # the first one may be a slow one
+    began = clock()
+    call()
+    calls = max(1, math.ceil(least / max(clock() - began, 1e-7)))
+
+    def measure() -> float:
+        began = clock()
+        for _ in range(calls):
+            call()
+        return (clock() - began) / calls
+
+    return median_of(measure, repeats)
+
+
+class Split:
+    """Seconds by part. Of parts within parts only the outermost counts, so they add up to the whole."""
+
+    def __init__(self, clock: Callable[[], float] = clock) -> None:
+        self._clock = clock
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._busy = False
+        self._elsewhere = 0.0  # seconds of parts since the surrounding ask or tell began
+
+    def timed(self, part: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """The method, with a clock around it."""
+
+        @wraps(method)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if self._busy:
+                return method(*args, **kwargs)
+            self._busy, began = True, self._clock()
+            try:
+                return method(*args, **kwargs)
+            finally:
+                spent = self._clock() - began
+                self._busy = False
+                self.seconds[part] += spent
+                self._elsewhere += spent
+
+        return timed
+
+    @contextmanager
+    def rest(self, part: str) -> Iterator[None]:
+        """What happens within, less what other parts did there, belongs to ``part``."""
+        self._elsewhere, began = 0.0, self._clock()
+        yield
+        self.seconds[part] += self._clock() - began - self._elsewhere
+
+    def per_step(self, steps: int) -> dict[str, float]:
+        """Milliseconds a step, by part."""
+        return {part: 1e3 * self.seconds[part] / steps for part in PARTS if self.seconds[part] > 0.0}
+
+
+def split_steps(search: Search, steps: int, reward: Reward | None = None) -> dict[str, float]:
+    """Milliseconds a step by part; clocks cost a microsecond for every call of a part."""
+    reward = reward or search.problem.reward
+    split = Split()
+    with _instrumented(search, split):
+        for _ in range(steps):
+            with split.rest("descent"):
+                proposal = search.ask()
+            value = reward(proposal.leaf)
+            with split.rest("book-keeping"):
+                search.tell(proposal, value)
+    return split.per_step(steps)
+
+
+@contextmanager
+def _instrumented(search: Search, split: Split) -> Iterator[None]:
+    """Timed methods on the classes of a search's parts: the parts stay what they are for all who look."""
+    patched: list[tuple[type, str, Any]] = []
+    try:
+        for part, methods in _METHODS.items():
+            for owner, name in _owners(search, methods):
+                patched.append((owner, name, owner.__dict__[name]))
+                setattr(owner, name, split.timed(part, owner.__dict__[name]))
+        yield
+    finally:
+        for owner, name, method in reversed(patched):
+            setattr(owner, name, method)
+
+
+def _owners(search: Search, methods: Mapping[str, tuple[str, ...]]) -> set[tuple[type, str]]:
+    """The classes that define some methods of a search's parts."""
+    found = set()
+    for kind, names in methods.items():
+        for part in _parts(search, kind):
+            for name in names:
+                owners = (owner for owner in type(part).__mro__ if name in owner.__dict__)
+                owner = next(owners, None)
+                if owner is not None:
+                    found.add((owner, name))
+    return found
+
+
+def _parts(search: Search, kind: str) -> tuple[Any, ...]:
+    if kind == "scores":
+        return (search.explored.scores,)
+    found = getattr(search, kind)
+    if kind == "rollout":
+        from dagsearch.rollouts import Uniform  # what a search begins with, whatever its roll-outs are
+
+        return (found, Uniform())
+    return found if isinstance(found, tuple) else (found,)
