@@ -8,7 +8,7 @@ import pyspiel
 import pytest
 
 import dagsearch as ds
-from dagsearch.covariances import boards
+from dagsearch.games import covariances as boards
 from dagsearch.games.players import game_search
 from dagsearch.problems import OpenSpielGame
 from dagsearch.refinements.proofs import WithProofs, proven_nodes

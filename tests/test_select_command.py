@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from dagsearch.cli import main
+from dagsearch.cli import select as command
 from dagsearch.cli.select import summary
-from dagsearch.selection import command
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
