@@ -1,4 +1,4 @@
-"""A run in a process of its own that a test can kill: ``python durable.py JOURNAL LOG BUDGET JOBS``."""
+"""A run in a process of its own that a test can kill: ``python -m support.durable_run JOURNAL LOG BUDGET JOBS``."""
 
 import os
 import resource
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import dagsearch as ds
-from executing import Sum, value
+from support.problems import Sum, value
 
 N_INITIAL, SEED = 10, 3
 

@@ -20,11 +20,11 @@ from dagsearch.durable.encoding import from_json, to_json
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.durable.replay import Replay, parts_of
 from dagsearch.errors import EvaluationError, ProblemError
-from executing import Failing, Sum
+from support.problems import Failing, Sum
 from test_experiments import golden_runs
 from test_pending import SEARCHES, problem
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 def history(search):
@@ -315,9 +315,9 @@ def test_a_second_search_on_one_journal_is_refused(journal):
     first = ds.Search.resume(journal, Sum())
     with pytest.raises(JournalError, match="in use"):
         ds.Search.resume(journal, Sum())
-    code = "import sys, dagsearch as ds; from executing import Sum; ds.Search.resume(sys.argv[1], Sum())"
+    code = "import sys, dagsearch as ds; from support.problems import Sum; ds.Search.resume(sys.argv[1], Sum())"
     other = subprocess.run(
-        [sys.executable, "-c", code, str(journal)], cwd=HERE, capture_output=True, text=True
+        [sys.executable, "-c", code, str(journal)], cwd=TESTS, capture_output=True, text=True
     )
     assert "in use by another search" in other.stderr
     first.run(2)
@@ -445,12 +445,12 @@ def test_a_full_disk_stops_the_search_and_says_what_is_safe(tmp_path):
 
 def test_a_file_that_may_not_grow_stops_the_search(tmp_path):
     """The kernel itself refuses to write, as on a disk without room."""
-    command = [sys.executable, "durable.py", str(tmp_path / "run.db"), str(tmp_path / "log"), "300", "1"]
+    command = [sys.executable, "-m", "support.durable_run", str(tmp_path / "run.db"), str(tmp_path / "log"), "300", "1"]
     limited = {**os.environ, "DURABLE_LIMIT": "100"}
-    run = subprocess.run(command, cwd=HERE, capture_output=True, text=True, env=limited)
+    run = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, env=limited)
     assert "JournalError: cannot write to the journal" in run.stderr
     assert 0 < len(told(tmp_path)) < 300
-    subprocess.run(command, cwd=HERE, check=True)
+    subprocess.run(command, cwd=TESTS, check=True)
     assert len(told(tmp_path)) == 300
 
 
@@ -479,8 +479,8 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
 
 def durable_run(folder, jobs, budget, kill_after=None, delay=0.0):
     """Run ``durable.py`` to its end, or kill it and its workers some time after so many evaluations."""
-    command = [sys.executable, "durable.py", folder / "run.db", folder / "log", str(budget), str(jobs)]
-    process = subprocess.Popen(command, cwd=HERE, start_new_session=True)
+    command = [sys.executable, "-m", "support.durable_run", folder / "run.db", folder / "log", str(budget), str(jobs)]
+    process = subprocess.Popen(command, cwd=TESTS, start_new_session=True)
     while kill_after is not None and process.poll() is None:
         if (folder / "log").exists() and len(evaluated(folder)) >= kill_after:
             time.sleep(delay)

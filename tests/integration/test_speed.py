@@ -18,7 +18,7 @@ from dagsearch_experiments.peers import Trial
 from dagsearch_experiments.speed import breakeven, floors, growth, measure, memory, page, steps
 from dagsearch_experiments.speed.results import Figure, Measurement
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def subsets():

@@ -17,10 +17,10 @@ import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.sklearn import DAGSearchSelector
-from executing import Sum
+from support.problems import Sum
 from test_execution import cluster
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 X, Y = load_wine(return_X_y=True, as_frame=True)
 
 
@@ -179,7 +179,7 @@ def test_a_cluster_that_is_not_there_is_named(table, tmp_path):
 
 
 def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(HERE)
+    monkeypatch.chdir(TESTS)
     journal = tmp_path / "run.db"
     search = ds.Search.default(Sum(), initial=4, seed=0, journal=journal)
     steps = search.steps(30)
@@ -189,13 +189,13 @@ def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
     whole = ds.Search.default(Sum(), initial=4, seed=0).run(30)
     assert main(["resume", str(journal)]) == 1
     assert "give --problem" in capsys.readouterr().err
-    for wrong, words in {"executing": "module:name", "executing:Nothing": "cannot be had"}.items():
+    for wrong, words in {"support.problems": "module:name", "support.problems:Nothing": "cannot be had"}.items():
         assert main(["resume", str(journal), "--problem", wrong]) == 1
         assert words in capsys.readouterr().err
-    assert main(["resume", str(journal), "--problem", "executing:Sum"]) == 0
+    assert main(["resume", str(journal), "--problem", "support.problems:Sum"]) == 0
     told = capsys.readouterr().out
     assert f"best reward {whole.best_reward:.6g} after 30 evaluations" in told
-    assert main(["resume", str(journal), "--problem", "executing:Sum", "--budget", "34", "--jobs", "2"]) == 0
+    assert main(["resume", str(journal), "--problem", "support.problems:Sum", "--budget", "34", "--jobs", "2"]) == 0
     assert "after 34 evaluations" in capsys.readouterr().out
 
 

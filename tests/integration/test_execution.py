@@ -17,7 +17,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
 from dagsearch.execution.pools import PoolError, ProcessPool, SerialPool
-from executing import Dying, Failing, Hanging, Noisy, Sum, value
+from support.problems import Dying, Failing, Hanging, Noisy, Sum, value
 
 distributed = pytest.importorskip("distributed")
 
@@ -269,7 +269,7 @@ def test_a_scheduler_that_goes_away_ends_the_run_cleanly(tmp_path):
         port = str(free.getsockname()[1])
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     # A worker must be able to import what the problem is made of.
-    settings = {**silent, "cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}}
+    settings = {**silent, "cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}}
     scheduler = subprocess.Popen(
         [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", port, "--no-dashboard"], **settings
     )

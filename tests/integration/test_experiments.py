@@ -32,7 +32,7 @@ from dagsearch_experiments.runner import (
     run_rounds,
 )
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "mnist"
 
 
@@ -217,7 +217,7 @@ def golden_runs():
         )
 
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "baselines.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "baselines.json").read_text())
 
 
 @pytest.mark.parametrize(

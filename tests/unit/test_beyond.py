@@ -341,7 +341,7 @@ def test_there_is_no_such_benchmark():
 
 # The page ---------------------------------------------------------------------------------------------
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_tables_of_the_page_are_those_of_the_results():

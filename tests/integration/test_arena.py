@@ -170,7 +170,7 @@ def test_analysis_marks_the_winning_move(capsys):
     assert "player 0 wins" in capsys.readouterr().out
 
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ON_THE_PAGE = {
     "arena": {
         "connect_four": "Connect Four",
