@@ -1,12 +1,33 @@
-"""Oracles that several tests share."""
+"""Options, oracles and surroundings that several tests share."""
 
-from collections.abc import Callable
+import os
+
+# Two test processes leave no core for a second thread, and threads that wait for one use CPU time, too.
+# This must be set before NumPy is imported, here and in all processes that tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
+import signal
+import time
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 import pytest
 
 from dagsearch.problem import Problem, player_at
+from support.clock import Clock
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run tests marked long at their full length")
+
+
+@pytest.fixture(scope="session")
+def long(request: pytest.FixtureRequest) -> bool:
+    """Whether a test marked long is to run at its full length; otherwise it runs shortened."""
+    return bool(request.config.getoption("--long"))
 
 
 def minimax_of(problem: Problem) -> Callable[[Any], float]:
@@ -27,11 +48,35 @@ def minimax() -> Callable[[Problem], Callable[[Any], float]]:
     return minimax_of
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="run tests marked long at their full length")
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """In place of ``time.perf_counter``: it stands still unless the test moves it."""
+    made = Clock()
+    monkeypatch.setattr(time, "perf_counter", made)
+    return made
 
 
 @pytest.fixture
-def long(request: pytest.FixtureRequest) -> bool:
-    """Whether a test marked long is to run at its full length; otherwise it runs shortened."""
-    return bool(request.config.getoption("--long"))
+def interruptible() -> Iterator[None]:
+    """Ctrl-C reaches this process and those it starts, also if pytest itself was told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def local_cluster() -> Iterator[Any]:
+    """An executor on a Dask cluster of two processes."""
+    from support.executors import cluster
+
+    with cluster(2) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="session")
+def process_executor() -> Iterator[Any]:
+    """An executor of three processes."""
+    from support.executors import processes
+
+    with processes(3) as executor:
+        yield executor

@@ -17,8 +17,8 @@ import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.sklearn import DAGSearchSelector
+from support.executors import cluster
 from support.problems import Sum
-from test_execution import cluster
 
 TESTS = Path(__file__).parents[1]
 X, Y = load_wine(return_X_y=True, as_frame=True)
@@ -189,13 +189,19 @@ def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
     whole = ds.Search.default(Sum(), initial=4, seed=0).run(30)
     assert main(["resume", str(journal)]) == 1
     assert "give --problem" in capsys.readouterr().err
-    for wrong, words in {"support.problems": "module:name", "support.problems:Nothing": "cannot be had"}.items():
+    for wrong, words in {
+        "support.problems": "module:name",
+        "support.problems:Nothing": "cannot be had",
+    }.items():
         assert main(["resume", str(journal), "--problem", wrong]) == 1
         assert words in capsys.readouterr().err
     assert main(["resume", str(journal), "--problem", "support.problems:Sum"]) == 0
     told = capsys.readouterr().out
     assert f"best reward {whole.best_reward:.6g} after 30 evaluations" in told
-    assert main(["resume", str(journal), "--problem", "support.problems:Sum", "--budget", "34", "--jobs", "2"]) == 0
+    assert (
+        main(["resume", str(journal), "--problem", "support.problems:Sum", "--budget", "34", "--jobs", "2"])
+        == 0
+    )
     assert "after 34 evaluations" in capsys.readouterr().out
 
 

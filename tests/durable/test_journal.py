@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -18,59 +17,23 @@ import pytest
 import dagsearch as ds
 from dagsearch.durable.encoding import from_json, to_json
 from dagsearch.durable.journal import JournalError, read_events
-from dagsearch.durable.replay import Replay, parts_of
+from dagsearch.durable.replay import parts_of
 from dagsearch.errors import EvaluationError, ProblemError
+from dagsearch.learning.refresh import Lazy
+from support.journals import cut_off, history, kept, replayed, state
 from support.problems import Failing, Sum
-from test_experiments import golden_runs
-from test_pending import SEARCHES, problem
+from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments, refreshing
 
 TESTS = Path(__file__).parents[1]
-
-
-def history(search):
-    return [(e.leaf, e.actions, e.reward, e.best_reward) for e in search.history]
-
-
-def state(search):
-    """All that decides what happens next."""
-    graph, scores, count = search.explored.graph, search.explored.scores, len(search.explored.graph)
-    arrays = [graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var]
-    return [
-        *[array[:count].tolist() for array in arrays],
-        scores.mean.tolist(),
-        scores.variance.tolist(),
-        graph.states,
-        search.pending,
-        str(search.rng.bit_generator.state),
-    ]
-
-
-def cut_off(journal, events, copy):
-    """The file as it was after so many events."""
-    shutil.copy(journal, copy)
-    with sqlite3.connect(copy) as connection:
-        connection.execute("DELETE FROM event WHERE number >= ?", (events,))
-    connection.close()
-    return copy
-
-
-def kept(search, path):
-    """A search that keeps a journal, though its maker takes none."""
-    search._keep(path, "Search", {})
-    return search
-
-
-def replayed(make, path):
-    search = make()
-    Replay(search, read_events(path)[1:]).run()
-    return search
 
 
 # Exactly as it was ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("name", "make"), list(golden_runs()), ids=lambda value: value if isinstance(value, str) else ""
+    ("name", "make"),
+    list(methods_of_the_experiments()),
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_every_composition_is_replayed_to_the_last_bit(name, make, tmp_path):
     search = kept(make(), tmp_path / "run.db")
@@ -83,7 +46,7 @@ def test_every_composition_is_replayed_to_the_last_bit(name, make, tmp_path):
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_whatever_was_asked_told_and_taken_back_is_replayed(name, tmp_path):
-    chosen = problem()
+    chosen = linear_subsets()
 
     def make():
         return SEARCHES[name](chosen)
@@ -315,7 +278,9 @@ def test_a_second_search_on_one_journal_is_refused(journal):
     first = ds.Search.resume(journal, Sum())
     with pytest.raises(JournalError, match="in use"):
         ds.Search.resume(journal, Sum())
-    code = "import sys, dagsearch as ds; from support.problems import Sum; ds.Search.resume(sys.argv[1], Sum())"
+    code = (
+        "import sys, dagsearch as ds; from support.problems import Sum; ds.Search.resume(sys.argv[1], Sum())"
+    )
     other = subprocess.run(
         [sys.executable, "-c", code, str(journal)], cwd=TESTS, capture_output=True, text=True
     )
@@ -445,7 +410,15 @@ def test_a_full_disk_stops_the_search_and_says_what_is_safe(tmp_path):
 
 def test_a_file_that_may_not_grow_stops_the_search(tmp_path):
     """The kernel itself refuses to write, as on a disk without room."""
-    command = [sys.executable, "-m", "support.durable_run", str(tmp_path / "run.db"), str(tmp_path / "log"), "300", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "support.durable_run",
+        str(tmp_path / "run.db"),
+        str(tmp_path / "log"),
+        "300",
+        "1",
+    ]
     limited = {**os.environ, "DURABLE_LIMIT": "100"}
     run = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, env=limited)
     assert "JournalError: cannot write to the journal" in run.stderr
@@ -479,7 +452,15 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
 
 def durable_run(folder, jobs, budget, kill_after=None, delay=0.0):
     """Run ``durable.py`` to its end, or kill it and its workers some time after so many evaluations."""
-    command = [sys.executable, "-m", "support.durable_run", folder / "run.db", folder / "log", str(budget), str(jobs)]
+    command = [
+        sys.executable,
+        "-m",
+        "support.durable_run",
+        folder / "run.db",
+        folder / "log",
+        str(budget),
+        str(jobs),
+    ]
     process = subprocess.Popen(command, cwd=TESTS, start_new_session=True)
     while kill_after is not None and process.poll() is None:
         if (folder / "log").exists() and len(evaluated(folder)) >= kill_after:
@@ -608,11 +589,8 @@ def test_a_state_that_cannot_be_kept_stops_the_search_and_the_file_is_good(tmp_p
 
 
 def test_looking_does_not_change_what_comes_next(tmp_path):
-    from dagsearch.learning.refresh import Lazy
-    from test_freshness import search_with
-
     def make():
-        return search_with(Lazy(above=10, growth=2.0))
+        return refreshing(Lazy(above=10, growth=2.0))
 
     looked, not_looked = kept(make(), tmp_path / "run.db"), make()
     for search in (looked, not_looked):

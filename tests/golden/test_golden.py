@@ -1,5 +1,6 @@
 """What must not change unless somebody means to: a method that changes must say so here."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -7,8 +8,10 @@ import pytest
 
 import compositions
 import journals
+from support.searches import methods_of_the_experiments
 
 HERE = Path(__file__).parent
+BASELINES = json.loads((HERE / "baselines.json").read_text())
 COMPOSITIONS = json.loads((HERE / "compositions.json").read_text())
 JOURNALS = json.loads((HERE / "journals.json").read_text())
 
@@ -37,6 +40,19 @@ def test_an_old_journal_is_resumed_and_goes_on_as_it_did(name, tmp_path):
         assert_same(found[when], expected)
 
 
-def test_every_composition_and_journal_is_kept():
+@pytest.mark.parametrize(
+    ("name", "make"),
+    list(methods_of_the_experiments()),
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_method_of_the_experiments_ends_where_it_ended(name, make):
+    search = make()
+    leaves = [repr(sorted(e.actions)) for e in search.steps(40)]
+    assert hashlib.sha256("".join(leaves).encode()).hexdigest()[:12] == BASELINES[name][0]
+    assert search.belief(search.problem.root()).v.mean == pytest.approx(BASELINES[name][1], abs=1e-6)
+
+
+def test_every_composition_method_and_journal_is_kept():
     assert COMPOSITIONS.keys() == compositions.COMPOSITIONS.keys()
+    assert BASELINES.keys() == dict(methods_of_the_experiments()).keys()
     assert JOURNALS.keys() == journals.RESUME.keys() == journals.BEGIN.keys()

@@ -1,23 +1,21 @@
 """Evaluations in threads, processes and on a cluster."""
 
-import multiprocessing
-import os
-import socket
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
+from dagsearch.execution import pools
 from dagsearch.execution.pools import PoolError, ProcessPool, SerialPool
-from support.problems import Dying, Failing, Hanging, Noisy, Sum, value
+from support.executors import processes, threads
+from support.problems import Dying, Failing, Gated, Noisy, Sum, value
+from support.processes import PATIENCE, environment, running, wait_until
 
 distributed = pytest.importorskip("distributed")
 
@@ -28,36 +26,21 @@ def search_of(problem, seed=0):
     return ds.Search.default(problem, initial=8, seed=seed)
 
 
-@contextmanager
-def threads(count):
-    with ThreadPoolExecutor(count) as executor:
-        yield executor
+@pytest.fixture(params=["threads", "processes", "cluster"])
+def executor(request):
+    """Of each kind, with two or three workers."""
+    if request.param == "threads":
+        with threads(3) as made:
+            yield made
+    else:
+        yield request.getfixturevalue(
+            {"processes": "process_executor", "cluster": "local_cluster"}[request.param]
+        )
 
 
-@contextmanager
-def processes(count):
-    # Not forked: other tests have left threads behind.
-    with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as executor:
-        yield executor
-
-
-@contextmanager
-def cluster(count):
-    with (
-        distributed.LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as local,
-        distributed.Client(local) as client,
-    ):
-        yield client.get_executor()
-
-
-EXECUTORS = {"threads": threads, "processes": processes, "cluster": cluster}
-
-
-@pytest.mark.parametrize("kind", EXECUTORS)
-def test_every_executor_finds_the_best_and_scores_nothing_twice(kind):
-    with EXECUTORS[kind](3) as executor:
-        search = search_of(Sum())
-        result = search.run(60, executor=executor)
+def test_every_executor_finds_the_best_and_scores_nothing_twice(executor):
+    search = search_of(Sum())
+    result = search.run(60, executor=executor)
     assert len(result.history) == 60
     assert len({evaluation.leaf for evaluation in result.history}) == 60
     assert result.best_reward > BEST - 4.0
@@ -72,13 +55,12 @@ def test_processes_of_our_own():
     ).best_reward == pytest.approx(9.0, abs=2.0)
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_deterministic_runs_do_not_hang_on_the_timing(kind):
-    found = []
-    for jitter in (0.0, 0.02):
-        with EXECUTORS[kind](4) as executor:
-            result = search_of(Sum(jitter=jitter)).run(40, executor=executor, deterministic=True)
-        found.append([evaluation.leaf for evaluation in result.history])
+@pytest.mark.parametrize("executor", ["threads", "processes"], indirect=True)
+def test_deterministic_runs_do_not_depend_on_the_timing(executor):
+    results = [
+        search_of(Sum(jitter)).run(40, executor=executor, deterministic=True) for jitter in (0.0, 0.02)
+    ]
+    found = [[evaluation.leaf for evaluation in result.history] for result in results]
     assert found[0] == found[1]
 
 
@@ -90,7 +72,7 @@ def test_with_one_worker_it_is_the_sequential_run():
 
 def test_stopping_waits_for_what_has_begun():
     with threads(4) as executor:
-        search = search_of(Sum(0.01))
+        search = search_of(Sum(jitter=0.01))
         result = search.run(200, ds.stopping.Stop(target=40.0), executor=executor)
     assert result.stopped == "target"
     assert len(result.history) < 200
@@ -106,50 +88,65 @@ def test_everything_is_evaluated_once_if_the_budget_is_larger():
 # What goes wrong ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes", "cluster"])
-def test_an_evaluation_that_raises(kind):
-    with EXECUTORS[kind](2) as executor:
-        search = search_of(Failing())
-        with pytest.raises(EvaluationError, match="no fifteen") as caught:
-            search.run(60, executor=executor)
-        assert caught.value.result.history == tuple(search.history[: len(caught.value.result.history)])
-        assert search.pending == ()
-        search = search_of(Failing())
-        result = search.run(40, executor=executor, on_error="skip")
-        assert all(15 not in evaluation.leaf for evaluation in result.history)
-        assert 0 < len(result.history) < 40
-        result = search_of(Failing()).run(40, executor=executor, on_error=-5.0)
-        assert len(result.history) == 40
-        assert {e.reward for e in result.history if 15 in e.leaf} == {-5.0}
+def test_an_evaluation_that_raises(executor):
+    search = search_of(Failing())
+    with pytest.raises(EvaluationError, match="no fifteen") as caught:
+        search.run(60, executor=executor)
+    assert caught.value.result.history == tuple(search.history[: len(caught.value.result.history)])
+    assert search.pending == ()
+    search = search_of(Failing())
+    result = search.run(40, executor=executor, on_error="skip")
+    assert all(15 not in evaluation.leaf for evaluation in result.history)
+    assert 0 < len(result.history) < 40
+    result = search_of(Failing()).run(40, executor=executor, on_error=-5.0)
+    assert len(result.history) == 40
+    assert {e.reward for e in result.history if 15 in e.leaf} == {-5.0}
 
 
-def test_an_evaluation_that_hangs():
-    result = search_of(Hanging()).run(24, n_jobs=2, timeout=2.0, on_error="skip")
-    assert result.history
-    assert all(3 not in evaluation.leaf for evaluation in result.history)
+@pytest.fixture
+def hanging(tmp_path, monkeypatch):
+    """A problem where some evaluations hang; all others have ended before those are late."""
+    problem, missed = Gated(tmp_path), set()
+    problem.open()
+
+    def patient(futures, timeout=None, return_when=None):
+        wait_until(lambda: sum(not one.done() for one in futures) <= len(problem.hanging() - missed))
+        missed.update(problem.hanging())
+        time.sleep(timeout or 0.0)
+
+    monkeypatch.setattr(pools, "wait", patient)
+    return problem
+
+
+def test_an_evaluation_that_hangs(hanging):
     with pytest.raises(EvaluationError, match="TimeoutError"):
-        search_of(Hanging()).run(100, n_jobs=2, timeout=2.0)
+        search_of(hanging).run(100, n_jobs=2, timeout=0.1)
+    assert hanging.hanging()
 
 
-def test_what_runs_beside_a_late_evaluation_is_not_lost():
-    result = search_of(Hanging(0.5)).run(24, n_jobs=4, timeout=3.0, on_error="skip")
+def test_nothing_but_a_late_evaluation_is_lost(hanging):
+    search = search_of(hanging)
+    result = search.run(10, n_jobs=3, timeout=0.1, on_error="skip")
     assert all(3 not in evaluation.leaf for evaluation in result.history)
-    assert len(result.history) >= 12
+    assert 0 < len(hanging.hanging()) < 10
+    assert len(result.history) == 10 - len(hanging.hanging())
+    assert search.pending == ()
 
 
-def test_processes_begin_again_what_ran_beside_a_late_evaluation():
-    problem = Hanging(1.5)
+def test_processes_begin_again_what_ran_beside_a_late_evaluation(tmp_path):
+    problem = Gated(tmp_path)
     hanging, *others = [frozenset({0, 1, 2, 3}), frozenset({4, 5, 6, 7}), frozenset({8, 9, 10, 11})]
-    pool = ProcessPool(3, timeout=3.0, deterministic=False)
+    pool = ProcessPool(3, timeout=PATIENCE, deterministic=False)
     try:
-        running = [pool.start(problem, ds.Proposal(hanging, ()))]
-        time.sleep(2.0)
-        running += [pool.start(problem, ds.Proposal(leaf, ())) for leaf in others]
-        ended = pool.finished(running, problem)
-        while running[0] not in ended:  # a machine so busy that the others were first
-            ended = pool.finished([one for one in running if one not in ended], problem)
-        assert running[0].late
-        assert [one.future.result(timeout=60) for one in running[1:]] == [value(leaf) for leaf in others]
+        running = [pool.start(problem, ds.Proposal(leaf, ())) for leaf in (hanging, *others)]
+        wait_until(lambda: len(problem.hanging() | problem.begun()) == 3)
+        running[0].started -= PATIENCE
+        assert pool.finished(running, problem) == running[:1]
+        assert [one.late for one in running] == [True, False, False]
+        wait_until(lambda: len(problem.begun()) == 4)  # two of them for the second time
+        problem.open()
+        results = [one.future.result(timeout=PATIENCE) for one in running[1:]]
+        assert results == [value(leaf) for leaf in others]
     finally:
         pool.close()
 
@@ -159,7 +156,7 @@ def test_threads_that_hang_are_missed():
 
     def reward(chosen):
         if 3 in chosen:
-            release.wait(20)
+            release.wait(PATIENCE)
         return value(chosen)
 
     problem = ds.problems.Subsets(16, 4, reward=reward)
@@ -211,10 +208,9 @@ def test_time_is_up_even_if_every_evaluation_fails():
     assert (result.stopped, result.history) == ("seconds", ())
 
 
-def test_noisy_rewards_are_computed_anew_on_a_cluster():
+def test_noisy_rewards_are_computed_anew_on_a_cluster(local_cluster):
     search = ds.Search.default(Noisy(), noisy=True, initial=4, seed=0)
-    with cluster(1) as executor:
-        result = search.run(20, executor=executor)
+    result = search.run(20, executor=local_cluster)
     assert len({evaluation.reward for evaluation in result.history}) == 20
 
 
@@ -243,7 +239,7 @@ def test_an_executor_that_breaks_is_an_error(tmp_path):
 
 def test_a_cluster_loses_and_gains_workers(tmp_path):
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,
         distributed.Client(local) as client,
     ):
         search = search_of(Dying(tmp_path))
@@ -264,27 +260,29 @@ def test_a_cluster_loses_and_gains_workers(tmp_path):
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # Dask's, of its lost scheduler
 def test_a_scheduler_that_goes_away_ends_the_run_cleanly(tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     # A worker must be able to import what the problem is made of.
-    settings = {**silent, "cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}}
-    scheduler = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", port, "--no-dashboard"], **settings
-    )
-    address = f"127.0.0.1:{port}"
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "2"], **settings
-    )
-    try:
-        client = distributed.Client(address, timeout=30)
-        client.wait_for_workers(1, timeout=60)
-        search = search_of(Sum(0.05))
-        steps = search.steps(1000, executor=client.get_executor(), timeout=5.0)
+    settings = {**silent, "cwd": tmp_path, "env": environment()}
+    there = ["--scheduler-file", tmp_path / "scheduler.json"]
+    scheduler = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        *there,
+        "--port",
+        "0",
+        "--no-dashboard",
+    ]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", *there, "--nthreads", "2", "--no-nanny"]
+    with running(scheduler, **settings) as scheduling, running(worker, **settings):
+        wait_until(there[1].exists, scheduling)
+        client = distributed.Client(scheduler_file=there[1], timeout=PATIENCE)
+        client.wait_for_workers(1, timeout=PATIENCE)
+        search = search_of(Sum(jitter=0.05))
+        steps = search.steps(1000, executor=client.get_executor(), timeout=PATIENCE)
         for _ in range(5):
             next(steps)
-        scheduler.kill()
+        scheduling.kill()
         with pytest.raises((PoolError, EvaluationError)):
             list(steps)
         told = len(search.history)
@@ -292,11 +290,6 @@ def test_a_scheduler_that_goes_away_ends_the_run_cleanly(tmp_path):
         assert told >= 5
         assert len(search.run(5, n_jobs=2).history) == told + 5
         client.close(timeout=1)
-    finally:
-        scheduler.kill()
-        worker.kill()
-        scheduler.wait()
-        worker.wait()
 
 
 def test_what_cannot_travel_is_refused_before_anything_runs():
@@ -329,7 +322,7 @@ def test_arguments_that_make_no_sense_are_named(arguments, message):
 
 def test_sixty_four_workers():
     with threads(64) as executor:
-        search = search_of(Sum(0.01))
+        search = search_of(Sum(jitter=0.01))
         result = search.run(200, executor=executor)
     assert len({evaluation.leaf for evaluation in result.history}) == 200
     assert search.pending == ()

@@ -19,7 +19,7 @@ from matplotlib.image import imread
 
 import dagsearch as ds
 from dagsearch import cli
-from dagsearch_experiments import claims, convnet, mnist, mnist_data, reproduce, synthetic, tictactoe
+from dagsearch_experiments import claims, convnet, mnist, mnist_data, reproduce, tictactoe
 from dagsearch_experiments.maximum import true_density
 from dagsearch_experiments.runner import (
     ExperimentError,
@@ -194,39 +194,6 @@ def test_perfect_players_draw():
     assert {tictactoe.play(search, game, rng) for _ in range(50)} == {0.0}
     tree = ds.baselines.uct(game, seed=0)
     assert tictactoe.play(tree, game, rng) <= 0.0  # nobody wins against it, an empty tree least of all
-
-
-# Golden replays: a method that changes must say so here ------------------------------------------------
-
-
-def replay(search, steps):
-    leaves = [repr(sorted(e.actions)) for e in search.steps(steps)]
-    value = search.belief(search.problem.root()).v
-    return hashlib.sha256("".join(leaves).encode()).hexdigest()[:12], round(value.mean, 8)
-
-
-def golden_runs():
-    for method, make in synthetic.METHODS.items():
-        yield f"synthetic: {method}", lambda make=make: make(ds.problems.Synthetic(seed=0), 0.1, 0)
-    for method, make in tictactoe.METHODS.items():
-        yield f"tictactoe: {method}", lambda make=make: make(ds.problems.TicTacToe(), 0)
-    for method, make in mnist.METHODS.items():
-        yield (
-            f"subsets: {method}",
-            lambda make=make: make(ds.problems.Subsets(60, 5, lambda s: 0.01 * (sum(s) % 17)), 0),
-        )
-
-
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "baselines.json").read_text())
-
-
-@pytest.mark.parametrize(
-    ("name", "make"), list(golden_runs()), ids=lambda value: value if isinstance(value, str) else ""
-)
-def test_golden_replay(name, make):
-    digest, mean = replay(make(), 40)
-    assert digest == GOLDEN[name][0]
-    assert mean == pytest.approx(GOLDEN[name][1], abs=1e-6)
 
 
 # MNIST ------------------------------------------------------------------------------------------------

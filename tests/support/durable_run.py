@@ -1,4 +1,4 @@
-"""A run in a process of its own that a test can kill: ``python -m support.durable_run JOURNAL LOG BUDGET JOBS``."""
+"""A run in its own process, which a test can kill: ``python -m support.durable_run JOURNAL LOG BUDGET JOBS``."""
 
 import os
 import resource

@@ -1,9 +1,10 @@
-"""Problems whose rewards other processes can compute: they must be in a module of their own."""
+"""Problems whose rewards other processes can compute: they must be in a module that those can import."""
 
 import os
 import random
 import signal
 import time
+import uuid
 from pathlib import Path
 
 import dagsearch as ds
@@ -15,15 +16,26 @@ def value(chosen):
     return float(sum(chosen)) + 0.1 * len({i // 4 for i in chosen})
 
 
-class Sum(ds.problems.Subsets):
-    """Needs as long as it is told, for some leaves."""
+def name_of(leaf):
+    """A leaf in the name of a file."""
+    return "-".join(map(str, sorted(leaf)))
 
-    def __init__(self, seconds=0.0, jitter=0.0):
+
+class Sum(ds.problems.Subsets):
+    """4 of 16 numbers, the larger the better.
+
+    Parameters
+    ----------
+    jitter : float
+        Evaluations take up to this number of seconds, each another one: they end in another order.
+    """
+
+    def __init__(self, jitter=0.0):
         super().__init__(N, K, reward=value)
-        self.seconds, self.jitter = seconds, jitter
+        self.jitter = jitter
 
     def reward(self, leaf):
-        time.sleep(self.seconds + self.jitter * (hash(tuple(sorted(leaf))) % 7) / 7)
+        time.sleep(self.jitter * (hash(tuple(sorted(leaf))) % 7) / 7)
         return value(leaf)
 
 
@@ -46,13 +58,31 @@ class Failing(Sum):
         return value(leaf)
 
 
-class Hanging(Sum):
-    """Never ends where 3 is chosen."""
+class Gated(Sum):
+    """Evaluations say that they have begun; with 3 they never end, others end once the gate is open."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = Path(folder)
+        self.gate = self.folder / "gate"
 
     def reward(self, leaf):
-        if 3 in leaf:
-            time.sleep(600)
-        return super().reward(leaf)
+        kind = "hanging" if 3 in leaf else "begun"
+        (self.folder / f"{kind}.{name_of(leaf)}.{uuid.uuid4()}").touch()
+        while 3 in leaf or not self.gate.exists():
+            time.sleep(0.01)
+        return value(leaf)
+
+    def open(self):
+        self.gate.touch()
+
+    def begun(self):
+        """Evaluations that have begun so far, in any process."""
+        return set(self.folder.glob("begun.*"))
+
+    def hanging(self):
+        """Those that do not end."""
+        return set(self.folder.glob("hanging.*"))
 
 
 class Dying(Sum):
@@ -64,7 +94,7 @@ class Dying(Sum):
 
     def reward(self, leaf):
         folder = Path(self.folder)
-        (folder / f"{'-'.join(map(str, sorted(leaf)))}.{os.getpid()}.{time.monotonic_ns()}").touch()
+        (folder / f"{name_of(leaf)}.{uuid.uuid4()}").touch()
         for death in range(self.deaths):
             try:
                 (folder / f"death{death}").touch(exist_ok=False)

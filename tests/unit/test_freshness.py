@@ -6,35 +6,15 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.covariances import Overlap, SetKernel
-from dagsearch.durable.journal import read_events
-from dagsearch.durable.replay import Replay
-from dagsearch.engine.compositions import default_parts
 from dagsearch.learning.refresh import Eager, Lazy
 from dagsearch.scores.induced import InducedScores
-from test_journal import history, kept, state
-
-WEIGHTS = np.random.default_rng(0).normal(size=20)
-
-
-def value(chosen):
-    return float(WEIGHTS[sorted(chosen)].sum()) + 0.3 * (min(chosen) % 3)
-
-
-def problem():
-    return ds.problems.Subsets(20, 5, reward=value)
-
-
-def search_with(refresh, kind="kernel", seed=0, **more):
-    chosen = problem()
-    covariance = SetKernel() if kind == "kernel" else Overlap.of(chosen)
-    parts = default_parts(chosen, covariance, initial=10)
-    return ds.Search(chosen, **{**parts, "refresh": refresh, **more}, seed=seed)
+from support.journals import history, kept, replayed, state
+from support.searches import BEST_UNEVEN, refreshing, uneven_value
 
 
 @pytest.mark.parametrize("kind", ["kernel", "weights"])
 def test_scores_are_those_of_now_wherever_one_looks(kind):
-    search = search_with(Lazy(above=0, growth=100.0), kind)
+    search = refreshing(Lazy(above=0, growth=100.0), kind)
     search.run(60)
     assert search.refresh.selective
     graph, scores = search.explored.graph, search.explored.scores
@@ -50,13 +30,13 @@ def test_scores_are_those_of_now_wherever_one_looks(kind):
 
 @pytest.mark.parametrize("kind", ["kernel", "weights"])
 def test_values_on_the_way_follow_from_the_children(kind):
-    search = search_with(Lazy(above=0, growth=100.0), kind)
+    search = refreshing(Lazy(above=0, growth=100.0), kind)
     search.run(60)
     explored, graph = search.explored, search.explored.graph
     proposal = next(p for p in iter(search.ask, None) if len(p.path) > 2)
     for pending in search.pending[:-1]:
         search.forget(pending)
-    search.tell(proposal, value(proposal.leaf))
+    search.tell(proposal, uneven_value(proposal.leaf))
     before = graph.v_mean[: len(graph)].copy()
     nodes = explored.around([proposal.path])
     explored.scores.refresh(nodes)
@@ -77,14 +57,14 @@ def test_all_nodes_are_done_in_time():
                 rewards.append(count)
             return found
 
-    search_with(Watched(above=0, growth=1.5)).run(80)
+    refreshing(Watched(above=0, growth=1.5)).run(80)
     last = [r for r in rewards if r > 10]
     assert all(later <= np.ceil(1.5 * one) for one, later in pairwise(last))
     assert len(set(last)) < 10
 
 
 def test_small_dags_are_exact_all_the_time():
-    exact, lazy = search_with(Eager()), search_with(Lazy(above=10_000))
+    exact, lazy = refreshing(Eager()), refreshing(Lazy(above=10_000))
     assert exact.run(50) == lazy.run(50)
 
 
@@ -95,7 +75,7 @@ def test_bad_settings_are_named(settings):
 
 
 def test_a_back_up_that_needs_all_nodes_gets_them():
-    search = search_with(Lazy(above=0), backup=ds.backups.JointSamples(16))
+    search = refreshing(Lazy(above=0), backup=ds.backups.JointSamples(16))
     assert isinstance(search.refresh, Eager)
     search.run(15)
 
@@ -103,13 +83,12 @@ def test_a_back_up_that_needs_all_nodes_gets_them():
 @pytest.mark.parametrize("kind", ["kernel", "weights"])
 def test_journals_are_replayed_to_the_last_bit(kind, tmp_path):
     def make():
-        return search_with(Lazy(above=30, growth=1.3), kind)
+        return refreshing(Lazy(above=30, growth=1.3), kind)
 
     search = kept(make(), tmp_path / "run.db")
     search.run(60)
     search.ask(3)
-    again = make()
-    Replay(again, read_events(tmp_path / "run.db")[1:]).run()
+    again = replayed(make, tmp_path / "run.db")
     assert history(again) == history(search)
     assert search.ask() == again.ask()
     assert state(again)[4:6] == state(search)[4:6]
@@ -119,13 +98,11 @@ def test_many_rewards_are_told_by_landmarks(monkeypatch, tmp_path):
     monkeypatch.setattr("dagsearch.scores.kernel._MOST_EXACT", 60)
 
     def make():
-        return search_with(Lazy(above=30, growth=1.3))
+        return refreshing(Lazy(above=30, growth=1.3))
 
     search = kept(make(), tmp_path / "run.db")
     result = search.run(150)
     assert isinstance(search.explored.scores, InducedScores)
-    best = sorted(range(20), key=lambda i: -WEIGHTS[i])[:5]
-    assert result.best_reward >= value(best) - 0.3
-    again = make()
-    Replay(again, read_events(tmp_path / "run.db")[1:]).run()
+    assert result.best_reward >= uneven_value(BEST_UNEVEN) - 0.3
+    again = replayed(make, tmp_path / "run.db")
     assert search.ask(2) == again.ask(2)

@@ -10,30 +10,11 @@ from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.errors import SearchExhausted
 from dagsearch.scores import KernelScores, WeightScores
-
-
-def problem():
-    weights = np.random.default_rng(0).normal(size=20)
-    return ds.problems.Subsets(20, 4, reward=lambda chosen: float(weights[sorted(chosen)].sum()))
-
-
-SEARCHES = {
-    "default": lambda p: ds.Search.default(p, initial=6, seed=0),
-    "noisy": lambda p: ds.Search.default(p, initial=6, noisy=True, seed=0),
-    "paper": lambda p: ds.Search.paper(p, seed=0),
-    "joint samples": lambda p: ds.Search(
-        p,
-        scores=KernelScores(SetKernel().bind(p), 0.01),
-        policy=ds.policies.UpperConfidence(1.0),
-        rollout=ds.rollouts.Greedy(1.0),
-        backup=ds.backups.JointSamples(64),
-        seed=0,
-    ),
-}
+from support.searches import SEARCHES, linear_subsets
 
 
 def told(make, count=25):
-    chosen = problem()
+    chosen = linear_subsets()
     search = make(chosen)
     search.run(count)
     return chosen, search
@@ -116,7 +97,7 @@ def test_rewards_may_come_in_any_order_late_or_never(name):
 
 @pytest.mark.parametrize("name", ["default", "paper"])
 def test_told_in_any_order_the_model_is_the_same(name):
-    chosen = problem()
+    chosen = linear_subsets()
     found = []
     for order in (slice(None), slice(None, None, -1)):
         search = SEARCHES[name](chosen)
@@ -172,7 +153,7 @@ def test_a_leaf_that_failed_need_not_be_asked_for_again():
 @pytest.mark.parametrize("n", [0, -1, 1.5, "3"])
 def test_so_many_leaves_cannot_be_asked_for(n):
     with pytest.raises(ValueError, match="n must be a positive whole number"):
-        ds.Search.default(problem()).ask(n)
+        ds.Search.default(linear_subsets()).ask(n)
 
 
 @pytest.mark.parametrize("name", SEARCHES)

@@ -1,0 +1,48 @@
+"""What tests of journals compare, cut and replay."""
+
+import shutil
+import sqlite3
+
+from dagsearch.durable.journal import read_events
+from dagsearch.durable.replay import Replay
+
+
+def history(search):
+    """What was told, without the seconds."""
+    return [(e.leaf, e.actions, e.reward, e.best_reward) for e in search.history]
+
+
+def state(search):
+    """All that decides what happens next."""
+    graph, scores, count = search.explored.graph, search.explored.scores, len(search.explored.graph)
+    arrays = [graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var]
+    return [
+        *[array[:count].tolist() for array in arrays],
+        scores.mean.tolist(),
+        scores.variance.tolist(),
+        graph.states,
+        search.pending,
+        str(search.rng.bit_generator.state),
+    ]
+
+
+def kept(search, path):
+    """A search that keeps a journal, though its maker takes none."""
+    search._keep(path, "Search", {})
+    return search
+
+
+def replayed(make, path):
+    """A new search that a journal was replayed to."""
+    search = make()
+    Replay(search, read_events(path)[1:]).run()
+    return search
+
+
+def cut_off(journal, events, copy):
+    """A copy of the file as it was after a number of events."""
+    shutil.copy(journal, copy)
+    with sqlite3.connect(copy) as connection:
+        connection.execute("DELETE FROM event WHERE number >= ?", (events,))
+    connection.close()
+    return copy

@@ -1,0 +1,62 @@
+"""Searches that several tests compose: of every kind, with lazy beliefs, and of the paper's experiments."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+import dagsearch as ds
+from dagsearch.covariances import Overlap, SetKernel
+from dagsearch.engine.compositions import default_parts
+from dagsearch.scores import KernelScores
+from dagsearch_experiments import mnist, synthetic, tictactoe
+
+_WEIGHTS = np.random.default_rng(0).normal(size=20)
+
+
+def linear_subsets():
+    """4 of 20 items; the reward is the sum of their weights."""
+    return ds.problems.Subsets(20, 4, reward=lambda chosen: float(_WEIGHTS[sorted(chosen)].sum()))
+
+
+SEARCHES: dict[str, Callable[[ds.problems.Subsets], ds.Search]] = {
+    "default": lambda p: ds.Search.default(p, initial=6, seed=0),
+    "noisy": lambda p: ds.Search.default(p, initial=6, noisy=True, seed=0),
+    "paper": lambda p: ds.Search.paper(p, seed=0),
+    "joint samples": lambda p: ds.Search(
+        p,
+        scores=KernelScores(SetKernel().bind(p), 0.01),
+        policy=ds.policies.UpperConfidence(1.0),
+        rollout=ds.rollouts.Greedy(1.0),
+        backup=ds.backups.JointSamples(64),
+        seed=0,
+    ),
+}
+
+
+def uneven_value(chosen):
+    """Sum of the weights, and something that depends on the smallest item."""
+    return float(_WEIGHTS[sorted(chosen)].sum()) + 0.3 * (min(chosen) % 3)
+
+
+BEST_UNEVEN = tuple(sorted(range(20), key=lambda i: -_WEIGHTS[i])[:5])
+
+
+def refreshing(refresh, kind="kernel", seed=0, **more):
+    """The default search for 5 of 20 items, with another rule for when beliefs are recomputed."""
+    problem = ds.problems.Subsets(20, 5, reward=uneven_value)
+    covariance = SetKernel() if kind == "kernel" else Overlap.of(problem)
+    parts = default_parts(problem, covariance, initial=10)
+    return ds.Search(problem, **{**parts, "refresh": refresh, **more}, seed=seed)
+
+
+def methods_of_the_experiments() -> Iterator[tuple[str, Callable[[], ds.Search]]]:
+    """Every method of the paper's experiments, each on a small problem."""
+    for method, make in synthetic.METHODS.items():
+        yield f"synthetic: {method}", lambda make=make: make(ds.problems.Synthetic(seed=0), 0.1, 0)
+    for method, make in tictactoe.METHODS.items():
+        yield f"tictactoe: {method}", lambda make=make: make(ds.problems.TicTacToe(), 0)
+    for method, make in mnist.METHODS.items():
+        yield (
+            f"subsets: {method}",
+            lambda make=make: make(ds.problems.Subsets(60, 5, lambda s: 0.01 * (sum(s) % 17)), 0),
+        )
