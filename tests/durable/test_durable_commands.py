@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -17,10 +17,11 @@ import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.sklearn import DAGSearchSelector
-from support.executors import cluster
 from support.problems import Sum
+from support.processes import TESTS, running, wait_until
 
-TESTS = Path(__file__).parents[1]
+distributed = pytest.importorskip("distributed")
+
 X, Y = load_wine(return_X_y=True, as_frame=True)
 
 
@@ -46,10 +47,18 @@ def after(steps):
 # Selectors ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("warm_start", [None, [[0, 1, 2], [3, 4, 5]], {(0, 1, 2): 0.7}])
+WARM_STARTS = {"cold": None, "subsets": [[0, 1, 2], [3, 4, 5]], "scores": {(0, 1, 2): 0.7}}
+
+
+@cache
+def uninterrupted(start):
+    return selector(30, warm_start=WARM_STARTS[start]).fit(X, Y)
+
+
+@pytest.mark.parametrize("start", WARM_STARTS)
 @pytest.mark.parametrize("steps", [1, 9, 25])
-def test_a_selector_that_was_cut_off_goes_on(steps, warm_start, tmp_path):
-    whole = selector(30, warm_start=warm_start).fit(X, Y)
+def test_a_selector_that_was_cut_off_goes_on(steps, start, tmp_path):
+    whole, warm_start = uninterrupted(start), WARM_STARTS[start]
     with pytest.raises(Stopped):
         selector(30, tmp_path / "run.db", callbacks=[after(steps)], warm_start=warm_start).fit(X, Y)
     again = selector(30, tmp_path / "run.db", warm_start=warm_start).fit(X, Y)
@@ -105,77 +114,80 @@ def test_failed_subsets_are_known_again(tmp_path):
 # Commands -----------------------------------------------------------------------------------------
 
 
-def dagsearch(*arguments, cwd=None, **more):
-    command = [sys.executable, "-m", "dagsearch", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, **more)
-
-
 @pytest.fixture
-def table(tmp_path):
-    X.assign(kind=Y).to_csv(tmp_path / "wine.csv", index=False)
-    return tmp_path / "wine.csv"
+def folder(tmp_path, monkeypatch):
+    """The current folder, with a table and a module in it; the command finds modules there."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    X.assign(kind=Y).to_csv("wine.csv", index=False)
+    (tmp_path / "held.py").write_text(HELD)
+    yield tmp_path
+    sys.modules.pop("held", None)
 
 
-def options(table, budget, journal):
-    return [
-        "select",
-        table,
-        "--target",
-        "kind",
-        "--k",
-        3,
-        "--budget",
-        budget,
-        "--quiet",
-        "--cv",
-        3,
-        "--journal",
-        journal,
-    ]
+HELD = """
+import time
+from pathlib import Path
+
+from sklearn.linear_model import RidgeClassifier
 
 
-def test_select_can_be_killed_shown_and_resumed(table, tmp_path, capsys):
-    whole = dagsearch(*options(table, 60, tmp_path / "whole.db"))
-    journal = tmp_path / "run.db"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dagsearch", *map(str, options(table, 60, journal))],
-        stdout=subprocess.DEVNULL,
-    )
-    while process.poll() is None:
-        if journal.exists():
-            assert main(["show", str(journal), "--json"]) in (0, 1)  # 1: it has only just begun
-            shown = capsys.readouterr().out
-            if shown and json.loads(shown)["evaluations"] >= 15:
-                break
-    running = json.loads(shown)
-    assert running["running"]
-    assert running["budget"] == 60
-    process.kill()
-    process.wait()
-    assert main(["show", str(journal)]) == 0
+class Held(RidgeClassifier):
+    \"\"\"Never ends once there are 30 lines in a file, if it exists.\"\"\"
+
+    def fit(self, X, y):
+        log = Path("log")
+        if log.exists():
+            with log.open("a") as file:
+                file.write("fit\\n")
+            while len(log.read_text().splitlines()) > 30:
+                time.sleep(0.01)
+        return super().fit(X, y)
+"""
+
+
+def options(budget, journal, *more):
+    settings = ["--target", "kind", "--k", 3, "--budget", budget, "--quiet", "--cv", 3, "--journal", journal]
+    return [str(given) for given in ("select", "wine.csv", *settings, *more)]
+
+
+def test_select_can_be_killed_shown_and_resumed(folder, capsys):
+    held = ["--estimator", "held.Held"]
+    assert main(options(24, "whole.db", *held)) == 0
+    whole = capsys.readouterr().out
+    (folder / "log").touch()
+    command = [sys.executable, "-m", "dagsearch", *options(24, "run.db", *held)]
+    with running(command, stdout=subprocess.DEVNULL) as process:
+        wait_until(lambda: len((folder / "log").read_text().splitlines()) > 30, process)
+        assert main(["show", "run.db", "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown["running"]
+        assert shown["budget"] == 24
+        assert shown["evaluations"] == 10
+        process.kill()
+        process.wait()
+    assert main(["show", "run.db"]) == 0
     told = capsys.readouterr().out
     assert "not running" in told
-    assert "of 60 evaluations" in told
-    resumed = dagsearch("resume", journal, "--out", tmp_path / "out")
-    assert resumed.returncode == 0, resumed.stderr
-    assert resumed.stdout.split("wrote")[0].strip() == whole.stdout.strip()
-    assert (tmp_path / "out" / "report.html").exists()
+    assert "of 24 evaluations" in told
+    (folder / "log").unlink()
+    assert main(["resume", "run.db", "--out", "out"]) == 0
+    assert capsys.readouterr().out.split("wrote")[0].strip() == whole.strip()
+    assert (folder / "out" / "report.html").exists()
 
 
-def test_select_on_a_cluster_finds_what_it_finds_here(table, tmp_path):
-    with cluster(2) as executor:
-        address = executor._client.scheduler.address
-        found = dagsearch(*options(table, 24, tmp_path / "run.db"), "--cluster", address)
-    assert found.returncode == 0, found.stderr
-    asked = [event.kind for event in read_events(tmp_path / "run.db") if event.kind in ("ask", "tell")]
-    assert asked[:3] == ["ask", "ask", "tell"]  # two at once
+def test_select_on_a_cluster_scores_two_subsets_at_once(folder, local_cluster):
+    assert main(options(24, "run.db", "--cluster", local_cluster._client.scheduler.address)) == 0
+    asked = [event.kind for event in read_events(folder / "run.db") if event.kind in ("ask", "tell")]
+    assert asked[:3] == ["ask", "ask", "tell"]
     assert asked.count("tell") == 24
 
 
-def test_a_cluster_that_is_not_there_is_named(table, tmp_path):
-    found = dagsearch(*options(table, 24, tmp_path / "run.db"), "--cluster", "tcp://127.0.0.1:1")
-    assert found.returncode == 1
-    assert "--cluster tcp://127.0.0.1:1: there is no scheduler" in found.stderr
+def test_a_cluster_that_is_not_there_is_named(folder, capsys, monkeypatch):
+    address = "tcp://127.0.0.1:1"
+    monkeypatch.setattr(distributed, "Client", partial(distributed.Client, timeout=0.1))
+    assert main(options(24, "run.db", "--cluster", address)) == 1
+    assert f"--cluster {address}: there is no scheduler" in capsys.readouterr().err
 
 
 def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):

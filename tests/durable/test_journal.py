@@ -1,15 +1,12 @@
 """Durable runs: what a journal promises (docs/durability.md)."""
 
 import json
-import os
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,12 +17,11 @@ from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.durable.replay import parts_of
 from dagsearch.errors import EvaluationError, ProblemError
 from dagsearch.learning.refresh import Lazy
+from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed, state
 from support.problems import Failing, Sum
+from support.processes import environment, running
 from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments, refreshing
-
-TESTS = Path(__file__).parents[1]
-
 
 # Exactly as it was ------------------------------------------------------------------------------
 
@@ -80,13 +76,13 @@ def test_whatever_was_asked_told_and_taken_back_is_replayed(name, tmp_path):
 def test_a_run_cut_off_after_any_event_ends_as_if_it_had_not_been(tmp_path):
     journal = tmp_path / "run.db"
     whole = ds.Search.default(Sum(), initial=8, seed=1, journal=journal)
-    whole.run(45)
+    whole.run(30)
     whole.close()
     count = len(read_events(journal))
     for events in range(1, count, 3):
         search = ds.Search.resume(cut_off(journal, events, tmp_path / f"{events}.db"), Sum())
-        if len(search.history) < 45:
-            search.run(45 - len(search.history))
+        if len(search.history) < 30:
+            search.run(30 - len(search.history))
         search.close()
         assert history(search) == history(whole)
         assert search.result() == whole.result()
@@ -282,7 +278,7 @@ def test_a_second_search_on_one_journal_is_refused(journal):
         "import sys, dagsearch as ds; from support.problems import Sum; ds.Search.resume(sys.argv[1], Sum())"
     )
     other = subprocess.run(
-        [sys.executable, "-c", code, str(journal)], cwd=TESTS, capture_output=True, text=True
+        [sys.executable, "-c", code, str(journal)], env=environment(), capture_output=True, text=True
     )
     assert "in use by another search" in other.stderr
     first.run(2)
@@ -410,21 +406,13 @@ def test_a_full_disk_stops_the_search_and_says_what_is_safe(tmp_path):
 
 def test_a_file_that_may_not_grow_stops_the_search(tmp_path):
     """The kernel itself refuses to write, as on a disk without room."""
-    command = [
-        sys.executable,
-        "-m",
-        "support.durable_run",
-        str(tmp_path / "run.db"),
-        str(tmp_path / "log"),
-        "300",
-        "1",
-    ]
-    limited = {**os.environ, "DURABLE_LIMIT": "100"}
-    run = subprocess.run(command, cwd=TESTS, capture_output=True, text=True, env=limited)
+    run = subprocess.run(
+        durable_command(tmp_path, 80, 1), env=environment(DURABLE_LIMIT="30"), capture_output=True, text=True
+    )
     assert "JournalError: cannot write to the journal" in run.stderr
-    assert 0 < len(told(tmp_path)) < 300
-    subprocess.run(command, cwd=TESTS, check=True)
-    assert len(told(tmp_path)) == 300
+    assert 0 < len(told(tmp_path)) < 80
+    go_on(tmp_path / "run.db", tmp_path / "log", 80, 1)
+    assert len(told(tmp_path)) == 80
 
 
 def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
@@ -450,24 +438,9 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
 # Killed -------------------------------------------------------------------------------------------
 
 
-def durable_run(folder, jobs, budget, kill_after=None, delay=0.0):
-    """Run ``durable.py`` to its end, or kill it and its workers some time after so many evaluations."""
-    command = [
-        sys.executable,
-        "-m",
-        "support.durable_run",
-        folder / "run.db",
-        folder / "log",
-        str(budget),
-        str(jobs),
-    ]
-    process = subprocess.Popen(command, cwd=TESTS, start_new_session=True)
-    while kill_after is not None and process.poll() is None:
-        if (folder / "log").exists() and len(evaluated(folder)) >= kill_after:
-            time.sleep(delay)
-            os.killpg(process.pid, signal.SIGKILL)
-            break
-    assert process.wait() == 0 or kill_after is not None
+def durable_command(folder, budget, jobs):
+    files = [str(folder / "run.db"), str(folder / "log")]
+    return [sys.executable, "-m", "support.durable_run", *files, str(budget), str(jobs)]
 
 
 def evaluated(folder):
@@ -478,20 +451,23 @@ def told(folder):
     return [e.content for e in read_events(folder / "run.db") if e.kind == "tell"]
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_a_run_killed_at_a_random_moment_ends_as_if_it_had_not_been(jobs, tmp_path, long):
     budget = 300 if long else 80
     whole = tmp_path / "whole"
     whole.mkdir()
-    durable_run(whole, jobs, budget)
+    go_on(whole / "run.db", whole / "log", budget, jobs)
     expected, rng = told(whole), random.Random(jobs)
     for number in range(50 if long else 3):
         folder = tmp_path / str(number)
         folder.mkdir()
-        durable_run(folder, jobs, budget, rng.randrange(1, budget), rng.uniform(0.0, 0.02))
+        moment = f"{rng.randrange(1, budget)}:{rng.uniform(0.0, 0.02)}"
+        with running(durable_command(folder, budget, jobs), env=environment(DURABLE_KILL=moment)) as process:
+            assert process.wait() in (0, -signal.SIGKILL)
         before, paid_before = told(folder), Counter(evaluated(folder))
-        durable_run(folder, jobs, budget)
+        go_on(folder / "run.db", folder / "log", budget, jobs)
         assert told(folder)[: len(before)] == before  # nothing told is lost
         for name in ("leaf", "reward", "actions", "expected"):
             assert [t[name] for t in told(folder)] == [t[name] for t in expected]

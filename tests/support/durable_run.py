@@ -1,13 +1,20 @@
-"""A run in its own process, which a test can kill: ``python -m support.durable_run JOURNAL LOG BUDGET JOBS``."""
+"""A run in its own process, which may be killed: ``python -m support.durable_run JOURNAL LOG BUDGET JOBS``.
+
+Two environment variables make it fail: ``DURABLE_KILL=EVALUATIONS:SECONDS`` kills it and its workers some
+time after a number of evaluations have begun; ``DURABLE_LIMIT=EVALUATIONS`` lets its files grow by 20 kB and
+no more after a number of evaluations.
+"""
 
 import os
 import resource
 import signal
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dagsearch as ds
-from support.problems import Sum, value
+from support.problems import Sum, name_of, value
 
 N_INITIAL, SEED = 10, 3
 
@@ -20,12 +27,15 @@ class Logged(Sum):
         self.log = str(log)
 
     def reward(self, leaf):
-        line = "-".join(map(str, sorted(leaf))) + "\n"
         file = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
-            os.write(file, line.encode())
+            os.write(file, f"{name_of(leaf)}\n".encode())
         finally:
             os.close(file)
+        if "DURABLE_KILL" in os.environ:
+            evaluations, seconds = os.environ["DURABLE_KILL"].split(":")
+            if len(Path(self.log).read_text().splitlines()) >= int(evaluations):
+                threading.Timer(float(seconds), os.killpg, (os.getpgrp(), signal.SIGKILL)).start()
         return value(leaf)
 
 
@@ -36,6 +46,16 @@ def search(journal, log):
     return ds.Search.default(problem, initial=N_INITIAL, seed=SEED, journal=journal)
 
 
+def go_on(journal, log, budget, jobs):
+    """Begin a run or resume it, with threads in place of processes, and bring it to its end."""
+    run = search(journal, log)
+    left = budget - len(run.history)
+    if left > 0:
+        with ThreadPoolExecutor(jobs) as executor:
+            run.run(left, **({"executor": executor, "deterministic": True} if jobs > 1 else {}))
+    run.close()
+
+
 def main(journal, log, budget, jobs):
     run = search(journal, log)
     if "DURABLE_LIMIT" in os.environ:
@@ -44,9 +64,7 @@ def main(journal, log, budget, jobs):
         room = os.path.getsize(f"{journal}-wal") + 20_000
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
     execution = {"n_jobs": int(jobs), "deterministic": True} if int(jobs) > 1 else {}
-    left = int(budget) - len(run.history)
-    if left > 0:
-        run.run(left, **execution)
+    run.run(int(budget) - len(run.history), **execution)
     run.close()
 
 
