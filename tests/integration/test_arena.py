@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
+from open_spiel.python.algorithms import mcts
 
 from dagsearch.cli import main
 from dagsearch.covariances import pieces, windows
 from dagsearch.games import arena
 from dagsearch.games.matches import Pairing, Record, play_game, random_opening
+from dagsearch.problems import OpenSpielGame
 
 
 def pairing(**changes):
@@ -57,12 +59,21 @@ def test_openings_do_not_end_the_game():
     assert all(not state.is_terminal() and state.move_number() == 5 for state in states)
 
 
-def test_a_time_limit_holds_for_both():
+def test_a_time_limit_holds_for_both(clock, monkeypatch):
+    def taking_a_millisecond(method):
+        def slowed(*arguments):
+            clock.advance(1e-3)
+            return method(*arguments)
+
+        return slowed
+
+    for owner, name in ((mcts.RandomRolloutEvaluator, "evaluate"), (OpenSpielGame, "reward")):
+        monkeypatch.setattr(owner, name, taking_a_millisecond(getattr(owner, name)))
     played = play_game(pairing(simulations=None, seconds=0.02, game="connect_four"), 0)
     assert played.budget == "0.02 s"
     # The opponent learns its speed from the move before; the first one is measured beforehand.
-    assert 0.0 < played.their_seconds < 0.2
-    assert 0.0 < played.our_seconds < 1.0  # on average; a move that is proven takes less than it may
+    assert 0.015 < played.their_seconds < 0.03
+    assert 0.01 < played.our_seconds < 0.03  # on average; a move that is proven takes less than it may
 
 
 def test_wilsons_interval():

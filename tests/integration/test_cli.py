@@ -1,8 +1,6 @@
-import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from matplotlib.image import imread
@@ -11,6 +9,7 @@ import dagsearch
 from dagsearch import cli
 from dagsearch.cli import demo
 from dagsearch.problems import DigitsPixels
+from support.processes import PATIENCE, environment, read_until, running
 
 
 def test_help_names_the_commands(capsys):
@@ -65,6 +64,7 @@ def test_demo_refuses_what_is_no_picture(name, capsys, tmp_path):
     assert "must be a .png" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_outside_the_search_leaves_no_traceback(monkeypatch, capsys):
     monkeypatch.setattr(demo, "run", lambda **_: signal.raise_signal(signal.SIGINT))
     assert cli.main(["demo"]) == 130
@@ -81,26 +81,16 @@ def test_pixel_map_on_a_plain_terminal(monkeypatch):
     assert drawn.splitlines()[-1].split() == ["."] * 7 + ["#"]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_stops_the_demo_with_the_best_so_far(tmp_path):
     picture = tmp_path / "demo.png"
-    command = [sys.executable, "-m", "dagsearch", "demo", "--budget", "100000", "--out", str(picture)]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"PYTHONIOENCODING": "utf-8"},
-    )
-    try:
-        shown = b""
-        while b"best=" not in shown:  # the bar is up: the search runs
-            chunk = os.read(process.stderr.fileno(), 65536)
-            assert chunk, "the demo ended by itself"
-            shown += chunk
-        time.sleep(1.0)
+    command = [sys.executable, "-m", "dagsearch", "demo", "--budget", "100000", "--out", picture]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with running(command, **pipes, env=environment(PYTHONIOENCODING="utf-8")) as process:
+        read_until(b"best=", process)  # the bar is up: the search runs
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert b"Stopped after" in err
     assert b"Traceback" not in err

@@ -31,6 +31,7 @@ from dagsearch_experiments.runner import (
     recorded_steps,
     run_rounds,
 )
+from support.processes import PATIENCE, read_until, running
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data" / "mnist"
@@ -86,33 +87,18 @@ def test_recorded_steps_hold_first_last_and_round_numbers():
     assert recorded_steps(1, 1.3) == [1]
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_stops_all_processes_of_an_experiment(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "dagsearch",
-        "reproduce",
-        "synthetic",
-        "--jobs",
-        "3",
-        "--out",
-        str(tmp_path),
-    ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        shown = b""
-        while b" 1/" not in shown:  # the first of thousands of runs is done
-            chunk = os.read(process.stderr.fileno(), 65536)
-            assert chunk, "the experiment ended by itself"
-            shown += chunk
+    command = [sys.executable, "-m", "dagsearch", "reproduce", "synthetic", "--jobs", "3", "--out", tmp_path]
+    with running(command, stderr=subprocess.PIPE) as process:
+        read_until(b" 1/", process)  # the first of thousands of runs is done
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130
-    assert b"Traceback" not in err
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # nobody of its group is left
+        _, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 130
+        assert b"Traceback" not in err
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)  # nobody of its group is left
 
 
 def die(number):
@@ -172,7 +158,10 @@ def test_max_figure_shows_a_density():
     assert np.trapezoid(grid * density, grid) == pytest.approx(found["no prior, true", "mean"], abs=1e-9)
 
 
-@pytest.mark.parametrize("name", ["counts", "max", "synthetic", "tictactoe", "digits"])
+SLOW = (pytest.param(name, marks=pytest.mark.slow) for name in ("synthetic", "digits"))
+
+
+@pytest.mark.parametrize("name", ["counts", "max", "tictactoe", *SLOW])
 def test_reproduce_from_the_command_line(name, tmp_path, capsys):
     arguments = ["mnist", "--dataset", "digits"] if name == "digits" else [name]
     assert cli.main(["reproduce", *arguments, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
@@ -205,19 +194,17 @@ def idx(array):
     return gzip.compress(header + array.astype(np.uint8).tobytes(), mtime=0)
 
 
-@pytest.fixture
-def small_mnist(tmp_path, monkeypatch):
-    """1,100 and 60 made-up images: the label is which tenth of the rows is bright."""
+def write_mnist(folder, images, monkeypatch):
+    """Some images to train on and 60 to test on, made up: the label is which tenth of the rows is bright."""
     rng = np.random.default_rng(0)
-    folder = tmp_path / "mnist"
     folder.mkdir()
     checksums = {}
-    for kind, count in (("train", 1_100), ("t10k", 60)):
+    for kind, count in (("train", images), ("t10k", 60)):
         labels = rng.integers(10, size=count)
-        images = rng.integers(0, 40, size=(count, 28, 28))
-        for image, label in zip(images, labels, strict=True):
-            image[2 * label + 4 : 2 * label + 6] += 200
-        for name, array in (("images-idx3", images), ("labels-idx1", labels)):
+        pictures = rng.integers(0, 40, size=(count, 28, 28))
+        for picture, label in zip(pictures, labels, strict=True):
+            picture[2 * label + 4 : 2 * label + 6] += 200
+        for name, array in (("images-idx3", pictures), ("labels-idx1", labels)):
             content = idx(array)
             file = f"{kind}-{name}-ubyte.gz"
             (folder / file).write_bytes(content)
@@ -225,6 +212,19 @@ def small_mnist(tmp_path, monkeypatch):
     ordered = {name: checksums[name] for name in mnist_data.CHECKSUMS}
     monkeypatch.setattr(mnist_data, "CHECKSUMS", ordered)
     return folder
+
+
+@pytest.fixture
+def small_mnist(tmp_path, monkeypatch):
+    """1,100 images, of which 1,000 are held back."""
+    return write_mnist(tmp_path / "mnist", 1_100, monkeypatch)
+
+
+@pytest.fixture
+def tiny_mnist(tmp_path, monkeypatch):
+    """200 images, of which 50 are held back."""
+    monkeypatch.setattr(mnist_data, "VALIDATION", 50)
+    return write_mnist(tmp_path / "mnist", 200, monkeypatch)
 
 
 def test_mnist_files_are_split_as_described(small_mnist):
@@ -287,12 +287,13 @@ def test_damaged_and_missing_files_are_named(small_mnist, tmp_path, capsys):
     assert "is missing" in capsys.readouterr().err
 
 
-def test_mnist_experiment_on_a_small_data_set(small_mnist, tmp_path, monkeypatch, capsys):
+@pytest.mark.slow
+def test_mnist_experiment_on_a_small_data_set(tiny_mnist, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(mnist, "QUICK", mnist.Settings(rounds=1, steps=22, epochs=1))
     monkeypatch.setattr(mnist, "METHODS", {name: mnist.METHODS[name] for name in list(mnist.METHODS)[:2]})
     places = [
         "--data",
-        str(small_mnist),
+        str(tiny_mnist),
         "--out",
         str(tmp_path),
         "--save-weights",

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from dagsearch.cli import main
 from dagsearch.cli import select as command
 from dagsearch.cli.select import summary
+from support.processes import PATIENCE, running, wait_until
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -382,16 +382,17 @@ def test_forward_selection_is_not_begun_when_time_is_up(folder):
     assert not any(other["name"] == "forward selection" for other in content["comparisons"])
 
 
-SLOW = """
+COUNTED = """
 import time
 from pathlib import Path
 from sklearn.linear_model import Ridge
 
-class Slow(Ridge):
+class Counted(Ridge):
     def fit(self, X, y):
         with Path("fits").open("a") as file:
             file.write(".")
-        time.sleep(0.02)
+        while Path("hold").exists() and Path("fits").stat().st_size > 40:
+            time.sleep(0.01)
         return super().fit(X, y)
 """
 
@@ -411,26 +412,27 @@ def command_line(*arguments):
     ]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_prints_and_writes_what_was_found(folder):
-    (folder / "slow.py").write_text(SLOW)
-    given = ["--estimator", "slow.Slow", "--budget", "100000", "--out", "out"]
-    with subprocess.Popen(command_line(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
-        for _ in range(1200):
-            if (folder / "fits").exists() and (folder / "fits").stat().st_size > 30:
-                break
-            time.sleep(0.05)
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
-    assert running.returncode == 130
+    (folder / "counted.py").write_text(COUNTED)
+    (folder / "hold").touch()
+    given = ["--estimator", "counted.Counted", "--budget", "100000", "--out", "out"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with running(command_line(*given), **pipes) as process:
+        wait_until(lambda: (folder / "fits").exists() and (folder / "fits").stat().st_size > 40, process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
     assert b"in the best subset with probability" in out
     assert b"Traceback" not in err
     assert result()["result"]["stopped"] == "interrupted"
-    assert result()["result"]["evaluations"] >= 6
+    assert result()["result"]["evaluations"] == 8
 
 
+@pytest.mark.slow
 def test_own_estimator_in_several_processes_with_a_bar(folder):
-    (folder / "slow.py").write_text(SLOW)
-    given = ["--estimator", "slow.Slow", "--budget", "6", "--jobs", "2"]
+    (folder / "counted.py").write_text(COUNTED)
+    given = ["--estimator", "counted.Counted", "--budget", "6", "--jobs", "2"]
     script = Path(sys.executable).with_name("dagsearch")
     done = subprocess.run([script, *command_line(*given)[3:]], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

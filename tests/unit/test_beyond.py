@@ -190,7 +190,7 @@ def test_patience_stops_after_so_many_without_a_better_one():
 def test_seconds_stop():
     result = ds.search(counting(), 100_000, seconds=0.3, seed=0)
     assert result.stopped == "seconds"
-    assert result.history[-1].seconds < 30.0
+    assert 0 < len(result.history) < 100_000
 
 
 def test_budget_and_exhaustion_are_reasons_too():

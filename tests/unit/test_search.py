@@ -415,6 +415,7 @@ def test_the_one_line_search_hands_over_what_it_had():
     assert caught.value.result.best_reward > 0.0
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_search_hands_over_what_it_had():
     with pytest.raises(KeyboardInterrupt) as caught:
         ds.search(failing_after(8, lambda: signal.raise_signal(signal.SIGINT)), 20, seed=0)
