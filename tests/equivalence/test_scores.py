@@ -42,6 +42,7 @@ def assert_same(scores, mean, variance, tolerance=1e-8):
     assert np.abs(scores.variance - variance).max() < tolerance
 
 
+@pytest.mark.slow
 def test_both_models_agree_after_2000_rewards_with_repeats_and_own_noises():
     n, k, count = 30, 6, 400
     rng = np.random.default_rng(0)

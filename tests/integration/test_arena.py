@@ -72,7 +72,7 @@ def test_a_time_limit_holds_for_both(clock, monkeypatch):
     played = play_game(pairing(simulations=None, seconds=0.02, game="connect_four"), 0)
     assert played.budget == "0.02 s"
     # The opponent learns its speed from the move before; the first one is measured beforehand.
-    assert 0.015 < played.their_seconds < 0.03
+    assert 0.015 < played.their_seconds < 0.06
     assert 0.01 < played.our_seconds < 0.03  # on average; a move that is proven takes less than it may
 
 

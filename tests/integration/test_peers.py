@@ -13,6 +13,7 @@ from dagsearch_experiments.peers import PEERS, Trial, best_rewards
 WEIGHTS = np.array([0.3, -1.0, 2.0, 0.7, 1.5, -0.2, 0.1, 1.1])
 BEST = frozenset({2, 4, 7})
 GREEDY = ("forward selection (mlxtend)", "floating selection (mlxtend)")
+LEARNING = ("TPE (Optuna)", "Gaussian process, Hamming kernel (BoTorch)")
 SAMPLING = tuple(name for name in PEERS if name not in GREEDY)
 
 
@@ -54,12 +55,15 @@ def test_the_same_seed_gives_the_same_trials(name):
     assert (first == other) == (name in GREEDY)
 
 
-@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LEARNING else name for name in PEERS]
+)
 def test_the_best_of_an_additive_reward_is_found(name):
     trials = PEERS[name](Subsets(8, 3, weight), 45, 0)
     assert max((trial for trial in trials if trial.complete), key=lambda trial: trial.reward).subset == BEST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("peer", "budget"), [(peers.hill_climbing, 150), (peers.optuna_tpe, 70), (peers.botorch_hamming, 45)]
 )

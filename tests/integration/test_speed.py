@@ -161,6 +161,7 @@ def test_a_small_version_judges_nothing(tmp_path):
         assert Measurement.read(written) == Measurement("growth", [figure], {"sizes": []}, quick)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in speed.MEASUREMENTS if name != "startup"])
 def test_every_measurement_runs_and_writes(name, tmp_path):
     outcome = speed.run([name], quick=True, progress=False)
@@ -251,6 +252,7 @@ print(sorted(one.py_func.__name__ for one in found.values() if one.stats.cache_m
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_twice(tmp_path):
     """A function that closes over another compiled one would be, by every process."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -59,6 +59,7 @@ def best_share(rollouts, **settings):
     return np.mean(found) / np.mean(optimal)
 
 
+@pytest.mark.slow
 def test_synthetic_comes_near_the_optimum_within_50_rollouts():
     """With the best β; over 200 problems it is 0.945."""
     shares = {beta: best_share(50, beta=beta) for beta in (0.01, 0.1, 1.0, 2**0.5, 10.0)}

@@ -1,20 +1,15 @@
-"""Baselines: rules on hand-made cases, equivalences, and an independent implementation of UCT."""
+"""Baselines: their rules on hand-made cases, and what they refuse."""
 
 import math
-import os
 
 import numpy as np
-import pyspiel
 import pytest
-from open_spiel.python.algorithms import mcts
 
 import dagsearch as ds
 from dagsearch import baselines
 from dagsearch.baselines import UCB1, Averages, Rave, RaveAverages, Traversed, WithinDistance
-from dagsearch.covariances import SharedPath
 from dagsearch.learning.rewards import Episode
 from dagsearch.problems import TreeState
-from dagsearch.scores import KernelScores, TreeScores
 
 
 def explored_diamond():
@@ -125,69 +120,6 @@ def test_uct_rave_needs_items():
         baselines.uct_rave(ds.problems.TicTacToe())
 
 
-def test_on_a_tree_ucd_is_uct():
-    class Path:
-        def root(self):
-            return ()
-
-        def actions(self, state):
-            return range(3) if len(state) < 4 else []
-
-        def step(self, state, action):
-            return (*state, action)
-
-        def reward(self, leaf):
-            return float(np.sin(np.dot(leaf, (1, 3, 9, 27))))
-
-    uct, ucd = baselines.uct(Path(), c=0.5, seed=0), baselines.ucd(Path(), c=0.5, seed=0)
-    everyone = baselines.ucd(Path(), c=0.5, credit=WithinDistance(None), seed=0)
-    rewards = [[e.reward for e in search.steps(60)] for search in (uct, ucd, everyone)]
-    assert rewards[0] == rewards[1] == rewards[2]
-
-
-def test_tree_scores_are_kernel_scores_with_the_path_covariance():
-    rng = np.random.default_rng(0)
-    paths = dict.fromkeys(tuple(rng.integers(3, size=rng.integers(0, 9)).tolist()) for _ in range(600))
-    states = [TreeState(path, None) for path in paths]
-    covariance = SharedPath(step=0.5, root=0.3)
-    tree, kernel = TreeScores(covariance, 0.1, mean=0.4), KernelScores(covariance, 0.1, mean=0.4)
-    for model in (tree, kernel):
-        draws = np.random.default_rng(1)
-        model.track(states[:100])
-        for i in range(150):
-            model.condition(int(draws.integers(100)), float(draws.normal()), None if i % 2 else 0.3)
-        model.track(states[100:200])
-    assert np.abs(tree.mean - kernel.mean).max() < 1e-10
-    assert np.abs(tree.variance - kernel.variance).max() < 1e-10
-    for one, other in zip(tree.predict(states[200:]), kernel.predict(states[200:]), strict=True):
-        assert np.abs(one - other).max() < 1e-10
-
-
-@pytest.mark.parametrize("expansion", [ds.expansions.AllChildren(), ds.expansions.OneChild()])
-def test_probabilistic_tree_search_is_the_dag_search_with_the_path_covariance(expansion):
-    class Rounded(ds.policies.UpperConfidence):
-        """Siblings without rewards are exact ties on a tree; rounding must not break them."""
-
-        def rate(self, options):
-            return super().rate(options).round(9)
-
-    problem = ds.problems.Synthetic(n=6, m=3, seed=0)
-    tree = baselines.probabilistic_tree(problem, c=0.25, noise=0.01, seed=0, expansion=expansion)
-    tree.policy = Rounded(1.0)
-    dag = ds.Search(
-        ds.as_tree(problem),
-        scores=KernelScores(SharedPath(step=0.25, root=0.25), 0.01),
-        policy=Rounded(1.0),
-        rollout=ds.rollouts.Uniform(),
-        backup=tree.backup,
-        expansion=expansion,
-        seed=0,
-    )
-    leaves = [[e.leaf for e in search.steps(40)] for search in (tree, dag)]
-    assert leaves[0] == leaves[1]
-    assert tree.belief(tree.problem.root()).v == pytest.approx(dag.belief(dag.problem.root()).v, abs=1e-8)
-
-
 def test_random_search_and_greedy_are_floors():
     problem = ds.problems.Synthetic(seed=0)
     random = baselines.random_search(problem, seed=0)
@@ -251,79 +183,3 @@ def test_bad_constants_are_named(c):
         baselines.uct(ds.problems.TicTacToe(), c=c)
     with pytest.raises(ValueError, match="c2 must be finite"):
         baselines.uct_rave(ds.problems.Synthetic(seed=0), c2=c)
-
-
-# Against OpenSpiel ------------------------------------------------------------------------------
-
-
-class From(ds.problems.TicTacToe):
-    """Tic-Tac-Toe from a position."""
-
-    def __init__(self, board):
-        super().__init__(symmetric=False)
-        self._board = board
-
-    def root(self):
-        return self._board
-
-
-def positions_that_matter(value):
-    game = ds.problems.TicTacToe(symmetric=False)
-    states, level = set(), {game.root()}
-    while level:
-        states |= level
-        level = {game.step(state, action) for state in level for action in game.actions(state)}
-    return sorted(
-        state
-        for state in states
-        if len({value(game.step(state, action)) for action in game.actions(state)}) > 1
-    )
-
-
-def our_move(board, simulations, seed):
-    """A leaf that wins, else the most visited, as OpenSpiel decides."""
-    search = baselines.uct(From(board), c=2.0**0.5, seed=seed)
-    search.run(simulations)
-    graph = search.explored.graph
-
-    def key(child):
-        mean = graph.sign[0] * graph.v_mean[child]
-        return (mean if graph.terminal[child] else 0.0, graph.visits[child], mean)
-
-    return graph.states[max(graph.children(0), key=key)].path[-1]
-
-
-def their_move(board, simulations, seed):
-    game = pyspiel.load_game("tic_tac_toe")
-    state = game.new_initial_state()
-    crosses, noughts = ([i for i in range(9) if board[i] == sign] for sign in "XO")
-    for turn in range(len(crosses) + len(noughts)):
-        state.apply_action((crosses if turn % 2 == 0 else noughts)[turn // 2])
-    rng = np.random.RandomState(seed)
-    evaluator = mcts.RandomRolloutEvaluator(1, rng)
-    bot = mcts.MCTSBot(game, 2.0**0.5, simulations, evaluator, solve=False, random_state=rng)
-    return bot.step(state)
-
-
-# All positions take some minutes at 200 simulations; with this variable set, they are all looked at.
-EVERY = 1 if os.environ.get("DAGSEARCH_EVERY_POSITION") else 4
-
-
-@pytest.mark.parametrize(("simulations", "theirs_overall", "every"), [(50, 0.945, 1), (200, 0.985, EVERY)])
-def test_uct_plays_as_well_as_openspiels(simulations, theirs_overall, every, minimax):
-    game = ds.problems.TicTacToe(symmetric=False)
-    value = minimax(game)
-    positions = positions_that_matter(value)
-    assert len(positions) == 3_191
-    sample = positions[::every]
-    share = {}
-    for name, move in (("ours", our_move), ("theirs", their_move)):
-        optimal = [
-            value(game.step(board, move(board, simulations, seed))) == value(board)
-            for seed, board in enumerate(sample)
-        ]
-        share[name] = float(np.mean(optimal))
-    print(f"{simulations} simulations, {len(sample)} positions: {share}")
-    noise = math.sqrt(theirs_overall * (1 - theirs_overall) / len(sample))
-    assert abs(share["ours"] - share["theirs"]) < 3 * math.sqrt(2) * noise
-    assert abs(share["ours"] - theirs_overall) < 3 * noise

@@ -1,7 +1,6 @@
-"""The defaults of ``ds.search``: roll-outs, refinements, stop rules, noise, and what they reach."""
+"""The defaults of ``ds.search``: roll-outs, refinements, stop rules, and noise."""
 
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from dagsearch.refinements import Regrow, Swaps
 from dagsearch.refinements.optimum import sample_optimum
 from dagsearch.rollouts import Greedy, Thompson
 from dagsearch.scores import KernelScores
-from dagsearch_experiments import benchmark, beyond, tictactoe
 
 
 class Word:
@@ -216,16 +214,6 @@ def test_a_stop_without_reasons_never_stops():
 # What is known in the end ---------------------------------------------------------------------------
 
 
-def test_the_best_reward_is_believed_in_honestly():
-    inside = []
-    for seed in range(12):
-        problem = ds.problems.Synthetic(seed=seed)
-        value = ds.search(problem, 12, seed=seed).value
-        assert value.mean < 3.0 + problem.best_reward
-        inside.append(abs(problem.best_reward - value.mean) < 3.0 * value.variance**0.5)
-    assert sum(inside) >= 8
-
-
 def test_few_leaves_are_all_looked_at():
     problem = ds.problems.Subsets(7, 3, reward=lambda chosen: float(sum(chosen)))
     search = known(problem, 10)
@@ -286,74 +274,8 @@ def test_leaves_told_by_hand_are_learnt_from():
     assert search.result().best_reward == 110.0
 
 
-# What is promised, in small ---------------------------------------------------------------------------
-
-
-def test_synthetic_optimum_within_25_evaluations():
-    found = []
-    for seed in range(20):
-        problem = ds.problems.Synthetic(seed=seed)
-        found.append(ds.search(problem, 25, seed=seed).best_reward >= problem.best_reward - 1e-9)
-    assert sum(found) >= 19
-
-
-def test_tic_tac_toe_is_perfect_when_all_leaves_are_known():
-    game = ds.problems.TicTacToe()
-    for seed in range(3):
-        search = ds.Search.default(game, seed=seed)
-        search.run(200)
-        rng = np.random.default_rng(seed)
-        assert min(tictactoe.play(search, game, rng) for _ in range(20)) == 0.0
-
-
-def test_digits_beat_hill_climbing_by_far():
-    problem = ds.problems.DigitsPixels()
-    reached = [ds.search(problem, 100, seed=seed).best_reward for seed in range(3)]
-    assert np.mean(reached) > 0.86  # hill-climbing 0.83
-
-
 def test_search_takes_kernel_scores_for_subsets():
     assert isinstance(ds.Search.default(counting()).explored.scores, KernelScores)
-
-
-@pytest.mark.parametrize(
-    "name", ["synthetic", "tictactoe", "calibration", "selection", "batches", "freshness"]
-)
-def test_benchmarks_run(name, tmp_path):
-    outcome = benchmark.run(name, quick=True, progress=False)
-    assert {path.suffix for path in outcome.write(tmp_path)} == {".csv", ".json", ".png", ".pdf"}
-    assert benchmark.summary(outcome)
-
-
-def test_the_digits_benchmark_runs_with_all_peers():
-    outcome = benchmark.run("digits", quick=True, progress=False)
-    methods = {row.method for row in outcome.rows}
-    assert set(benchmark.SET_ABLATIONS) <= methods
-    assert "TPE (Optuna)" in methods
-    steps = {(row.method, row.setting): row.step for row in outcome.rows}
-    assert steps["dagsearch", "split 0"] == 40
-
-
-def test_there_is_no_such_benchmark():
-    with pytest.raises(ValueError, match="no benchmark 'chess'"):
-        benchmark.run("chess")
-
-
-# The page ---------------------------------------------------------------------------------------------
-
-ROOT = Path(__file__).parents[2]
-
-
-def test_the_tables_of_the_page_are_those_of_the_results():
-    pages = [(ROOT / "docs" / name).read_text() for name in ("beyond.md", "selectors.md", "parallel.md")]
-    tables = beyond.tables(ROOT / "results" / "beyond")
-    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "overhead", "batches"}
-    wanted |= {"freshness"}
-    assert set(tables) == wanted
-    for name, table in tables.items():
-        assert any(table in page for page in pages), (
-            f"put the output of dagsearch_experiments.beyond there: {name}"
-        )
 
 
 class HalfInner:

@@ -145,27 +145,3 @@ def test_a_finished_game_has_no_move():
 def test_moves_are_typed_by_number_or_name():
     state = after("tic_tac_toe", [])
     assert move_number(state, "4") == move_number(state, "x(1,1)") == move_number(state, "X(1,1)") == 4
-
-
-# A sixteenth of the positions: all of them, with --long, take minutes. docs/games.md has the shares of all.
-@pytest.mark.long
-@pytest.mark.parametrize(("budget", "least"), [(50, 0.973), (100, 0.987)])
-def test_tic_tac_toe_is_played_as_well_as_by_uct_with_a_solver(budget, least, minimax, long):
-    game = OpenSpielGame("tic_tac_toe")
-    value = minimax(game)
-    matters, level = [], {game.root()}
-    while level:
-        matters += [
-            state
-            for state in sorted(level, key=str)
-            if len({value(game.step(state, action)) for action in game.actions(state)}) > 1
-        ]
-        level = {game.step(state, action) for state in level for action in game.actions(state)}
-    assert len(matters) == 3_191
-    optimal = []
-    for seed, state in enumerate(matters if long else matters[::16]):
-        action = DAGSearchPlayer(budget, seed=seed).step(state.state)
-        optimal.append(value(game.step(state, action)) == value(state))
-    print(f"{budget} roll-outs, {len(optimal)} positions: {np.mean(optimal):.4f}")
-    noise = 0.0 if long else (least * (1 - least) / len(optimal)) ** 0.5
-    assert np.mean(optimal) > least - 2 * noise

@@ -1,0 +1,49 @@
+"""Every benchmark of ``dagsearch benchmark``, small, and the pages that show the committed results."""
+
+from pathlib import Path
+
+import pytest
+
+from dagsearch_experiments import benchmark, beyond
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["synthetic", "tictactoe", "calibration", "selection", "batches", "freshness"]
+)
+def test_benchmarks_run(name, tmp_path):
+    outcome = benchmark.run(name, quick=True, progress=False)
+    assert {path.suffix for path in outcome.write(tmp_path)} == {".csv", ".json", ".png", ".pdf"}
+    assert benchmark.summary(outcome)
+
+
+@pytest.mark.slow
+def test_the_digits_benchmark_runs_with_all_peers():
+    outcome = benchmark.run("digits", quick=True, progress=False)
+    methods = {row.method for row in outcome.rows}
+    assert set(benchmark.SET_ABLATIONS) <= methods
+    assert "TPE (Optuna)" in methods
+    steps = {(row.method, row.setting): row.step for row in outcome.rows}
+    assert steps["dagsearch", "split 0"] == 40
+
+
+def test_there_is_no_such_benchmark():
+    with pytest.raises(ValueError, match="no benchmark 'chess'"):
+        benchmark.run("chess")
+
+
+# The page ---------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_tables_of_the_page_are_those_of_the_results():
+    pages = [(ROOT / "docs" / name).read_text() for name in ("beyond.md", "selectors.md", "parallel.md")]
+    tables = beyond.tables(ROOT / "results" / "beyond")
+    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "selection", "overhead", "batches"}
+    wanted |= {"freshness"}
+    assert set(tables) == wanted
+    for name, table in tables.items():
+        assert any(table in page for page in pages), (
+            f"put the output of dagsearch_experiments.beyond there: {name}"
+        )

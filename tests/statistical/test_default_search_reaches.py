@@ -1,0 +1,39 @@
+"""What the default search reaches, on problems whose optimum is known."""
+
+import numpy as np
+
+import dagsearch as ds
+from dagsearch_experiments import tictactoe
+
+
+def test_the_best_reward_is_believed_in_honestly():
+    inside = []
+    for seed in range(12):
+        problem = ds.problems.Synthetic(seed=seed)
+        value = ds.search(problem, 12, seed=seed).value
+        assert value.mean < 3.0 + problem.best_reward
+        inside.append(abs(problem.best_reward - value.mean) < 3.0 * value.variance**0.5)
+    assert sum(inside) >= 8
+
+
+def test_synthetic_optimum_within_25_evaluations():
+    found = []
+    for seed in range(20):
+        problem = ds.problems.Synthetic(seed=seed)
+        found.append(ds.search(problem, 25, seed=seed).best_reward >= problem.best_reward - 1e-9)
+    assert sum(found) >= 19
+
+
+def test_tic_tac_toe_is_perfect_when_all_leaves_are_known():
+    game = ds.problems.TicTacToe()
+    for seed in range(3):
+        search = ds.Search.default(game, seed=seed)
+        search.run(200)
+        rng = np.random.default_rng(seed)
+        assert min(tictactoe.play(search, game, rng) for _ in range(20)) == 0.0
+
+
+def test_digits_beat_hill_climbing_by_far():
+    problem = ds.problems.DigitsPixels()
+    reached = [ds.search(problem, 100, seed=seed).best_reward for seed in range(3)]
+    assert np.mean(reached) > 0.86  # hill-climbing 0.83

@@ -1,0 +1,111 @@
+"""How well Tic-Tac-Toe is played, beside OpenSpiel's searches.
+
+Shortened, every second to sixteenth position is looked at; all of them, with ``--long``, take some minutes.
+"""
+
+import math
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import mcts
+
+import dagsearch as ds
+from dagsearch import baselines
+from dagsearch.games.players import DAGSearchPlayer
+from dagsearch.problems import OpenSpielGame
+
+
+class From(ds.problems.TicTacToe):
+    """Tic-Tac-Toe from a position."""
+
+    def __init__(self, board):
+        super().__init__(symmetric=False)
+        self._board = board
+
+    def root(self):
+        return self._board
+
+
+def positions_that_matter(value):
+    game = ds.problems.TicTacToe(symmetric=False)
+    states, level = set(), {game.root()}
+    while level:
+        states |= level
+        level = {game.step(state, action) for state in level for action in game.actions(state)}
+    return sorted(
+        state
+        for state in states
+        if len({value(game.step(state, action)) for action in game.actions(state)}) > 1
+    )
+
+
+def our_move(board, simulations, seed):
+    """A leaf that wins, else the most visited, as OpenSpiel decides."""
+    search = baselines.uct(From(board), c=2.0**0.5, seed=seed)
+    search.run(simulations)
+    graph = search.explored.graph
+
+    def key(child):
+        mean = graph.sign[0] * graph.v_mean[child]
+        return (mean if graph.terminal[child] else 0.0, graph.visits[child], mean)
+
+    return graph.states[max(graph.children(0), key=key)].path[-1]
+
+
+def their_move(board, simulations, seed):
+    game = pyspiel.load_game("tic_tac_toe")
+    state = game.new_initial_state()
+    crosses, noughts = ([i for i in range(9) if board[i] == sign] for sign in "XO")
+    for turn in range(len(crosses) + len(noughts)):
+        state.apply_action((crosses if turn % 2 == 0 else noughts)[turn // 2])
+    rng = np.random.RandomState(seed)
+    evaluator = mcts.RandomRolloutEvaluator(1, rng)
+    bot = mcts.MCTSBot(game, 2.0**0.5, simulations, evaluator, solve=False, random_state=rng)
+    return bot.step(state)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize(("simulations", "theirs_overall", "every"), [(50, 0.945, 2), (200, 0.985, 4)])
+def test_uct_plays_as_well_as_openspiels(simulations, theirs_overall, every, minimax, long):
+    game = ds.problems.TicTacToe(symmetric=False)
+    value = minimax(game)
+    positions = positions_that_matter(value)
+    assert len(positions) == 3_191
+    sample = positions if long else positions[::every]
+    share = {}
+    for name, move in (("ours", our_move), ("theirs", their_move)):
+        optimal = [
+            value(game.step(board, move(board, simulations, seed))) == value(board)
+            for seed, board in enumerate(sample)
+        ]
+        share[name] = float(np.mean(optimal))
+    print(f"{simulations} simulations, {len(sample)} positions: {share}")
+    noise = math.sqrt(theirs_overall * (1 - theirs_overall) / len(sample))
+    assert abs(share["ours"] - share["theirs"]) < 3 * math.sqrt(2) * noise
+    assert abs(share["ours"] - theirs_overall) < 3 * noise
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize(("budget", "least"), [(50, 0.973), (100, 0.987)])
+def test_tic_tac_toe_is_played_as_well_as_by_uct_with_a_solver(budget, least, minimax, long):
+    game = OpenSpielGame("tic_tac_toe")
+    value = minimax(game)
+    matters, level = [], {game.root()}
+    while level:
+        matters += [
+            state
+            for state in sorted(level, key=str)
+            if len({value(game.step(state, action)) for action in game.actions(state)}) > 1
+        ]
+        level = {game.step(state, action) for state in level for action in game.actions(state)}
+    assert len(matters) == 3_191
+    optimal = []
+    for seed, state in enumerate(matters if long else matters[::16]):
+        action = DAGSearchPlayer(budget, seed=seed).step(state.state)
+        optimal.append(value(game.step(state, action)) == value(state))
+    print(f"{budget} roll-outs, {len(optimal)} positions: {np.mean(optimal):.4f}")
+    noise = 0.0 if long else (least * (1 - least) / len(optimal)) ** 0.5
+    assert np.mean(optimal) > least - 2 * noise
