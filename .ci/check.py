@@ -8,7 +8,8 @@ CHECKS = (
     ("ruff", "format", "--check", "."),
     ("mypy",),
     ("mkdocs", "build", "--strict"),  # with --quiet, warnings would not be counted
-    ("pytest",),
+    # Of more than eight processes each would do little but start.
+    ("pytest", "-n", "logical", "--maxprocesses", "8", "--dist", "worksteal"),
 )
 
 

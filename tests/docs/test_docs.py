@@ -43,6 +43,7 @@ def test_ci_runs_the_two_commands_of_the_readme():
     assert "grep '^python3 -m venv' README.md" in (ROOT / ".ci" / "run").read_text()
 
 
+@pytest.mark.slow
 def test_the_command_of_the_pages_selects_features(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
     table = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "diagnosis"})

@@ -9,6 +9,7 @@ import pytest
 SCRIPTS = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_example_runs(script, tmp_path):
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)

@@ -126,6 +126,7 @@ def with_constants(*values):
 # scikit-learn's conventions -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("estimator", [LogisticRegression(), Ridge()], ids=["classifier", "regressor"])
 def test_estimator_checks_find_nothing(estimator):
@@ -280,6 +281,7 @@ def test_containers_give_the_same_result(convert):
     assert_allclose(fitted.inclusion_probability_, expected.inclusion_probability_, atol=0.05)
 
 
+@pytest.mark.slow
 def test_large_sparse_data_fit_into_memory():
     data = scipy.sparse.random(2000, 5000, density=0.01, format="csr", random_state=0)
     target = data[:, :20].sum(axis=1) > 1.0
