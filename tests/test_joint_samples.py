@@ -175,7 +175,7 @@ def test_thompson_on_v_finds_the_optimum(expansion):
 
 def test_joint_samples_need_scores_that_have_them():
     problem = ds.problems.Synthetic()
-    with pytest.raises(TypeError, match="NoScores has no joint samples"):
+    with pytest.raises(TypeError, match="NoScores cannot"):
         ds.Search(
             problem,
             scores=NoScores(),

@@ -18,7 +18,7 @@ the only place where the players differ.
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -29,11 +29,17 @@ from dagsearch.explored import Explored
 from dagsearch.gaussians import checked_prior, fold_maximum
 from dagsearch.graph import Graph
 from dagsearch.learning.rewards import Episode
-from dagsearch.scores import Samples, Scores
+from dagsearch.scores import Capability, SampledScores, Samples, Scores
+from dagsearch.scores.base import NOTHING, check_requirements
 
 
 class Backup(Protocol):
     """Brings the values of all nodes up to date."""
+
+    requires: frozenset[Capability] = NOTHING
+    """What the scores of the search must be able to do; a back-up without this attribute requires nothing."""
+    from_scratch: bool = False
+    """Whether values depend on nothing but the DAG and the scores as they are, not on earlier values."""
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last time.
@@ -151,7 +157,7 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntA
     )
 
 
-class MomentMatching:
+class MomentMatching(Backup):
     """v of an inner node: the Gaussian with the moments of its children's maximum (minimum).
 
     Children are merged one after the other as if they were independent, as in the paper.
@@ -164,7 +170,6 @@ class MomentMatching:
     """
 
     from_scratch = True
-    """Values follow from the DAG and the scores as they are, whatever they were before."""
 
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
@@ -179,7 +184,7 @@ class MomentMatching:
         return f"MomentMatching(prior={self._prior})"
 
 
-class Softmax:
+class Softmax(Backup):
     """v of an inner node: its children's average, weighted towards the best (section 3.2.4).
 
     The printed weights are normalised by themselves; here, as they must be, by the sum of the
@@ -187,7 +192,6 @@ class Softmax:
     """
 
     from_scratch = True
-    """Values follow from the DAG and the scores as they are, whatever they were before."""
 
     def back_up(
         self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
@@ -244,7 +248,7 @@ def _sample_pass(
             v[node] = np.maximum(v[node], rest) if sign[node] > 0 else np.minimum(v[node], rest)
 
 
-class JointSamples:
+class JointSamples(Backup):
     """v by joint samples of g: an inner node's are the elementwise maximum (minimum) of its children's.
 
     Correlations between children need no assumption: they are in the samples. The scores must be able to
@@ -258,6 +262,8 @@ class JointSamples:
     seed : int, numpy Generator or None
         Draws the samples.
     """
+
+    requires = frozenset({Capability.SAMPLES})
 
     def __init__(self, count: int = 128, seed: int | np.random.Generator | None = 0) -> None:
         if not is_whole(count) or count < 2:
@@ -284,11 +290,9 @@ class JointSamples:
         """Bring :attr:`values` up to date, and nothing else; returns samples of g of every node."""
         graph, increments = explored.graph, explored.increments
         if self._scores is not explored.scores:
-            if not hasattr(explored.scores, "sampled"):
-                raise TypeError(
-                    f"{type(explored.scores).__name__} has no joint samples; use WeightScores or KernelScores"
-                )
-            self._scores, self._samples = explored.scores, explored.scores.sampled(self.count, self.rng)
+            check_requirements(explored.scores, self)
+            self._scores = explored.scores
+            self._samples = cast(SampledScores, explored.scores).sampled(self.count, self.rng)
         assert self._samples is not None
         g = self._samples.values()
         fresh = len(g) - len(self._normals)

@@ -12,6 +12,7 @@ from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.backups import JointSamples
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
+from dagsearch.scores.base import NOTHING, Capability
 
 UNKNOWN: Final = -1
 """What is next in a descent must be looked at."""
@@ -20,6 +21,9 @@ UNKNOWN: Final = -1
 class Policy(Protocol):
     """Rates the options at a node; the descent takes the best, ties broken at random."""
 
+    requires: frozenset[Capability] = NOTHING
+    """What the scores of the search must be able to do; a policy without this attribute requires nothing."""
+
     def rate(self, options: Options) -> FloatArray:
         """One number per option; the largest is the most urgent, whoever moves."""
 
@@ -27,7 +31,7 @@ class Policy(Protocol):
         """One number per option; the largest is the best as far as is known, whoever moves."""
 
 
-class UpperConfidence:
+class UpperConfidence(Policy):
     """Mean value plus a bonus for uncertainty: ``μ + β sqrt(log(n) σ²)``.
 
     ``n`` counts the visits of the node that decides. Hence:
@@ -139,7 +143,7 @@ def _follow_values(
     return path[:length], actions[:length], draw, resolution
 
 
-class Thompson:
+class Thompson(Policy):
     """Follows one joint sample of v from the root down, another one every time.
 
     Options that are not in the DAG have no sample yet and are drawn on their own.
@@ -149,6 +153,8 @@ class Thompson:
     samples : JointSamples
         The search's back-up.
     """
+
+    requires = frozenset({Capability.SAMPLES})
 
     def __init__(self, samples: JointSamples) -> None:
         self._samples = samples

@@ -12,11 +12,12 @@ from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch.backups import Backup
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
 from dagsearch.graph import Graph
 from dagsearch.learning.rewards import Episode
-from dagsearch.policies import UNKNOWN
+from dagsearch.policies import UNKNOWN, Policy
 
 
 class Credit(Protocol):
@@ -96,7 +97,7 @@ class Statistics:
         return np.asarray(np.where(self.count > 0.0, sign * self.mean, -np.inf))
 
 
-class Averages:
+class Averages(Backup):
     """v of a node: the mean of the rewards it was credited with.
 
     Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
@@ -156,7 +157,7 @@ class Averages:
         )
 
 
-class UCB1:
+class UCB1(Policy):
     """Mean reward plus a bonus for few visits: ``μ_i + c sqrt(ln(n) / n_i)``.
 
     ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:

@@ -31,6 +31,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
 from dagsearch.learning.rewards import Episode
+from dagsearch.policies import Policy
 from dagsearch.problem import Action, State
 
 
@@ -92,7 +93,7 @@ class RaveAverages(Averages):
                 self.at.setdefault(node, _ItemMeans()).add(episode.leaf, items, episode.reward)
 
 
-class Rave:
+class Rave(Policy):
     """The rule of appendix B.2, for problems whose actions each add one item.
 
     Parameters

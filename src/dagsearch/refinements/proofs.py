@@ -18,9 +18,10 @@ from dagsearch.backups import Backup
 from dagsearch.explored import Explored
 from dagsearch.graph import Graph
 from dagsearch.learning.rewards import Episode
+from dagsearch.scores.base import in_words, requirements
 
 
-class WithProofs:
+class WithProofs(Backup):
     """A back-up that knows what is proven, and uses it for the rest.
 
     A proven node has its value for certain, so that its parents' values are made of that; and it is closed:
@@ -37,6 +38,12 @@ class WithProofs:
     def __init__(self, backup: Backup, lowest: float, highest: float) -> None:
         if not lowest < highest:
             raise ValueError(f"lowest must be less than highest, got {lowest!r} and {highest!r}")
+        if requirements(backup):
+            raise ValueError(
+                f"WithProofs cannot use {backup!r}: it gives its back-up only means and variances of the "
+                f"scores, but that one needs scores that can {in_words(requirements(backup))}. "
+                "Use MomentMatching or Softmax"
+            )
         self.backup = backup
         self.lowest, self.highest = float(lowest), float(highest)
         self._seen = 0

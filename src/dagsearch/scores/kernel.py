@@ -34,7 +34,15 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Families, State
-from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, upper_of
+from dagsearch.scores.base import (
+    Capability,
+    MeanFunction,
+    Wanted,
+    checked_noise,
+    joint_draws,
+    prior_means,
+    upper_of,
+)
 
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
@@ -65,6 +73,9 @@ class KernelScores:
     mean : float or callable
         Prior mean of g.
     """
+
+    can = frozenset(Capability)
+    uses_blas = True
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         self.covariance = covariance

@@ -48,7 +48,15 @@ from dagsearch.graph import Graph
 from dagsearch.problem import Children, Families, State
 from dagsearch.scores._descent import descend
 from dagsearch.scores._linear import gain_vector, linear_belief, subtract_outer
-from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, upper_of
+from dagsearch.scores.base import (
+    Capability,
+    MeanFunction,
+    Wanted,
+    checked_noise,
+    joint_draws,
+    prior_means,
+    upper_of,
+)
 
 if TYPE_CHECKING:
     from dagsearch.increments import Increments
@@ -81,6 +89,9 @@ class WeightScores:
     mean : float or callable
         Prior mean of g.
     """
+
+    can = frozenset(Capability)
+    outgrown = False
 
     def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
         self.covariance = covariance
