@@ -166,15 +166,17 @@ def test_evidence_works_with_both_score_models(model):
     # Made anew or step by step, the belief is the same.
     scores = model(learnt, search.explored.scores.noise)
     scores.track(search.explored.graph.states)
-    for episode in search._told:
-        standard = search._standardizer.standardized(episode)
+    for episode in search.engine.learner.told:
+        standard = search.engine.learner.standardizer.standardized(episode)
         scores.condition(standard.leaf, standard.reward, standard.noise)
     assert search.explored.scores.mean == pytest.approx(scores.mean, abs=1e-7)
     assert search.explored.scores.variance == pytest.approx(scores.variance, abs=1e-7)
 
 
 def test_evidence_needs_scores_that_can_be_made_anew():
-    with pytest.raises(ValueError, match="evidence needs WeightScores or KernelScores"):
+    with pytest.raises(
+        ValueError, match=r"Evidence\(.*needs scores that can be fitted again.*NoScores cannot"
+    ):
         ds.Search(
             ds.problems.Synthetic(),
             scores=ds.scores.NoScores(),

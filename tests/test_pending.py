@@ -220,7 +220,7 @@ def test_a_proposal_that_has_travelled_is_known_by_its_leaf():
 def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
     chosen, search = told(SEARCHES["default"])
     (first, *_) = search.ask(3)
-    search.release_pending()
+    search.engine.pending.discard_fantasies()
     calls = []
 
     def interrupted(node):
@@ -229,7 +229,7 @@ def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
             raise KeyboardInterrupt
         type(search.explored.scores).fantasise(search.explored.scores, node)
 
-    monkeypatch.setattr(search.explored.scores, "pretend", interrupted)
+    monkeypatch.setattr(search.explored.scores, "fantasise", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search.ask()
     monkeypatch.undo()

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
+from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
 from dagsearch.increments import Increments
@@ -127,6 +128,20 @@ class Explored:
             for key, (state, sign, branching) in fresh.items():
                 self.graph.add(key, state, sign, branching)
         return [self.graph.find(key) for key in keys]
+
+    def leaf(self, state: State) -> int:
+        """The node of a leaf, made if it does not exist; an error if the state is not a leaf."""
+        node = self.find(state)
+        if node < 0:
+            if self.capabilities.validate is not None:
+                self.capabilities.validate(state)
+            node = self.node(state) if len(self.problem.actions(state)) == 0 else -1
+        if node < 0 or not self.graph.terminal[node]:
+            raise ProblemError(
+                f"cannot tell the reward of {state!r}: it is not a leaf, the problem has actions there. "
+                "Tell the reward of a complete sequence of decisions"
+            )
+        return node
 
     def value(self, node: int) -> Gaussian:
         """Belief over a node's v; an evaluated leaf need not have a path to it for that."""

@@ -277,11 +277,12 @@ class Capabilities:
 
 def is_current(problem: Any, name: str) -> bool:
     """Whether no subclass has changed ``actions`` or ``step`` without changing the member ``name``."""
-    return _is_current(type(problem), name) or name in getattr(problem, "__dict__", ())
+    kind: Any = type(problem)
+    return _is_current(kind, name) or name in getattr(problem, "__dict__", ())
 
 
 @cache
-def _is_current(kind: type, name: str) -> bool:
+def _is_current(kind: Any, name: str) -> bool:
     for owner in kind.__mro__:
         if name in vars(owner):
             return True

@@ -11,10 +11,14 @@ from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import best_swap
 from dagsearch.problem import Action, Children, State, player_at
 from dagsearch.scores import JointScores
+from dagsearch.scores.base import NOTHING, Capability
 
 
 class Rollout(Protocol):
     """Chooses the rest of a path."""
+
+    requires: frozenset[Capability] = NOTHING
+    """What the scores of the search must be able to do; nothing by default."""
 
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator
@@ -22,7 +26,7 @@ class Rollout(Protocol):
         """A leaf below ``state`` and the actions that lead there; ``None`` if it finds only closed ones."""
 
 
-class Uniform:
+class Uniform(Rollout):
     """Every action is equally likely at every step."""
 
     # Walks tried for a leaf that is not closed.
@@ -42,7 +46,7 @@ class Uniform:
         return "Uniform()"
 
 
-class Greedy:
+class Greedy(Rollout):
     """Follows the upper confidence of g, child by child: ``μ + β σ``, at MIN's turn ``μ − β σ``.
 
     With a covariance for which g of a partial decision really is what random play earns (as
@@ -54,6 +58,8 @@ class Greedy:
     beta : float
         How much uncertainty counts.
     """
+
+    requires = frozenset({Capability.UPPER_CONFIDENCE})
 
     def __init__(self, beta: float = 1.0) -> None:
         if not is_finite(beta) or beta < 0.0:
@@ -79,8 +85,10 @@ class Greedy:
         return f"Greedy(beta={self.beta})"
 
 
-class Thompson:
+class Thompson(Rollout):
     """Follows a posterior sample of g, child by child; siblings are drawn jointly."""
+
+    requires = frozenset({Capability.JOINT})
 
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator

@@ -10,7 +10,7 @@ import numpy as np
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.learning.rewards import checked_reward
-from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members, shortcut
+from dagsearch.problem import MAX, MIN, Action, Capabilities, Problem, State, check_members
 
 _FINDINGS_SHOWN = 20
 
@@ -85,7 +85,7 @@ class _Walker:
                 self._one_walk()
             if "endless" in self._findings:  # once is slow enough
                 break
-        for _ in range(walks if shortcut(self._problem, "random_leaf") is not None else 0):
+        for _ in range(walks if Capabilities(self._problem).random_leaf is not None else 0):
             with suppress(_Stop):
                 self._check_random_leaf()
         with suppress(_Stop):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, Action, Problem, State, shortcut
+from dagsearch.problem import LONGEST_PATH, Action, Capabilities, Problem, State
 
 # Random leaves on which a covariance is checked and scaled.
 _SAMPLED_LEAVES = 64
@@ -13,7 +13,7 @@ _SAMPLED_LEAVES = 64
 
 def random_walk(problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
     """A leaf below ``state`` by uniformly random actions, and these."""
-    random_leaf = shortcut(problem, "random_leaf")
+    random_leaf = Capabilities(problem).random_leaf
     return step_by_step(problem, state, rng) if random_leaf is None else random_leaf(state, rng)
 
 

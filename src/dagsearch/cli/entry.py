@@ -195,7 +195,7 @@ def _add_show(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _run_show(options: argparse.Namespace) -> int:
-    from dagsearch import journal_command
+    from dagsearch.cli import journal as journal_command
     from dagsearch.durable.journal import JournalError
 
     try:
@@ -235,7 +235,7 @@ def _add_resume(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
 
 
 def _run_resume(options: argparse.Namespace) -> int:
-    from dagsearch import journal_command
+    from dagsearch.cli import journal as journal_command
     from dagsearch.durable.journal import read_events
     from dagsearch.errors import DagSearchError
 

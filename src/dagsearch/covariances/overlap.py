@@ -19,7 +19,7 @@ from dagsearch.covariances.base import (
     checked_variance,
 )
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Problem, State, shortcut
+from dagsearch.problem import Capabilities, Children, Problem, State, is_current
 
 
 class _Index(dict[Hashable, int]):
@@ -100,7 +100,8 @@ class Overlap(FeatureMap):
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
         """The overlap of what a problem says its states consist of."""
-        items, added = getattr(problem, "items", None), getattr(problem, "added_items", None)
+        capabilities = Capabilities(problem)
+        items, added = capabilities.items, capabilities.added_items
         covariance = cls(items, bias, private, added if items is not None else None)
         if items is not None and added is not None:
             covariance._number_items(problem)
@@ -117,7 +118,7 @@ class Overlap(FeatureMap):
                 self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
                 self._column_of_feature[actions.array] = [self._index[feature] for feature in actions]
                 # So it is from the first decision on, unless a subclass has other actions later.
-                if state == problem.root() and shortcut(problem, "added_items") is not None:
+                if state == problem.root() and is_current(problem, "added_items"):
                     self._single_features = self._column_of_feature[actions.array], 1.0
 
     @property

@@ -125,7 +125,7 @@ class Replay:
         elif content["actions"] is not None:
             leaf, actions = walked(search.problem, content["actions"])
             evaluated = Proposal(leaf, actions, tuple(content["path"]))
-        told = search.checked(evaluated, content["reward"], content["noise"], content["seconds"])
+        told = self._engine.checked(evaluated, content["reward"], content["noise"], content["seconds"])
         self._compare(content["expected"], search.explored.score(told.node))
         with suppress(CovarianceError):  # which refused this reward in the recorded run, too
             self._engine.tell(told, recorded=learnt)

@@ -11,18 +11,19 @@ from dagsearch.descent import descend
 from dagsearch.engine.history import History
 from dagsearch.engine.learner import Learner
 from dagsearch.engine.pending import Pending
+from dagsearch.engine.recorder import Recorder
 from dagsearch.engine.schedule import Schedule
 from dagsearch.engine.values import Values
-from dagsearch.engine.recorder import Recorder
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.expansions import Expansion
 from dagsearch.explored import Explored
-from dagsearch.learning.rewards import Episode
+from dagsearch.learning.rewards import Episode, checked_reward
 from dagsearch.policies import Policy
 from dagsearch.problem import Action, State
 from dagsearch.refinements import Refinement
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.rollouts import Rollout, Uniform
+from dagsearch.scores.base import checked_noise
 
 _NOTHING = nullcontext()
 
@@ -154,6 +155,17 @@ class Engine:
         found = refinement.refine(self.explored, best.leaf, best.actions, self.rng)
         return None if found is None else Proposal(found[0], tuple(found[1]))
 
+    def checked(
+        self, evaluated: Proposal | State, reward: float, noise: float | None, seconds: float | None = None
+    ) -> Told:
+        """A reward as it will be learnt, told now by default; an error names what is wrong with it."""
+        proposal = evaluated if isinstance(evaluated, Proposal) else None
+        leaf = evaluated if proposal is None else proposal.leaf
+        value = checked_reward(reward, leaf)
+        variance = None if noise is None else checked_noise(noise)
+        when = self.history.clock() if seconds is None else seconds
+        return Told(leaf, self.explored.leaf(leaf), proposal, value, variance, when)
+
     def tell(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
         """Record a reward and learn from it.
 
@@ -234,4 +246,4 @@ class Engine:
 
     def one_thread(self) -> AbstractContextManager[None]:
         """One BLAS thread while entered; a small model does without BLAS, and needs no look at threads."""
-        return one_thread() if getattr(self.explored.scores, "uses_blas", True) else _NOTHING
+        return one_thread() if self.explored.scores.uses_blas else _NOTHING

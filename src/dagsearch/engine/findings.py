@@ -9,6 +9,7 @@ from dagsearch.gaussians import Gaussian
 from dagsearch.problem import Action, Children, State
 from dagsearch.refinements.optimum import Optimum, sample_optimum
 from dagsearch.results import Belief, Evaluation, Line, Result
+from dagsearch.scores import Capability
 
 # Number of joint samples behind a result, and of leaves that are sampled beside the evaluated ones.
 SAMPLES, LEAVES = 512, 1000
@@ -114,7 +115,7 @@ class Findings:
         engine, learner = self._engine, self._engine.learner
         if (
             not learner.informed
-            or not hasattr(engine.explored.scores, "joint")
+            or Capability.JOINT not in engine.explored.scores.can
             or len(engine.history) > _MOST_SAMPLED
             or engine.explored.graph.adversarial
         ):
@@ -145,7 +146,7 @@ class Findings:
         return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), float(tied.mean())
 
     def recent_probability(self) -> float | None:
-        """Probability that the best leaf so far is the best of all; at most a tenth of the evaluations old."""
+        """Probability that the best leaf so far is the best of all, as of at most 10 % fewer evaluations."""
         known_at, _ = self._probability
         evaluations = len(self._engine.history)
         if evaluations >= max(known_at + 1, round(1.1 * known_at)):

@@ -97,7 +97,7 @@ class Learner:
                 refused.append(error)
         if episodes and self.evidence is not None and self.evidence.due(len(self.told)):
             self._learn_hyperparameters(self.evidence, recorded)
-        elif getattr(self._explored.scores, "outgrown", False):
+        elif self._explored.scores.outgrown:
             self._use_landmarks()
         return refused
 

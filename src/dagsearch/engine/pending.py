@@ -9,7 +9,7 @@ from dagsearch.engine.values import Values
 from dagsearch.explored import Explored
 from dagsearch.problem import State
 from dagsearch.results import Proposal
-from dagsearch.scores import JointScores
+from dagsearch.scores import Capability, JointScores
 
 
 class Pending:
@@ -84,9 +84,9 @@ class Pending:
         fresh = self.proposals[self._fantasies :]
         if not fresh or self._learner.standardizer.waiting:
             return
-        scores = self._explored.scores
-        if not hasattr(scores, "fantasise"):
+        if Capability.FANTASIES not in self._explored.scores.can:
             return
+        scores = cast(JointScores, self._explored.scores)
         if self._fantasies == 0:
             self._values.remember()
         for proposal in fresh:

@@ -11,6 +11,7 @@ from dagsearch.engine.learner import Learner
 from dagsearch.explored import Explored
 from dagsearch.learning.refresh import Eager, Refresh
 from dagsearch.learning.rewards import Episode
+from dagsearch.scores import Capability
 
 
 class Values:
@@ -23,14 +24,16 @@ class Values:
     backup : Backup
         How values follow from scores.
     refresh : Refresh
-        Which nodes are brought up to date.
+        Which nodes are brought up to date; all, if the scores or the back-up cannot leave nodes out.
     learner : Learner
         Knows how many rewards there are.
     """
 
     def __init__(self, explored: Explored, backup: Backup, refresh: Refresh, learner: Learner) -> None:
         self._explored, self._learner = explored, learner
-        self.backup, self.refresh = backup, refresh
+        self._from_scratch = bool(getattr(backup, "from_scratch", False))  # a user's own may not say
+        leaves_out = self._from_scratch and Capability.LAZY in explored.scores.can
+        self.backup, self.refresh = backup, refresh if leaves_out else Eager()
         self._remembered: tuple[FloatArray, FloatArray] | None = None
         self._deferred = False
 
@@ -48,7 +51,7 @@ class Values:
         paths = paths or [episode.path for episode in episodes]
         nodes = self.refresh.nodes(explored, paths, len(self._learner.told))
         explored.scores.refresh(nodes)
-        if self._deferred and nodes is None and not self.refresh.selective and self.backup.from_scratch:
+        if self._deferred and nodes is None and not self.refresh.selective and self._from_scratch:
             return
         self.backup.back_up(explored, episodes, nodes)
 

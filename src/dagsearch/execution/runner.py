@@ -22,8 +22,9 @@ OnError = Literal["raise", "skip"] | float
 """What a failed evaluation means: an error, nothing, or a reward."""
 
 T = TypeVar("T")
-Take = Callable[[Running], T | None]
-"""Learns what an ended evaluation gave; ``None`` if that does not count."""
+Take = Callable[[Running, bool], T | None]
+"""Learns what an ended evaluation gave; ``None`` if that does not count. The second argument says whether the
+run is winding up, when a failure must not raise."""
 
 
 class Runner(Generic[T]):
@@ -68,7 +69,7 @@ class Runner(Generic[T]):
             while self._start_evaluations():
                 for ended in self._pool.finished(self._running, self._search.problem):
                     self._running.remove(ended)
-                    taken = self._take(ended)
+                    taken = self._take(ended, False)
                     if taken is not None:
                         yield taken
                 if self._search.engine.history.stopped == "budget":
@@ -119,9 +120,21 @@ class Runner(Generic[T]):
             if engine.recorder.broken:
                 continue  # what the record lacks must not be known here either
             if one.future.done() and breakdown(one.future) is None:
-                tell_or_fail(self._search, one, "skip")  # paid for already
+                self._take(one, True)  # paid for already
             else:
                 engine.postpone(one.proposal)
+
+
+def evaluations(
+    search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
+) -> Iterator[Evaluation]:
+    """Evaluate ``budget`` leaves with the problem's own reward."""
+    search.engine.recorder.running(len(search.history) + budget)
+
+    def take(ended: Running, closing: bool) -> Evaluation | None:
+        return tell_or_fail(search, ended, "skip" if closing else on_error)
+
+    yield from Runner(search, pool, take, stop).steps(budget)
 
 
 def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:

@@ -18,6 +18,7 @@ from dagsearch._internal import linalg
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter, Rows
+from dagsearch.scores.base import Capability
 
 # Rewards beyond this many are not looked at: hyperparameters are known by then, and a look costs n³.
 _MOST = 1200
@@ -52,6 +53,8 @@ class Evidence:
         Draws from the prior to start from at the first time, beside its median. Later times start from
         where the last one ended.
     """
+
+    requires = frozenset({Capability.REFIT})
 
     def __init__(self, growth: float = 2.0, restarts: int = 2) -> None:
         if not is_finite(growth) or growth <= 1.0:

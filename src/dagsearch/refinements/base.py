@@ -10,12 +10,16 @@ import numpy as np
 
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
+from dagsearch.scores.base import NOTHING, Capability
 
 Path = tuple[State, list[Action]]
 
 
 class Refinement(Protocol):
     """Proposes a leaf near a good one."""
+
+    requires: frozenset[Capability] = NOTHING
+    """What the scores of the search must be able to do; nothing by default."""
 
     def refine(
         self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator

@@ -7,11 +7,12 @@ import numpy as np
 from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import replayed
 from dagsearch.problem import Action, State
-from dagsearch.refinements.base import Path
+from dagsearch.refinements.base import Path, Refinement
 from dagsearch.rollouts import Greedy
+from dagsearch.scores.base import Capability
 
 
-class Regrow:
+class Regrow(Refinement):
     """Takes back some decisions of a good leaf at random, and completes the rest by upper confidence of g.
 
     Parameters
@@ -19,6 +20,8 @@ class Regrow:
     beta : float
         How much uncertainty counts.
     """
+
+    requires = frozenset({Capability.UPPER_CONFIDENCE})
 
     def __init__(self, beta: float = 2.0) -> None:
         self._complete = Greedy(beta)

@@ -7,10 +7,11 @@ import numpy as np
 from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import Swap, best_swap
 from dagsearch.problem import Action, State
-from dagsearch.refinements.base import Path
+from dagsearch.refinements.base import Path, Refinement
+from dagsearch.scores.base import Capability
 
 
-class Swaps:
+class Swaps(Refinement):
     """The best leaf one decision away from a good one; from there the next one, a few times.
 
     Parameters
@@ -20,6 +21,8 @@ class Swaps:
     depth : int
         At most so many swaps are made, as long as each improves on the one before.
     """
+
+    requires = frozenset({Capability.UPPER_CONFIDENCE})
 
     def __init__(self, beta: float = 2.0, depth: int = 3) -> None:
         self.beta, self.depth = float(beta), int(depth)

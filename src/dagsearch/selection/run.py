@@ -127,7 +127,9 @@ class SelectionRun:
                     return
 
     def _reason_to_stop(self) -> str | None:
-        return self.search.reason_to(self._stop, time.perf_counter() - self._began)
+        from dagsearch.execution.runner import Runner
+
+        return Runner(self.search, None, None, self._stop, began=self._began)._reason_to_stop()  # type: ignore
 
     def _next(self, waiting: list[Proposal], count: int) -> list[Proposal]:
         """What to score at once."""

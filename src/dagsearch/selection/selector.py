@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance, SetKernel
+from dagsearch.durable.fingerprint import without_addresses
 from dagsearch.durable.journal import Event, JournalError, has_begun, read_events
-from dagsearch.durable.replay import without_addresses
 from dagsearch.errors import CovarianceError, ProblemError
 from dagsearch.execution.stopping import Stop
 from dagsearch.problems import SubsetRange, Subsets
