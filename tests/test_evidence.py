@@ -174,9 +174,7 @@ def test_evidence_works_with_both_score_models(model):
 
 
 def test_evidence_needs_scores_that_can_be_made_anew():
-    with pytest.raises(
-        ValueError, match=r"Evidence\(.*needs scores that can be fitted again.*NoScores cannot"
-    ):
+    with pytest.raises(ValueError, match=r"Evidence\(.*needs scores.*NoScores cannot"):
         ds.Search(
             ds.problems.Synthetic(),
             scores=ds.scores.NoScores(),

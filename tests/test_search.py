@@ -457,7 +457,7 @@ def test_a_state_that_is_no_leaf_cannot_be_told():
     search.run(3)
     for state in (frozenset(), frozenset({1}), frozenset({6, 7})):
         before = snapshot(search)
-        with pytest.raises(ds.ProblemError, match="is no leaf"):
+        with pytest.raises(ds.ProblemError, match="is not a leaf"):
             search.tell(state, 1.0)
         assert unchanged(search, before)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 # Old module, new module.
 MODULES = {
-    "dagsearch.defaults": "dagsearch.engine.defaults",
+    "dagsearch.defaults": "dagsearch.engine.compositions",
     "dagsearch.encoding": "dagsearch.durable.encoding",
     "dagsearch.evidence": "dagsearch.learning.evidence",
     "dagsearch.freshness": "dagsearch.learning.refresh",
