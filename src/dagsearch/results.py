@@ -41,7 +41,7 @@ class Line:
     """A path from the root to a leaf."""
 
     states: tuple[State, ...]
-    """The states on the way, root and leaf included."""
+    """The states on the path, including root and leaf."""
     actions: tuple[Action, ...]
     """The decisions between them."""
     explored: int
