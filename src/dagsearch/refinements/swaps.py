@@ -1,4 +1,4 @@
-"""The best leaf one decision away."""
+"""The best leaf a few single decisions away from a good one."""
 
 from collections.abc import Sequence
 
@@ -12,14 +12,14 @@ from dagsearch.scores.base import Capability
 
 
 class Swaps(Refinement):
-    """The best leaf one decision away from a good one; from there the next one, a few times.
+    """Goes to the best leaf one decision away from a good one, and repeats this from there.
 
     Parameters
     ----------
     beta : float
-        How much uncertainty counts: leaves are compared by ``μ + β σ`` of their g.
+        Weight of the standard deviation: leaves are compared by ``μ + β σ`` of their g.
     depth : int
-        At most so many swaps are made, as long as each improves on the one before.
+        Maximum number of swaps. Each swap must improve on the one before.
     """
 
     requires = frozenset({Capability.UPPER_CONFIDENCE})
@@ -30,7 +30,7 @@ class Swaps(Refinement):
     def refine(
         self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
     ) -> Path | None:
-        """The best leaf that swaps lead to."""
+        """The leaf after the last swap."""
         best: Swap | None = None
         for _ in range(self.depth):
             found = best_swap(explored, explored.problem.root(), leaf, actions, self.beta)
