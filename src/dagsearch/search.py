@@ -19,7 +19,8 @@ from dagsearch._internal.ties import TieBreaker
 from dagsearch._internal.typing import FloatArray
 from dagsearch._internal.walks import numbered, shape_rng
 from dagsearch.backups import Backup
-from dagsearch.covariances import Covariance, Hyperparameter, as_covariance
+from dagsearch.covariances import Covariance, Hyperparameter
+from dagsearch.covariances.checks import as_covariance
 from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.journal import Journal, JournalError, has_begun
 from dagsearch.durable.replay import Replay, check_same, generator_like, generator_states, settings_of

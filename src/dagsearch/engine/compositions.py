@@ -4,15 +4,8 @@ from typing import Any
 
 from dagsearch._internal.walks import random_leaves, random_walk, shape_rng
 from dagsearch.backups import Backup, MomentMatching
-from dagsearch.covariances import (
-    Covariance,
-    FeatureMap,
-    Nearness,
-    Overlap,
-    SetKernel,
-    as_covariance,
-    check_covariance,
-)
+from dagsearch.covariances import Covariance, FeatureMap, Nearness, Overlap, SetKernel, check_covariance
+from dagsearch.covariances.checks import as_covariance
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
 from dagsearch.learning.evidence import Evidence

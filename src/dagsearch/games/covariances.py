@@ -8,8 +8,8 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch._internal.walks import random_leaves, shape_rng
 from dagsearch.covariances.base import FeatureMap
+from dagsearch.covariances.features import LinearFeatures
 from dagsearch.covariances.overlap import Overlap
-from dagsearch.covariances.vectors import LinearFeatures
 
 if TYPE_CHECKING:
     from dagsearch.games.openspiel import OpenSpielGame

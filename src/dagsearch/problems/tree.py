@@ -8,7 +8,9 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch._internal.walks import numbered, random_walk, walked
-from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows, items_of
+from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances.overlap import items_of
+from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Children, Problem, State
 
