@@ -46,7 +46,7 @@ class Covariance(ABC):
 
     ``2.0 * a`` scales it, ``a + b`` and ``a * b`` are the sum and the product. Subclass it with
     :meth:`represent` and :meth:`cross` (and :meth:`variances`, if the diagonal is cheaper to compute alone).
-    :class:`Pairwise` makes a covariance of a plain function of two states.
+    :class:`dagsearch.covariances.Pairwise` makes a covariance of a plain function of two states.
     """
 
     private: float = 0.0

@@ -23,7 +23,7 @@ class Features(VectorKernel):
     features : callable
         ``features(state)`` returns the same number of features for every state.
     linear, nonlinear, length, shape, bias, private
-        As for :class:`SetKernel`.
+        As for :class:`dagsearch.covariances.SetKernel`.
 
     Examples
     --------

@@ -121,9 +121,9 @@ class GivenMatrix:
 
 
 def correlation(data: ArrayLike) -> FloatArray:
-    """How alike the columns of a table are: their squared correlations, for :class:`SetKernel`.
+    """How alike the columns of a table are: their squared correlations.
 
-    A constant column is like itself only.
+    For :class:`dagsearch.covariances.SetKernel`. A constant column is like itself only.
 
     Examples
     --------

@@ -67,7 +67,8 @@ class SetKernel(VectorKernel):
     ----------
     between_items : Nearness or matrix, optional
         How alike items are: :class:`Nearness` for items that have positions, or a positive semi-definite
-        matrix such as :func:`correlation` of a table's columns. By default every item is like itself only.
+        matrix such as :func:`dagsearch.covariances.correlation` of a table's columns. By default an item is
+        like itself only.
     linear, nonlinear : float
         Variance, over random leaves, of the linear trend and of the remainder; learnt, unless 0.
     length : float
