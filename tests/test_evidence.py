@@ -47,10 +47,10 @@ def test_the_gradient_is_that_of_differences(make, noise):
     def loss(at):
         return _loss(at, covariance, noise, observed, medians, deviations)
 
-    _, slopes = loss(logs)
+    _, gradient = loss(logs)
     for number, step in enumerate(1e-5 * np.eye(len(learnt))):
         difference = (loss(logs + step)[0] - loss(logs - step)[0]) / 2e-5
-        assert slopes[number] == pytest.approx(difference, rel=1e-4, abs=1e-5)
+        assert gradient[number] == pytest.approx(difference, rel=1e-4, abs=1e-5)
 
 
 def test_the_evidence_is_scikit_learns():

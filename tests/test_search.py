@@ -742,7 +742,7 @@ def test_a_child_known_from_elsewhere_is_seen_as_it_is_known():
 def test_what_is_no_state_cannot_be_told():
     search = ds.Search.paper(small(), seed=0)
     for state in (frozenset({97, 98, 99}), (0, 1, 2), "abc"):
-        with pytest.raises(ds.ProblemError, match="no subset of this problem"):
+        with pytest.raises(ds.ProblemError, match="not a subset of this problem"):
             search.tell(state, 1.0)
 
 

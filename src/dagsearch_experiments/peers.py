@@ -20,7 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.problems.subsets import Subset, Subsets
+from dagsearch.problems import Subsets
+from dagsearch.problems.ground import Subset
 
 
 class Trial(NamedTuple):

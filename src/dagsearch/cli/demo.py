@@ -9,7 +9,7 @@ import numpy as np
 import dagsearch as ds
 from dagsearch.baselines import random_search
 from dagsearch.problems import DigitsPixels
-from dagsearch.problems.subsets import Subset
+from dagsearch.problems.ground import Subset
 from dagsearch.results import Result
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance
-from dagsearch.covariances.base import as_covariance
+from dagsearch.covariances.checks import as_covariance
 from dagsearch.engine.defaults import (
     check_covariance_on,
     default_backup,

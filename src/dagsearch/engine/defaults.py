@@ -8,9 +8,9 @@ from dagsearch.covariances import (
     Nearness,
     Overlap,
     SetKernel,
-    as_covariance,
     check_covariance,
 )
+from dagsearch.covariances.checks import as_covariance
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
 from dagsearch.problem import Capabilities, Problem

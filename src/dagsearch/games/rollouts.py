@@ -11,8 +11,8 @@ from dagsearch.rollouts import Rollout
 class RandomGame(Rollout):
     """Plays uniformly at random to the end, once.
 
-    Unlike :class:`dagsearch.rollouts.Uniform` it does not look for an end that has not been seen: the mean
-    over random games is what is wanted, so every one counts.
+    Unlike :class:`dagsearch.rollouts.Uniform`, it does not look for a leaf that has not been seen: the value
+    of a position is the mean over random games, so repeated games count, too.
     """
 
     def finish(

@@ -25,7 +25,8 @@ import numpy as np
 from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, Rows
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows
 from dagsearch.problem import Children, State
 from dagsearch.scores._linear import subtract_outer
 from dagsearch.scores.base import Capability, MeanFunction, checked_noise, prior_means

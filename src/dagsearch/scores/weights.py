@@ -43,7 +43,8 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.ties import TieBreaker
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, FeatureMap, SparseRows
+from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances.rows import SparseRows
 from dagsearch.graph import Graph
 from dagsearch.problem import Children, Families, State
 from dagsearch.scores._descent import descend

@@ -14,8 +14,8 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
 from dagsearch.problem import State
-from dagsearch.problems import Subsets
-from dagsearch.problems.subsets import Partial, Size
+from dagsearch.problems.ground import SubsetProblem
+from dagsearch.problems.ranges import Partial, Size
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.run import Entry, SelectionRun
 
@@ -287,7 +287,7 @@ def _node(
     }
 
 
-def _leads_to(problem: Subsets, best: frozenset[int]) -> Callable[[State], bool]:
+def _leads_to(problem: SubsetProblem, best: frozenset[int]) -> Callable[[State], bool]:
     """Whether a state can become the best subset: a part of it and, once that is decided, of its size."""
     size = [action.choices for action in problem.path_to(best) if isinstance(action, Size)]
 

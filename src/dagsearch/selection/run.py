@@ -12,7 +12,7 @@ from dagsearch.durable.journal import Event
 from dagsearch.errors import SearchExhausted
 from dagsearch.execution.stopping import Stop
 from dagsearch.gaussians import Gaussian
-from dagsearch.problems import Subsets
+from dagsearch.problems.ground import SubsetProblem
 from dagsearch.refinements.optimum import Optimum
 from dagsearch.results import Proposal
 from dagsearch.search import Search
@@ -41,7 +41,7 @@ class SelectionRun:
 
     Parameters
     ----------
-    problem : Subsets
+    problem : SubsetProblem
         What to choose from.
     search : Search
         Proposes subsets of the problem; fresh.
@@ -57,7 +57,7 @@ class SelectionRun:
 
     def __init__(
         self,
-        problem: Subsets,
+        problem: SubsetProblem,
         search: Search,
         budget: int,
         stop: Stop,

@@ -29,6 +29,7 @@ from dagsearch.durable.journal import Event, JournalError, has_begun, read_event
 from dagsearch.errors import CovarianceError, ProblemError
 from dagsearch.execution.stopping import Stop
 from dagsearch.problems import SubsetRange, Subsets
+from dagsearch.problems.ground import SubsetProblem
 from dagsearch.search import Search
 from dagsearch.selection import (
     Comparison,
@@ -346,7 +347,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise ValueError(f"scoring must be one score, by name or as a callable, got {self.scoring!r}")
         return check_scoring(self.estimator, scoring=self.scoring)
 
-    def _problem(self) -> Subsets:
+    def _problem(self) -> SubsetProblem:
         """The subsets to choose from."""
         fixed, forbidden = self._columns("fixed", self.fixed), self._columns("forbidden", self.forbidden)
         given = [] if self.groups is None else _listed("groups", self.groups, "groups")
@@ -425,7 +426,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed")
         return max(least, held), most
 
-    def _search(self, problem: Subsets, data: Any, budget: int, resumed: bool) -> Search:
+    def _search(self, problem: SubsetProblem, data: Any, budget: int, resumed: bool) -> Search:
         if budget < _FEWEST:
             warnings.warn(
                 f"a budget of {budget} subsets is too small to learn from: they are little more than random; "
@@ -467,7 +468,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             )
         return matrix
 
-    def _begin_with(self, problem: Subsets) -> tuple[dict[frozenset[int], float], list[frozenset[int]]]:
+    def _begin_with(self, problem: SubsetProblem) -> tuple[dict[frozenset[int], float], list[frozenset[int]]]:
         """Subsets whose scores are known, and subsets to score first."""
         given = self.warm_start
         if given is None or given is False:
@@ -480,7 +481,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 raise ValueError(f"warm_start: the score of {features!r} must be finite, got {score!r}")
         return dict(zip(subsets, map(float, given.values()), strict=True)), []
 
-    def _subset(self, features: Any, problem: Subsets) -> frozenset[int]:
+    def _subset(self, features: Any, problem: SubsetProblem) -> frozenset[int]:
         subset = frozenset(self._columns("warm_start", _listed("warm_start", features, "subsets")))
         try:
             problem.path_to(subset)
