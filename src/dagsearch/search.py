@@ -20,6 +20,7 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch._internal.walks import numbered, shape_rng
 from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance, Hyperparameter, as_covariance
+from dagsearch.descent import UNKNOWN
 from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.journal import Journal, JournalError, has_begun
 from dagsearch.durable.replay import Replay, check_same, generator_like, generator_states, settings_of
@@ -50,7 +51,7 @@ from dagsearch.increments import Increments, ProblemShape
 from dagsearch.learning.evidence import Evidence, by_leaf
 from dagsearch.learning.refresh import Eager, Refresh
 from dagsearch.learning.rewards import Episode, Standardizer, checked_reward
-from dagsearch.policies import UNKNOWN, Policy, UpperConfidence
+from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.problem import Action, Children, Problem, State, check_members, player_at
 from dagsearch.refinements import Refinement
 from dagsearch.refinements.optimum import Optimum, sample_optimum
