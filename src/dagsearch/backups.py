@@ -24,10 +24,10 @@ import numpy as np
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.explored import Explored
 from dagsearch.gaussians import checked_prior, fold_maximum
-from dagsearch.graph import Graph
+from dagsearch.graph import GraphArrays, PackedGraph
 from dagsearch.learning.rewards import Episode
 from dagsearch.scores import Capability, SampledScores, Samples, Scores
 from dagsearch.scores.base import NOTHING, check_requirements
@@ -73,13 +73,7 @@ def _soften(means: FloatArray, variances: FloatArray) -> tuple[float, float]:
 @compiled
 def _value_pass(
     order: IntArray,
-    level: IntArray,
-    sign: IntArray,
-    terminal: BoolArray,
-    branching: IntArray,
-    first: IntArray,
-    count: IntArray,
-    edge_child: IntArray,
+    arrays: PackedGraph,
     g_mean: FloatArray,
     g_var: FloatArray,
     delta_mean: FloatArray,
@@ -90,9 +84,15 @@ def _value_pass(
     soft: bool,
     prior_mean: float,
     prior_var: float,
-    v_mean: FloatArray,
-    v_var: FloatArray,
 ) -> None:
+    """Write v of the nodes in ``order``, children before parents.
+
+    ``rest_mean`` and ``rest_var`` are the moments of Δ by level and number of children left.
+    """
+    graph = GraphArrays(*arrays)
+    level, sign, first, count = graph.level, graph.sign, graph.first, graph.count
+    terminal, branching, edge_child = graph.terminal, graph.branching, graph.edge_child
+    v_mean, v_var = graph.v_mean, graph.v_var
     means, variances = np.empty(widest + 1), np.empty(widest + 1)
     deepest = delta_mean.size - 1
     for node in order:
@@ -107,7 +107,7 @@ def _value_pass(
         options = 0
         for edge in range(first[node], first[node] + count[node]):
             child = edge_child[edge]
-            if child >= 0:  # a second action to the same child is no second option
+            if child >= 0:  # a second action to the same child is not another option
                 means[options], variances[options] = sign[node] * v_mean[child], v_var[child]
                 options += 1
         missing = branching[node] - options
@@ -122,28 +122,17 @@ def _value_pass(
         v_mean[node], v_var[node] = sign[node] * mean, var
 
 
-def _shape(
-    graph: Graph, nodes: IntArray | None = None
-) -> tuple[IntArray, IntArray, IntArray, BoolArray, IntArray, IntArray, IntArray, IntArray]:
-    """What a pass over the DAG must know of it, in the order of its first arguments."""
-    return (
-        graph.deepest_first() if nodes is None else nodes,
-        graph.level,
-        graph.sign,
-        graph.terminal,
-        graph.branching,
-        graph.first,
-        graph.count,
-        graph.edge_child,
-    )
-
-
 def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntArray | None) -> None:
-    # One compiled function for both rules: one that is given its rule is compiled again by every process.
+    """Back up by one of the two rules.
+
+    They share one compiled function with a switch: one that took its rule as an argument would be compiled
+    again in every process.
+    """
     graph, scores, increments = explored.graph, explored.scores, explored.increments
     increments.widen(graph.widest)
     _value_pass(
-        *_shape(graph, nodes),
+        graph.deepest_first() if nodes is None else nodes,
+        graph.arrays,
         *scores.moments(),
         increments.mean,
         increments.variance,
@@ -152,8 +141,6 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntA
         graph.widest,
         soft,
         *prior,
-        graph.v_mean,
-        graph.v_var,
     )
 
 
@@ -206,13 +193,7 @@ class Softmax(Backup):
 @compiled
 def _sample_pass(
     order: IntArray,
-    level: IntArray,
-    sign: IntArray,
-    terminal: BoolArray,
-    branching: IntArray,
-    first: IntArray,
-    count: IntArray,
-    edge_child: IntArray,
+    arrays: PackedGraph,
     g: FloatArray,
     normals: FloatArray,
     delta_mean: FloatArray,
@@ -221,6 +202,10 @@ def _sample_pass(
     rest_var: FloatArray,
     v: FloatArray,
 ) -> None:
+    """Write samples ``v`` of the nodes in ``order``, children before parents, from samples ``g``."""
+    graph = GraphArrays(*arrays)
+    level, sign, first, count = graph.level, graph.sign, graph.first, graph.count
+    terminal, branching, edge_child = graph.terminal, graph.branching, graph.edge_child
     deepest = delta_mean.size - 1
     for node in order:
         depth = min(level[node], deepest)
@@ -233,7 +218,7 @@ def _sample_pass(
         options = 0
         for edge in range(first[node], first[node] + count[node]):
             child = edge_child[edge]
-            if child >= 0:  # a second action to the same child is no second option
+            if child >= 0:  # a second action to the same child is not another option
                 if options == 0:
                     v[node] = v[child]
                 elif sign[node] > 0:
@@ -301,7 +286,8 @@ class JointSamples(Backup):
         increments.widen(graph.widest)
         self.values = g.copy()
         _sample_pass(
-            *_shape(graph),
+            graph.deepest_first(),
+            graph.arrays,
             g,
             self._normals,
             increments.mean,

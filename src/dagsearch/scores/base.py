@@ -10,6 +10,7 @@ from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, Families, State
+from dagsearch.scores._linear import PackedBelief
 
 MeanFunction = float | Callable[[State], float]
 """Prior mean of g: one number, or a function of the state."""
@@ -80,6 +81,12 @@ class Scores(Protocol):
     def outgrown(self) -> bool:
         """Whether there are too many rewards for this model; see :meth:`KernelScores.induced`."""
 
+    def additive(self) -> PackedBelief | None:
+        """What compiled code needs to know g of all children without making them; ``None`` if it cannot.
+
+        See :class:`dagsearch.scores._linear.AdditiveBelief`.
+        """
+
     @property
     def covariance(self) -> Covariance | None:
         """Prior covariance of g; ``None`` for a model that has none."""
@@ -117,6 +124,10 @@ class SimpleScores:
     can = NOTHING
     uses_blas = False
     outgrown = False
+
+    def additive(self) -> PackedBelief | None:
+        """None: children must be made."""
+        return None
 
 
 class JointScores(Scores, Protocol):

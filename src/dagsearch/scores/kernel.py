@@ -35,6 +35,7 @@ from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Families, State
+from dagsearch.scores._linear import PackedBelief
 from dagsearch.scores.base import (
     Capability,
     MeanFunction,
@@ -121,6 +122,10 @@ class KernelScores:
     def _keeps_prepared(self, nodes: int) -> bool:
         """Of many nodes it would be more than all else; and it is worth little beside their columns."""
         return self._keeps_columns and nodes <= _MOST_PREPARED
+
+    def additive(self) -> PackedBelief | None:
+        """None: features are not added one by one."""
+        return None
 
     @property
     def outgrown(self) -> bool:
