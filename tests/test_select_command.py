@@ -249,7 +249,7 @@ def test_bad_tables_are_told(select, folder, arguments, message):
         (["--seconds", "-1"], "seconds must be positive"),
         (["--cv", "70"], "n_splits=70"),
         (["--holdout", "0.999"], "--holdout 0.999"),
-        (["--task", "regression", "--target", "kind"], "the target 'kind' is no number"),
+        (["--task", "regression", "--target", "kind"], "the target 'kind' is not numeric"),
         (["--out", "table.csv"], "table.csv"),
         (["--out", "/proc/nowhere"], "/proc/nowhere"),
     ],

@@ -48,6 +48,13 @@ class Problem(Protocol):
     ``inclusion(states) -> array``
         Probability of each item to be in the leaf that random play ends at, one row per state; for
         :class:`dagsearch.covariances.SetKernel`, which :func:`dagsearch.search` then uses.
+    ``inclusion_of_children(states) -> Inclusion | None``
+        ``inclusion`` of all children of some inner states, as :class:`dagsearch.problem.Inclusion`, without
+        making the children, which are in the order of ``states``, those of one state in the order of its
+        actions. Child ``i`` has the row ``common[family[i]]``, plus ``added[family[i]]`` at its own items
+        ``item[child == i]``. Shapes: ``common`` ``(states, items)``, ``added`` ``(states,)``, ``family``
+        ``(children,)``, ``child`` and ``item`` one entry per added item. ``None`` if the children cannot be
+        described in this way. Ignored if a subclass overrides ``actions`` or ``step`` without it.
     ``positions: array``
         Where each item is, for the same; near items are alike.
     ``parents(state) -> Sequence[tuple[State, Action]]``

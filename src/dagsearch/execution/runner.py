@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from dagsearch._internal.checks import is_finite, is_whole
@@ -61,7 +61,7 @@ class Runner(Generic[T]):
         self._running: list[Running] = []
         self._left = 0
 
-    def steps(self, budget: int) -> Iterator[T]:
+    def steps(self, budget: int) -> Generator[T]:
         """Evaluate ``budget`` leaves and give what ``take`` makes of each; evaluations begun are awaited."""
         self._left = budget
         self.end("budget", left=budget)
@@ -72,7 +72,7 @@ class Runner(Generic[T]):
                     taken = self._take(ended, False)
                     if taken is not None:
                         yield taken
-                if self._search.engine.history.stopped == "budget":
+                if self.stopped == "budget":
                     reason = self._reason_to_stop()
                     if reason is not None:
                         self.end(reason)
@@ -82,8 +82,13 @@ class Runner(Generic[T]):
             finally:
                 self._pool.close()
 
+    @property
+    def stopped(self) -> str:
+        """Why the run ended, or ``"budget"`` while it goes on."""
+        return self._search.engine.history.stopped or "budget"
+
     def end(self, reason: str, left: int = 0) -> None:
-        """Begin no further evaluation, for this reason."""
+        """Begin no further evaluation, for this reason; those that are running are awaited."""
         self._search.engine.history.stopped, self._left = reason, left
 
     def _start_evaluations(self) -> bool:
