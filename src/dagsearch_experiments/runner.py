@@ -1,6 +1,5 @@
 """Runs methods in rounds, in parallel processes, and writes what came out."""
 
-import csv
 import json
 import multiprocessing
 import platform
@@ -20,6 +19,7 @@ from tqdm import tqdm
 
 from dagsearch import __version__
 from dagsearch._internal.typing import FloatArray
+from dagsearch_experiments.csv_files import read_csv, write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,13 +61,11 @@ class Outcome:
     """By file name, without ending."""
 
     def write(self, folder: Path) -> list[Path]:
-        """CSV, JSON, and every figure as PNG and PDF; returns what was written."""
+        """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
         folder.mkdir(parents=True, exist_ok=True)
-        written = [folder / f"{self.name}.csv", folder / f"{self.name}.json"]
-        with written[0].open("w", newline="") as file:
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow(Row._fields)
-            lines.writerows(row._replace(value=float(f"{row.value:.5g}")) for row in self.rows)
+        written = [folder / f"{self.name}.csv.gz", folder / f"{self.name}.json"]
+        rounded = (row._replace(value=float(f"{row.value:.5g}")) for row in self.rows)
+        write_csv(written[0], Row._fields, rounded)
         about = {"experiment": self.name, "seed": SEEDS, **self.settings, "versions": versions()}
         written[1].write_text(json.dumps(about, indent=2) + "\n")
         for name, figure in self.figures.items():
@@ -187,9 +185,8 @@ def best_setting(rows: Iterable[Row]) -> dict[str, tuple[str, Curve]]:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a CSV file that :meth:`Outcome.write` wrote."""
-    with path.open(newline="") as file:
-        return [
-            Row(row["method"], row["setting"], int(row["round"]), int(row["step"]), float(row["value"]))
-            for row in csv.DictReader(file)
-        ]
+    """The rows of a ``.csv.gz`` file that :meth:`Outcome.write` wrote."""
+    return [
+        Row(row["method"], row["setting"], int(row["round"]), int(row["step"]), float(row["value"]))
+        for row in read_csv(path)
+    ]

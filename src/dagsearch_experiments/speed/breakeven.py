@@ -7,7 +7,8 @@ import numpy as np
 
 from dagsearch.problems import DigitsPixels
 from dagsearch.search import Search
-from dagsearch_experiments.benchmark import OURS, timed_trials
+from dagsearch_experiments.benchmark.digits import timed_trials
+from dagsearch_experiments.benchmark.variants import OURS
 from dagsearch_experiments.peers import PEERS, Trial, best_rewards
 from dagsearch_experiments.speed.measure import timed_steps
 from dagsearch_experiments.speed.results import Figure, Measurement

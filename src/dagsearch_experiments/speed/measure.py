@@ -30,9 +30,9 @@ BLOCK = 12
 _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "roll-out": {"rollout": ("finish",)},
     "refinement": {"refinements": ("refine",)},
-    "preview": {"scores": ("preview",)},
+    "preview": {"scores": ("predict_children",)},
     "track": {"scores": ("track",)},
-    "condition": {"scores": ("condition", "condition_all", "pretend", "release")},
+    "condition": {"scores": ("condition", "condition_all", "fantasise", "discard")},
     "evidence": {"evidence": ("maximise",)},
     "back-up": {"backup": ("back_up",)},
 }
