@@ -1,4 +1,4 @@
-"""Our player against OpenSpiel's: many games, in parallel, and what they say."""
+"""Our player against OpenSpiel's: many games in parallel, scores with intervals, files and a picture."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from dagsearch_experiments.runner import versions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Quantile of the normal distribution for intervals that hold the truth in 95 of 100 cases.
+# Quantile of the normal distribution for 95 % intervals.
 _Z = 1.96
 
 
@@ -31,11 +31,11 @@ class Score(NamedTuple):
     high: float
     """Upper end of the interval."""
     games: int
-    """How many there were."""
+    """Number of games."""
 
 
 def score(records: Sequence[Record]) -> Score:
-    """Mean score with Wilson's interval; draws make that wider than need be, not narrower."""
+    """Mean score with Wilson's interval; with draws the interval is wider than necessary, never narrower."""
     mean, count = float(np.mean([record.score for record in records])), len(records)
     centre = (mean + _Z**2 / (2 * count)) / (1 + _Z**2 / count)
     half = _Z / (1 + _Z**2 / count) * math.sqrt(mean * (1 - mean) / count + _Z**2 / (4 * count**2))
@@ -43,7 +43,7 @@ def score(records: Sequence[Record]) -> Score:
 
 
 def run(pairings: Sequence[Pairing], games: int, jobs: int, progress: bool = True) -> list[Record]:
-    """``games`` games of every pairing, in ``jobs`` processes; the same whatever their number."""
+    """``games`` games of every pairing in ``jobs`` processes, whose number does not change the games."""
     tasks = [delayed(play_game)(pairing, number) for pairing in pairings for number in range(games)]
     played = Parallel(n_jobs=jobs, return_as="generator")(tasks)
     return list(tqdm(played, total=len(tasks), disable=not progress, unit="game"))
@@ -58,7 +58,7 @@ def by_pairing(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Rec
 
 
 def summary(records: Sequence[Record]) -> str:
-    """A table for people."""
+    """Score, counts and time per move of every pairing, as a table."""
     lines = [
         f"{'game':28} {'against':12} {'per move':>14}  {'score':>5}  {'95 % interval':13}  "
         f"{'won/drawn/lost':14}  {'ms per move, ours and theirs':>28}"

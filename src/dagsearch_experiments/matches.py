@@ -13,7 +13,7 @@ from dagsearch.games.players import DAGSearchPlayer
 
 OPPONENTS = ("mcts", "mcts-solver")
 """OpenSpiel's Monte Carlo tree search without and with its solver."""
-# Simulations of its first move, from which an opponent with a time limit learns how fast it is.
+# Simulations of its first move, from which an opponent with a time limit measures its speed.
 _FIRST_SIMULATIONS = 20
 
 
@@ -21,58 +21,58 @@ class Record(NamedTuple):
     """One game: a line of the arena's CSV file."""
 
     game: str
-    """As OpenSpiel calls it, with parameters."""
+    """OpenSpiel's name, with parameters."""
     against: str
     """One of :data:`OPPONENTS`."""
     budget: str
-    """What both had for every move: ``100 roll-outs`` or ``0.05 s``."""
+    """Budget of both players per move: ``100 roll-outs`` or ``0.05 s``."""
     number: int
-    """Of the game; games 2 i and 2 i + 1 have the same opening and seats exchanged."""
+    """Number of the game; games 2 i and 2 i + 1 have the same opening and seats exchanged."""
     seat: int
-    """Ours; 0 moves first."""
+    """Our seat; 0 moves first."""
     opening: str
     """The random moves at the beginning."""
     score: float
-    """Ours: 1 for a win, 0.5 for a draw."""
+    """Our score: 1 for a win, 0.5 for a draw."""
     moves: int
-    """Length of the game."""
+    """Number of moves of the game."""
     our_rollouts: float
-    """Random games per move of ours."""
+    """Our roll-outs per move."""
     our_seconds: float
-    """Time per move of ours."""
+    """Our seconds per move."""
     their_seconds: float
-    """Time per move of theirs."""
+    """The opponent's seconds per move."""
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Who plays what against whom, and with how much thought."""
+    """A game, an opponent, and the budget of both players."""
 
     game: str
-    """With parameters if wanted, as in ``hex(board_size=5)``."""
+    """OpenSpiel's name, with parameters if wanted, as in ``hex(board_size=5)``."""
     against: str
     """One of :data:`OPPONENTS`."""
     simulations: int | None
-    """Random games per move of either; ``None`` if time is what counts."""
+    """Roll-outs per move of both players; ``None`` if ``seconds`` limits them."""
     seconds: float | None
-    """Time per move of either."""
+    """Seconds per move of both players; ``None`` if ``simulations`` limits them."""
     opening: int
-    """Random moves at the beginning, the same for both games of a pair."""
+    """Number of random moves at the beginning, the same for both games of a pair."""
     uct_c: float
     """The opponent's exploration constant."""
     covariance: Callable[[OpenSpielGame], Covariance]
-    """The player's."""
+    """Our player's covariance."""
     seed: int
-    """Of openings and players, together with the game's number."""
+    """Seeds openings and players, together with the game's number."""
 
     @property
     def budget(self) -> str:
-        """What both have for every move."""
+        """Budget of both players per move."""
         return f"{self.seconds:g} s" if self.seconds is not None else f"{self.simulations} roll-outs"
 
 
 class _Clocked:
-    """A player, and how long its moves took."""
+    """A player whose moves are timed."""
 
     def __init__(self, player: Any) -> None:
         self.player = player
@@ -91,7 +91,7 @@ class _Clocked:
 
 
 class _TimedMCTS:
-    """OpenSpiel's search with as many simulations as took the time at the move before."""
+    """OpenSpiel's search with a time limit: simulations by the speed of the previous move."""
 
     def __init__(self, bot: Any, seconds: float) -> None:
         self._bot = bot
@@ -127,7 +127,7 @@ def _opponent(pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
 
 
 def random_opening(game: Any, moves: int, rng: np.random.Generator) -> Any:
-    """A position after random moves at which the game is not over."""
+    """A position after ``moves`` random moves at which the game is not over."""
     while True:
         state = game.new_initial_state()
         for _ in range(moves):
@@ -138,7 +138,7 @@ def random_opening(game: Any, moves: int, rng: np.random.Generator) -> Any:
 
 
 def play_game(pairing: Pairing, number: int) -> Record:
-    """One game; its number says which opening and which seat."""
+    """One game; its number determines the opening and our seat."""
     game = load_pyspiel().load_game(pairing.game)
     state = random_opening(game, pairing.opening, np.random.default_rng([pairing.seed, number // 2]))
     opening, seat = state.history(), number % 2
@@ -167,5 +167,5 @@ def play_game(pairing: Pairing, number: int) -> Record:
 
 
 def _score(state: Any, game: Any, seat: int) -> float:
-    """Share of what there is to win."""
+    """Our return, scaled to 0 for the worst and 1 for the best."""
     return float((state.returns()[seat] - game.min_utility()) / (game.max_utility() - game.min_utility()))

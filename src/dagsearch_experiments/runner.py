@@ -1,4 +1,4 @@
-"""Runs methods in rounds, in parallel processes, and writes what came out."""
+"""Runs methods in rounds, in parallel processes, and writes and reads the measurements."""
 
 import json
 import multiprocessing
@@ -56,7 +56,7 @@ class Outcome:
     rows: Sequence[Row]
     """The measurements."""
     settings: Mapping[str, Any]
-    """Everything that is needed to run it again."""
+    """Everything needed to run it again."""
     figures: Mapping[str, "Figure"] = field(default_factory=dict)
     """By file name, without ending."""
 
@@ -76,7 +76,7 @@ class Outcome:
 
 
 def versions() -> dict[str, str]:
-    """Python and the packages that numbers may depend on, where installed."""
+    """Versions of Python and of the installed packages that numbers may depend on."""
     found = {"dagsearch": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -107,16 +107,16 @@ def run_rounds(
                 raise ExperimentError("a worker process died; was it killed, or short of memory?") from error
             finally:
                 pool.shutdown(wait=len(rows) == len(tasks), cancel_futures=True)
-                if len(rows) < len(tasks):  # do not wait for runs that nobody will see
+                if len(rows) < len(tasks):  # the results of the others are not needed
                     stop_workers()
     return [row for number in range(len(tasks)) for row in rows[number]]
 
 
 def prepare_worker() -> None:
-    """What every worker process does first."""
-    # As many processes as cores leave no core for BLAS threads.
+    """Set up a worker process: one BLAS thread, no reaction to Ctrl-C."""
+    # With one process per core there is no core left for BLAS threads.
     threadpool_limits(limits=1)
-    # Ctrl-C reaches all processes of a terminal; it is for the parent to stop the others.
+    # Ctrl-C reaches all processes of a terminal; the parent stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -127,7 +127,7 @@ def stop_workers() -> None:
 
 
 def recorded_steps(steps: int, growth: float) -> list[int]:
-    """Steps from 1 on, each about ``growth`` times the one before, and the last."""
+    """Steps from 1 to ``steps``, each about ``growth`` times the previous one."""
     grid = [1]
     while grid[-1] < steps:
         grid.append(min(steps, max(grid[-1] + 1, round(grid[-1] * growth))))

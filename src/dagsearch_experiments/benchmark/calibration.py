@@ -1,4 +1,4 @@
-"""Does the belief over the best reward tell the truth? Small DAGs whose rewards are drawn from the model."""
+"""Is the belief about the best reward calibrated? Small DAGs whose rewards are drawn from the model."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ BACKUPS: dict[str, Callable[[int], Backup]] = {
 
 
 def run(draws: int, jobs: int, progress: bool = True) -> Outcome:
-    """Whether the central 90% of the root's v holds the true optimum, after some random rewards."""
+    """How often the central 90% of the root's v contains the true optimum, after some random rewards."""
     tasks = [(method, number) for method in BACKUPS for number in range(draws)]
     rows = run_rounds(one_draw, tasks, jobs, progress)
     drawn = figure()
@@ -79,7 +79,7 @@ def one_draw(method: str, number: int) -> list[Row]:
 
 
 def explore(search: Search, problem: Problem) -> None:
-    """Let every state belong to the DAG."""
+    """Add every state to the DAG."""
     explored = search.explored
     pending = [explored.root]
     while pending:

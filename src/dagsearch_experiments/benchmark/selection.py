@@ -1,6 +1,6 @@
-"""``dagsearch benchmark selection``: the selector beside other people's, on tables that scikit-learn has.
+"""``dagsearch benchmark selection``: our selector and those of other packages, on tables of scikit-learn.
 
-Everyone chooses as many features and is judged by the same cross-validated score, on the same folds.
+All choose the same number of features and are judged by the same cross-validated score on the same folds.
 """
 
 import time
@@ -49,13 +49,13 @@ BUDGET = 300
 
 @dataclass(frozen=True)
 class Task:
-    """A table, an estimator, and how many features to choose."""
+    """A table, an estimator, and the number ``k`` of features to choose."""
 
     data: FloatArray
     target: IntArray
     estimator: Any
     ranker: Any
-    """An estimator that tells how much it uses each feature, for methods that need one."""
+    """An estimator with importances of features, for methods that need one."""
     k: int
     seed: int
 
@@ -71,7 +71,7 @@ class Task:
 
         def accuracy(subset: frozenset[int]) -> float:
             scored = score(sorted(subset))
-            # Discriminant analysis refuses pixels that are always black; peers would choke on NaN.
+            # Discriminant analysis refuses pixels that are always black; peers cannot handle NaN.
             return 0.0 if scored.failure is not None else scored.mean
 
         return Subsets(self.data.shape[1], self.k, reward=accuracy)
@@ -144,25 +144,25 @@ def _boruta(task: Task) -> tuple[list[Trial], int]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         selector.fit(task.data, task.target)
-    # Boruta says which features matter at all: of those it ranks first the most important ones are taken.
+    # Boruta decides which features matter at all: the most important of those ranked first are taken.
     strength = np.nan_to_num(selector.importance_history_[1:]).mean(axis=0)
     order = np.lexsort((-strength, selector.ranking_))
     return _one_answer(task, order[: task.k].tolist()), len(selector.importance_history_) - 1
 
 
 SEARCHES: dict[str, Peer] = {"hill climbing": hill_climbing, "genetic algorithm": genetic_algorithm}
-"""Methods that have an answer at any time, and a better one later."""
+"""Methods that have an answer at any time and improve it."""
 GREEDY: dict[str, Peer] = {
     "SequentialFeatureSelector": sklearn_forward_selection,
     "floating selection (mlxtend)": floating_selection,
 }
-"""Methods that have an answer when they have scored all smaller subsets they want to."""
+"""Methods that have an answer only at the end, after scoring smaller subsets."""
 RANKINGS: dict[str, Callable[[Task], tuple[list[Trial], int]]] = {
     "SelectKBest": _k_best,
     "RFE": _rfe,
     "Boruta": _boruta,
 }
-"""Methods that score nothing before they have their answer; with the number of fits they took."""
+"""Methods that rank features without scoring subsets; they return their answer and the number of fits."""
 METHODS = (OURS, *SEARCHES, *GREEDY, *RANKINGS)
 
 
@@ -186,7 +186,7 @@ def run(quick: bool, jobs: int, progress: bool) -> Outcome:
 
 
 def _overhead(budget: int) -> list[Row]:
-    """Milliseconds that the selector takes per subset beside scoring, and that scoring takes."""
+    """Milliseconds per subset: of the selector without scoring, and of scoring."""
     data, target = make_classification(1000, 50, n_informative=10, random_state=0)
     estimator = LogisticRegression()
     DAGSearchSelector(estimator, n_features_to_select=10, budget=12).fit(data, target)  # compiles
@@ -219,10 +219,10 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     seconds = time.perf_counter() - began
     best = best_rewards(trials)
     ends = {"end": float(best[-1]), "fits": float(fits), "seconds": seconds}
-    # At no step: greedy methods end at different ones in different rounds.
+    # At step 0: greedy methods end at different steps in different rounds.
     rows = [Row(method, f"{name}, {what}", number, 0, value) for what, value in ends.items()]
     if method == OURS or method in SEARCHES:
-        # One that has nothing more to propose keeps its answer.
+        # A method that proposes nothing more keeps its answer.
         steps = recorded_steps(budget, 1.1)
         rows += [Row(method, name, number, step, float(best[min(step, len(best)) - 1])) for step in steps]
     return rows

@@ -1,4 +1,4 @@
-"""The tables in ``docs``, from what ``dagsearch benchmark`` wrote.
+"""The tables in ``docs`` from the files of ``dagsearch benchmark``.
 
 ``python -m dagsearch_experiments.benchmark.tables results/beyond`` prints them; a test compares them with
 the pages.
@@ -17,7 +17,7 @@ Curves = Mapping[tuple[str, str], Curve]
 
 
 def tables(folder: Path) -> dict[str, str]:
-    """Every table that the folder has the files for, by name."""
+    """Every table by name, as far as the folder has its file."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
     makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
     makers |= {"freshness": _freshness}
@@ -65,7 +65,7 @@ def _digits(found: Curves) -> str:
 
 
 def _over_splits(found: Curves, method: str, step: int) -> str:
-    """Mean over all splits, if the method ran on all of them."""
+    """Mean over all splits, or a dash if the method did not run on all of them."""
     splits = [found.get((method, f"split {split}")) for split in range(3)]
     known = [curve.mean[curve.at(step)] for curve in splits if curve is not None]
     return f"{np.mean(known):.4f}" if len(known) == len(splits) else "–"
@@ -104,7 +104,7 @@ def _selection(found: Curves) -> str:
 
 
 def _answer(found: Curves, method: str, name: str) -> str:
-    """Scores after 100 and 300 subsets where there is one, else in the end with the number of fits."""
+    """Scores after 100 and 300 subsets, or the final score and the number of fits."""
     if (method, name) in found:
         return " / ".join(_at(found[method, name], step) for step in (100, 300))
     end, fits = (found[method, f"{name}, {what}"].mean[0] for what in ("end", "fits"))
