@@ -189,7 +189,7 @@ def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
     whole = ds.Search.default(Sum(), initial=4, seed=0).run(30)
     assert main(["resume", str(journal)]) == 1
     assert "give --problem" in capsys.readouterr().err
-    for wrong, words in {"executing": "module:name", "executing:Nothing": "cannot be had"}.items():
+    for wrong, words in {"executing": "module:name", "executing:Nothing": "cannot be imported"}.items():
         assert main(["resume", str(journal), "--problem", wrong]) == 1
         assert words in capsys.readouterr().err
     assert main(["resume", str(journal), "--problem", "executing:Sum"]) == 0

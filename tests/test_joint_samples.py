@@ -12,7 +12,7 @@ from dagsearch.policies import Thompson, UpperConfidence
 from dagsearch.problem import Children
 from dagsearch.rollouts import Uniform
 from dagsearch.scores import KernelScores, NoScores, WeightScores
-from dagsearch_experiments import calibration
+from dagsearch_experiments.benchmark import calibration
 
 STATES = [frozenset(chosen) for chosen in ({0, 1}, {1, 2}, {0, 1, 2}, {3}, {2, 3}, {0, 3}, set())]
 COUNT = 40_000

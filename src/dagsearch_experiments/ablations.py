@@ -1,4 +1,4 @@
-"""Other readings of what the paper leaves open, to show what depends on them."""
+"""Other readings of what the paper leaves open, to measure what depends on them."""
 
 import numpy as np
 
