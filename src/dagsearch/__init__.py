@@ -1,4 +1,4 @@
-"""Find the best sequence of discrete choices when looking at one outcome is expensive.
+"""Find the best sequence of discrete choices when evaluating one outcome is expensive.
 
 >>> import dagsearch as ds
 >>> problem = ds.problems.Subsets(n=12, k=3, reward=lambda chosen: -abs(sum(chosen) - 20))

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from dagsearch.explored import Explored
-from dagsearch.problem import Action, Families, State, player_at
+from dagsearch.problem import Action, Families, State
 from dagsearch.scores import JointScores
 
 
@@ -36,7 +36,7 @@ def best_swap(
     if not found:
         return None
     families = Families(problem, [parent for parent, _ in found])
-    signs = [player_at(problem, parent) for parent in families.parents]
+    signs = [explored.capabilities.player(parent) for parent in families.parents]
     # With lazy children a leaf's siblings are usually leaves; only the best ones are checked, below.
     leaves_only = explored.has_lazy_children
 
@@ -63,7 +63,7 @@ def parents(
 
     If the order of decisions does not matter, any of them may be the last one.
     """
-    known = getattr(explored.problem, "parents", None)
+    known = explored.capabilities.parents
     if known is not None:
         return [
             (parent, [a for a in actions if a != last]) for parent, last in known(leaf) if last in actions

@@ -8,7 +8,7 @@ import numpy as np
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.ties import TieBreaker
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.backups import JointSamples
+from dagsearch.backups import Backup, JointSamples
 from dagsearch.descent import follow_features, follow_values
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
@@ -20,6 +20,8 @@ class Policy(Protocol):
 
     requires: frozenset[Capability] = NOTHING
     """What the scores of the search must be able to do; a policy without this attribute requires nothing."""
+    reads: Backup | None = None
+    """The back-up whose results the policy reads, which must be the search's own; by default any will do."""
 
     def rate(self, options: Options) -> FloatArray:
         """One number per option; the largest is the most urgent, whoever moves."""
@@ -119,7 +121,7 @@ class Thompson(Policy):
     requires = frozenset({Capability.SAMPLES})
 
     def __init__(self, samples: JointSamples) -> None:
-        self._samples = samples
+        self._samples = self.reads = samples
         self._column = 0
 
     def rate(self, options: Options) -> FloatArray:

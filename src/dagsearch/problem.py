@@ -323,6 +323,11 @@ class KeyFunction:
     def __init__(self, key: Callable[[State], Hashable] | None) -> None:
         self._key = key
 
+    @property
+    def declared(self) -> bool:
+        """Whether the problem has a ``key`` method."""
+        return self._key is not None
+
     def __call__(self, state: State) -> Hashable:
         """The key of a state."""
         identity: Hashable = state if self._key is None else self._key(state)

@@ -6,10 +6,10 @@ import numpy as np
 
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray
-from dagsearch._internal.walks import random_walk
+from dagsearch._internal.walks import walk_from
 from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import best_swap
-from dagsearch.problem import Action, Children, State, player_at
+from dagsearch.problem import Action, Children, State
 from dagsearch.scores import JointScores
 from dagsearch.scores.base import NOTHING, Capability
 
@@ -37,7 +37,7 @@ class Uniform(Rollout):
     ) -> tuple[State, list[Action]] | None:
         """A random leaf."""
         for _ in range(self._TRIES):
-            leaf, actions = random_walk(explored.problem, state, rng)
+            leaf, actions = walk_from(explored.capabilities, state, rng)
             if not explored.is_closed(leaf):
                 return leaf, actions
         return None
@@ -72,7 +72,7 @@ class Greedy(Rollout):
         """The leaf at the end of the best path; if that is closed, the best open leaf one decision away."""
 
         def rate(children: Children) -> FloatArray:
-            sign = player_at(explored.problem, children.parent)
+            sign = explored.capabilities.player(children.parent)
             return cast(JointScores, explored.scores).upper_confidence(children, [sign], self.beta)
 
         leaf, actions = _follow(explored, state, rate)
@@ -96,7 +96,7 @@ class Thompson(Rollout):
         """The leaf at the end of the path with the best samples."""
 
         def rate(children: Children) -> FloatArray:
-            sign = player_at(explored.problem, children.parent)
+            sign = explored.capabilities.player(children.parent)
             return sign * cast(JointScores, explored.scores).draw(children, rng)
 
         leaf, actions = _follow(explored, state, rate)

@@ -70,7 +70,7 @@ class _Walker:
     """Walks random paths and records each kind of finding once."""
 
     def __init__(self, problem: Any, longest: int, rewards: int, rng: np.random.Generator) -> None:
-        self._problem = problem
+        self._problem, self._capabilities = problem, Capabilities(problem)
         self._longest = longest
         self._rewards = rewards
         self._rng = rng
@@ -85,7 +85,7 @@ class _Walker:
                 self._one_walk()
             if "endless" in self._findings:  # such a walk is slow: one is enough
                 break
-        for _ in range(walks if Capabilities(self._problem).random_leaf is not None else 0):
+        for _ in range(walks if self._capabilities.random_leaf is not None else 0):
             with suppress(_Stop):
                 self._check_random_leaf()
         with suppress(_Stop):
@@ -129,7 +129,7 @@ class _Walker:
             state = self._step(state, actions[int(self._rng.integers(len(actions)))])
 
     def _key(self, state: State) -> Hashable:
-        key = self._call("key", state) if hasattr(self._problem, "key") else state
+        key = self._call("key", state) if self._capabilities.key.declared else state
         what = "state" if key is state else f"key of the state {state!r},"
         try:
             hash(key)
@@ -172,7 +172,7 @@ class _Walker:
         return first
 
     def _check_player(self, state: State, key: Hashable) -> None:
-        if not hasattr(self._problem, "player"):
+        if not self._capabilities.has_players:
             return
         player = self._call("player", state)
         if player not in (MAX, MIN):
@@ -230,7 +230,7 @@ class _Walker:
 
     def _check_depth(self) -> None:
         """Compare the declared depth, that of the deepest leaf, with the depths of random leaves."""
-        depth = getattr(self._problem, "depth", None)
+        depth = self._capabilities.depth
         if depth is None or not self._leaf_depths:
             return
         deepest = max(self._leaf_depths)
@@ -241,7 +241,7 @@ class _Walker:
 
     def _check_branching(self) -> None:
         """Compare the declared branching with the mean of each level: exactly where all states agree."""
-        if not hasattr(self._problem, "branching"):
+        if self._capabilities.branching is None:
             return
         for level, widths in self._widths.items():
             declared, mean = self._call("branching", level), float(np.mean(widths))
@@ -255,7 +255,7 @@ class _Walker:
 
     def _check_added_items(self, state: State, action: Action, child: State) -> None:
         """Check that a step adds to the items exactly what ``added_items`` declares."""
-        if not hasattr(self._problem, "added_items") or not hasattr(self._problem, "items"):
+        if self._capabilities.added_items is None or self._capabilities.items is None:
             return
         (added,) = self._call("added_items", state, [action])
         expected = {*self._call("items", state), *added}

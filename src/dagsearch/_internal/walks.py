@@ -13,8 +13,16 @@ _SAMPLED_LEAVES = 64
 
 def random_walk(problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
     """A leaf below ``state`` reached by uniformly random actions, and these actions."""
-    random_leaf = Capabilities(problem).random_leaf
-    return step_by_step(problem, state, rng) if random_leaf is None else random_leaf(state, rng)
+    return walk_from(Capabilities(problem), state, rng)
+
+
+def walk_from(
+    capabilities: Capabilities, state: State, rng: np.random.Generator
+) -> tuple[State, list[Action]]:
+    """:func:`random_walk` in a problem whose capabilities are known."""
+    if capabilities.random_leaf is None:
+        return step_by_step(capabilities.problem, state, rng)
+    return capabilities.random_leaf(state, rng)
 
 
 def step_by_step(problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:

@@ -178,7 +178,7 @@ class UCB1(CompiledPolicy):
     def __init__(self, averages: Averages, c: float) -> None:
         if not is_finite(c) or c < 0.0:
             raise ValueError(f"c must be finite and not negative, got {c!r}")
-        self._averages = averages
+        self._averages = self.reads = averages
         self.c = float(c)
 
     def rate(self, options: Options) -> FloatArray:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="dagsearch",
-        description="Find the best sequence of discrete choices when looking at one outcome is expensive.",
+        description="Find the best sequence of discrete choices when evaluating one outcome is expensive.",
         epilog="Run 'dagsearch COMMAND --help' for a command's options.",
     )
     parser.add_argument("--version", action="version", version=f"dagsearch {__version__}")

@@ -12,7 +12,7 @@ from dagsearch.covariances.items import GivenMatrix, Nearness
 from dagsearch.covariances.rows import Rows
 from dagsearch.covariances.vector import VectorKernel
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Families, Problem, State
+from dagsearch.problem import Capabilities, Families, Problem, State
 
 # With fewer items, dense products are cheaper than splitting rows into a level and entries.
 _MANY_ITEMS = 128
@@ -118,7 +118,8 @@ class SetKernel(VectorKernel):
         )
 
     def _bind(self, problem: Problem) -> None:
-        if not hasattr(problem, "inclusion"):
+        inclusion = Capabilities(problem).inclusion
+        if inclusion is None:
             raise CovarianceError(
                 "SetKernel needs inclusion(states), the probability that random play includes each item, but "
                 f"{type(problem).__name__} does not have it. Use problems.Subsets, or another covariance"
@@ -126,7 +127,7 @@ class SetKernel(VectorKernel):
         self._problem = problem
         if self._between is not None:
             items = len(self._between.matrix())
-            width = np.asarray(problem.inclusion([problem.root()])).shape[1]
+            width = np.asarray(inclusion([problem.root()])).shape[1]
             if items != width:
                 raise CovarianceError(
                     f"between_items is about {items} items, but {type(problem).__name__} has {width}"

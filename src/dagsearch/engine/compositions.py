@@ -83,6 +83,7 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
     if scores.mean.size > 0:
         raise ValueError("scores must be fresh: these belong to another search already")
     check_requirements(scores, policy, rollout, backup, evidence, *refinements)
+    _check_reads(policy, backup)
     if scores.covariance is not None:
         check_covariance_on(problem, scores.covariance)
     increments = parts.get("increments")
@@ -105,6 +106,16 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
     )
     values.update()
     return engine
+
+
+def _check_reads(policy: Policy, backup: Backup) -> None:
+    """Refuse a policy that reads the results of another back-up, which nobody would bring up to date."""
+    reads = getattr(policy, "reads", None)  # a user's own may not say
+    if reads is not None and reads is not backup:
+        raise ValueError(
+            f"{policy!r} reads {reads!r}, but the back-up of the search is {backup!r}: "
+            "give the same object to both"
+        )
 
 
 def _checked_names(parts: Parts) -> Parts:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dagsearch._internal.walks import random_walk
+from dagsearch._internal.walks import walk_from
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
 from dagsearch.rollouts import Rollout
@@ -19,7 +19,7 @@ class RandomGame(Rollout):
         self, explored: Explored, state: State, rng: np.random.Generator
     ) -> tuple[State, list[Action]]:
         """The final position and the moves that lead there."""
-        return random_walk(explored.problem, state, rng)
+        return walk_from(explored.capabilities, state, rng)
 
     def __repr__(self) -> str:
         return "RandomGame()"

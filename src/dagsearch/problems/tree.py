@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch._internal.walks import numbered, random_walk, walked
+from dagsearch._internal.walks import numbered, walk_from, walked
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.overlap import items_of
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Children, Problem, State
+from dagsearch.problem import Action, Capabilities, Children, Problem, State
 
 
 @dataclass(slots=True, eq=False)  # not frozen: a frozen one takes three times as long to make
@@ -56,7 +56,7 @@ class _Tree:
     """A problem whose states carry their path."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.problem, self._capabilities = problem, Capabilities(problem)
 
     def root(self) -> TreeState:
         return TreeState((), self.problem.root())
@@ -78,7 +78,7 @@ class _Tree:
         return state.path
 
     def random_leaf(self, state: TreeState, rng: np.random.Generator) -> tuple[TreeState, list[Action]]:
-        leaf, actions = random_walk(self.problem, state.state, rng)
+        leaf, actions = walk_from(self._capabilities, state.state, rng)
         return TreeState((*state.path, *actions), leaf), actions
 
     def encode(self, state: TreeState) -> list[int]:
@@ -90,9 +90,9 @@ class _Tree:
 
     def __getattr__(self, name: str) -> Any:
         """The problem's optional members, where it has them."""
-        if name == "problem":  # not set yet while unpickling
+        if name in ("problem", "_capabilities"):  # not set yet while unpickling
             raise AttributeError(name)
-        if name == "items" and not hasattr(self.problem, "items"):
+        if name == "items" and self._capabilities.items is None:
             return lambda state: items_of(state.state)
         if name in ("parents", "inclusion", "inclusion_of_children", "positions"):
             raise AttributeError(f"a tree has no {name}: it does not describe states that carry their path")
