@@ -67,8 +67,8 @@ def split_target(table: "pandas.DataFrame", target: str, task: str = "auto") -> 
     """
     names = list(table.columns)
     if target not in names:
-        alike = difflib.get_close_matches(target, names, 1)
-        advice = f"did you mean {alike[0]!r}?" if alike else f"columns are {', '.join(map(repr, names[:10]))}"
+        close = difflib.get_close_matches(target, names, 1)
+        advice = f"did you mean {close[0]!r}?" if close else f"columns are {', '.join(map(repr, names[:10]))}"
         raise TableError(f"there is no column {target!r}; {advice}")
     notes: list[str] = []
     missing = table[target].isna()
