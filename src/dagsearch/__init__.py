@@ -1,4 +1,4 @@
-"""Find the best sequence of discrete choices when looking at one outcome is expensive.
+"""Find the best sequence of discrete choices when evaluating one outcome is expensive.
 
 >>> import dagsearch as ds
 >>> problem = ds.problems.Subsets(n=12, k=3, reward=lambda chosen: -abs(sum(chosen) - 20))
@@ -43,10 +43,11 @@ from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.problems import as_tree
 from dagsearch.refinements import proofs
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.search import Search, search
+from dagsearch.search import Search
 
 if TYPE_CHECKING:
     from dagsearch.games import players
+    from dagsearch.search import search
 
 __version__ = "0.1.0"
 

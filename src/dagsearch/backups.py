@@ -18,22 +18,28 @@ the only place where the players differ.
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.explored import Explored
 from dagsearch.gaussians import checked_prior, fold_maximum
-from dagsearch.graph import Graph
+from dagsearch.graph import GraphArrays, PackedGraph
 from dagsearch.learning.rewards import Episode
-from dagsearch.scores import Samples, Scores
+from dagsearch.scores import Capability, SampledScores, Samples, Scores
+from dagsearch.scores.base import NOTHING, check_requirements
 
 
 class Backup(Protocol):
     """Brings the values of all nodes up to date."""
+
+    requires: frozenset[Capability] = NOTHING
+    """What the scores of the search must be able to do; a back-up without this attribute requires nothing."""
+    from_scratch: bool = False
+    """Whether values depend on nothing but the DAG and the scores as they are, not on earlier values."""
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last time.
@@ -67,13 +73,7 @@ def _soften(means: FloatArray, variances: FloatArray) -> tuple[float, float]:
 @compiled
 def _value_pass(
     order: IntArray,
-    level: IntArray,
-    sign: IntArray,
-    terminal: BoolArray,
-    branching: IntArray,
-    first: IntArray,
-    count: IntArray,
-    edge_child: IntArray,
+    arrays: PackedGraph,
     g_mean: FloatArray,
     g_var: FloatArray,
     delta_mean: FloatArray,
@@ -84,9 +84,15 @@ def _value_pass(
     soft: bool,
     prior_mean: float,
     prior_var: float,
-    v_mean: FloatArray,
-    v_var: FloatArray,
 ) -> None:
+    """Write v of the nodes in ``order``, children before parents.
+
+    ``rest_mean`` and ``rest_var`` are the moments of Δ by level and number of children left.
+    """
+    graph = GraphArrays(*arrays)
+    level, sign, first, count = graph.level, graph.sign, graph.first, graph.count
+    terminal, branching, edge_child = graph.terminal, graph.branching, graph.edge_child
+    v_mean, v_var = graph.v_mean, graph.v_var
     means, variances = np.empty(widest + 1), np.empty(widest + 1)
     deepest = delta_mean.size - 1
     for node in order:
@@ -101,7 +107,7 @@ def _value_pass(
         options = 0
         for edge in range(first[node], first[node] + count[node]):
             child = edge_child[edge]
-            if child >= 0:  # a second action to the same child is no second option
+            if child >= 0:  # a second action to the same child is not another option
                 means[options], variances[options] = sign[node] * v_mean[child], v_var[child]
                 options += 1
         missing = branching[node] - options
@@ -116,28 +122,17 @@ def _value_pass(
         v_mean[node], v_var[node] = sign[node] * mean, var
 
 
-def _shape(
-    graph: Graph, nodes: IntArray | None = None
-) -> tuple[IntArray, IntArray, IntArray, BoolArray, IntArray, IntArray, IntArray, IntArray]:
-    """What a pass over the DAG must know of it, in the order of its first arguments."""
-    return (
-        graph.deepest_first() if nodes is None else nodes,
-        graph.level,
-        graph.sign,
-        graph.terminal,
-        graph.branching,
-        graph.first,
-        graph.count,
-        graph.edge_child,
-    )
-
-
 def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntArray | None) -> None:
-    # One compiled function for both rules: one that is given its rule is compiled again by every process.
+    """Back up by one of the two rules.
+
+    They share one compiled function with a switch: one that took its rule as an argument would be compiled
+    again in every process.
+    """
     graph, scores, increments = explored.graph, explored.scores, explored.increments
     increments.widen(graph.widest)
     _value_pass(
-        *_shape(graph, nodes),
+        graph.deepest_first() if nodes is None else nodes,
+        graph.arrays,
         *scores.moments(),
         increments.mean,
         increments.variance,
@@ -146,12 +141,10 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntA
         graph.widest,
         soft,
         *prior,
-        graph.v_mean,
-        graph.v_var,
     )
 
 
-class MomentMatching:
+class MomentMatching(Backup):
     """v of an inner node: the Gaussian with the moments of its children's maximum (minimum).
 
     Children are merged one after the other as if they were independent, as in the paper.
@@ -164,7 +157,6 @@ class MomentMatching:
     """
 
     from_scratch = True
-    """Values follow from the DAG and the scores as they are, whatever they were before."""
 
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
@@ -179,7 +171,7 @@ class MomentMatching:
         return f"MomentMatching(prior={self._prior})"
 
 
-class Softmax:
+class Softmax(Backup):
     """v of an inner node: its children's average, weighted towards the best (section 3.2.4).
 
     The printed weights are normalised by themselves; here, as they must be, by the sum of the
@@ -187,7 +179,6 @@ class Softmax:
     """
 
     from_scratch = True
-    """Values follow from the DAG and the scores as they are, whatever they were before."""
 
     def back_up(
         self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
@@ -202,13 +193,7 @@ class Softmax:
 @compiled
 def _sample_pass(
     order: IntArray,
-    level: IntArray,
-    sign: IntArray,
-    terminal: BoolArray,
-    branching: IntArray,
-    first: IntArray,
-    count: IntArray,
-    edge_child: IntArray,
+    arrays: PackedGraph,
     g: FloatArray,
     normals: FloatArray,
     delta_mean: FloatArray,
@@ -217,6 +202,10 @@ def _sample_pass(
     rest_var: FloatArray,
     v: FloatArray,
 ) -> None:
+    """Write samples ``v`` of the nodes in ``order``, children before parents, from samples ``g``."""
+    graph = GraphArrays(*arrays)
+    level, sign, first, count = graph.level, graph.sign, graph.first, graph.count
+    terminal, branching, edge_child = graph.terminal, graph.branching, graph.edge_child
     deepest = delta_mean.size - 1
     for node in order:
         depth = min(level[node], deepest)
@@ -229,7 +218,7 @@ def _sample_pass(
         options = 0
         for edge in range(first[node], first[node] + count[node]):
             child = edge_child[edge]
-            if child >= 0:  # a second action to the same child is no second option
+            if child >= 0:  # a second action to the same child is not another option
                 if options == 0:
                     v[node] = v[child]
                 elif sign[node] > 0:
@@ -244,7 +233,7 @@ def _sample_pass(
             v[node] = np.maximum(v[node], rest) if sign[node] > 0 else np.minimum(v[node], rest)
 
 
-class JointSamples:
+class JointSamples(Backup):
     """v by joint samples of g: an inner node's are the elementwise maximum (minimum) of its children's.
 
     Correlations between children need no assumption: they are in the samples. The scores must be able to
@@ -258,6 +247,8 @@ class JointSamples:
     seed : int, numpy Generator or None
         Draws the samples.
     """
+
+    requires = frozenset({Capability.SAMPLES})
 
     def __init__(self, count: int = 128, seed: int | np.random.Generator | None = 0) -> None:
         if not is_whole(count) or count < 2:
@@ -284,11 +275,9 @@ class JointSamples:
         """Bring :attr:`values` up to date, and nothing else; returns samples of g of every node."""
         graph, increments = explored.graph, explored.increments
         if self._scores is not explored.scores:
-            if not hasattr(explored.scores, "sampled"):
-                raise TypeError(
-                    f"{type(explored.scores).__name__} has no joint samples; use WeightScores or KernelScores"
-                )
-            self._scores, self._samples = explored.scores, explored.scores.sampled(self.count, self.rng)
+            check_requirements(explored.scores, self)
+            self._scores = explored.scores
+            self._samples = cast(SampledScores, explored.scores).sampled(self.count, self.rng)
         assert self._samples is not None
         g = self._samples.values()
         fresh = len(g) - len(self._normals)
@@ -297,7 +286,8 @@ class JointSamples:
         increments.widen(graph.widest)
         self.values = g.copy()
         _sample_pass(
-            *_shape(graph),
+            graph.deepest_first(),
+            graph.arrays,
             g,
             self._normals,
             increments.mean,

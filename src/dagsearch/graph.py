@@ -5,20 +5,26 @@ array           shape          meaning
 ==============  =============  ====================================================================
 level           ``(nodes,)``   longest known path from the root; −1 while no path is known
 sign            ``(nodes,)``   whose turn: +1 MAX, −1 MIN
-visits          ``(nodes,)``   how often a descent came through
+visits          ``(nodes,)``   number of descents that came through
 terminal        ``(nodes,)``   a leaf of the problem
 closed          ``(nodes,)``   nothing below is left to evaluate
 branching       ``(nodes,)``   number of actions, less those found to lead to another one's child
-above_leaves    ``(nodes,)``   whether all children are leaves, where they are of one kind; −1: not known
+above_leaves    ``(nodes,)``   1 if all children are leaves, 0 if none is, −1 if it is not known; used where
+                               all children of a node are of one kind
 first, count    ``(nodes,)``   the node's edges are ``first`` to ``first + count``, in order of addition
+room            ``(nodes,)``   number of edges that fit there before they must be moved
 v_mean, v_var   ``(nodes,)``   belief over the optimal value
-lower, upper    ``(nodes,)``   what the optimal value is proven to lie between; ∓∞ unless a solver is at work
+lower, upper    ``(nodes,)``   proven bounds of the optimal value; ∓∞ unless a back-up proves values
 edge_child      ``(edges,)``   the child, or ``~child`` for a second action to the same child
 edge_action     ``(edges,)``   index of the action in ``problem.actions(state)``
 ==============  =============  ====================================================================
+
+Compiled code takes them all as one argument, :attr:`Graph.arrays`, and unpacks it into :class:`GraphArrays`.
 """
 
 from collections.abc import Hashable, Sequence
+from copy import copy
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +51,32 @@ _NODE_ARRAYS = (
     ("lower", np.float64),
     ("upper", np.float64),
 )
+
+PackedGraph = tuple[Any, ...]
+"""The fields of :class:`GraphArrays` as a plain tuple: Numba takes 2 µs longer to unpack a named one."""
+
+
+class GraphArrays(NamedTuple):
+    """The arrays of a graph, for compiled code: ``GraphArrays(*arrays)`` of a :data:`PackedGraph`.
+
+    The head of the module says what they mean. They are as long as there is room for, not as there are nodes.
+    """
+
+    level: IntArray
+    sign: IntArray
+    visits: IntArray
+    terminal: BoolArray
+    closed: BoolArray
+    branching: IntArray
+    first: IntArray
+    count: IntArray  # type: ignore[assignment]  # hides tuple.count
+    above_leaves: NDArray[np.int8]
+    v_mean: FloatArray
+    v_var: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    edge_child: IntArray
+    edge_action: IntArray
 
 
 class Graph:
@@ -74,14 +106,26 @@ class Graph:
         self.edge_action = np.zeros(64, dtype=np.int64)
         self._edges = 0
         self.widest = 0
-        """Most actions of any node."""
+        """Largest number of actions of any node."""
         self.adversarial = False
         """Whether MIN decides anywhere."""
-
         self._reset(0)
+        self.arrays: PackedGraph = self._packed()
+        """All arrays that compiled code uses, see :class:`GraphArrays`."""
+
+    def _packed(self) -> PackedGraph:
+        return tuple([getattr(self, name) for name in GraphArrays._fields])
+
+    def with_leaves(self, terminal: BoolArray) -> "Graph":
+        """The same graph, its other arrays shared, with other nodes for leaves; shape ``(nodes,)``."""
+        view = copy(self)
+        view.terminal = self.terminal.copy()
+        view.terminal[: len(self)] = terminal
+        view.arrays = view._packed()
+        return view
 
     def _reset(self, first: int) -> None:
-        """What nodes from ``first`` on are until something is known."""
+        """Set nodes from ``first`` on to what they are while nothing is known."""
         self.level[first:] = self.above_leaves[first:] = -1
         self.lower[first:], self.upper[first:] = -np.inf, np.inf
 
@@ -99,6 +143,7 @@ class Graph:
             for name, _ in _NODE_ARRAYS:
                 setattr(self, name, grown(getattr(self, name), node + 1))
             self._reset(node)
+            self.arrays = self._packed()
         self.states.append(state)
         self._ids[key] = node
         self.sign[node] = sign
@@ -113,7 +158,7 @@ class Graph:
         self.level[node] = 0
 
     def edges(self, node: int) -> slice:
-        """Where the node's edges stand in the edge arrays."""
+        """The node's part of the edge arrays."""
         first = int(self.first[node])
         return slice(first, first + int(self.count[node]))
 
@@ -123,9 +168,9 @@ class Graph:
         return np.where(child < 0, ~child, child)
 
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> list[int]:
-        """Add edges from ``node``; every child is then at least one level below it.
+        """Add edges from ``node``; afterwards every child is at least one level below it.
 
-        Returns the children that no path led to before.
+        Returns the children that no path from the root led to before.
         """
         count = int(self.count[node])
         first = self._make_room(node, count, count + len(children))
@@ -135,12 +180,12 @@ class Graph:
             again, child_level = False, level[child]
             if child_level < 0:
                 fresh.append(child)
-            if child_level < 0 and self.count[child] == 0:  # nothing hangs on it
+            if child_level < 0 and self.count[child] == 0:  # nothing is below it
                 level[child] = below
             elif child_level < below and not self._sink(node, child):
                 raise ProblemError(
                     f"the problem has a cycle: {self.states[child]!r} is its own descendant, by way of "
-                    f"{self.states[node]!r}; states must carry enough (a move counter, say) to exclude that"
+                    f"{self.states[node]!r}; add to the states what excludes this, such as a move counter"
                 )
             else:
                 again = child in self.edge_child[first:edge]
@@ -149,17 +194,18 @@ class Graph:
             edge += 1
             repeated += again
         self.count[node] = edge - first
-        self.branching[node] -= repeated  # another way to the same child is no further option
+        self.branching[node] -= repeated  # another action to the same child is not another option
         return fresh
 
     def _make_room(self, node: int, count: int, need: int) -> int:
-        """Let the node have ``need`` edges, moved to the end if they must be; returns where they begin."""
+        """Make room for ``need`` edges of the node, if necessary at the end; returns the first place."""
         if need <= self.room[node]:
             return int(self.first[node])
         room = need if count == 0 else max(need, 2 * count)
         if self._edges + room > self.edge_child.size:
             self.edge_child = grown(self.edge_child, self._edges + room)
             self.edge_action = grown(self.edge_action, self._edges + room)
+            self.arrays = self._packed()
         if count > 0:
             for edges in (self.edge_child, self.edge_action):
                 edges[self._edges : self._edges + count] = edges[self.edges(node)]
@@ -182,9 +228,9 @@ class Graph:
 def _sink_below(
     node: int, child: int, level: IntArray, first: IntArray, count: IntArray, edge_child: IntArray
 ) -> bool:
-    """Push ``child`` and what hangs on it below ``node``.
+    """Push ``child`` and its descendants below ``node``.
 
-    False, and nothing is changed, if ``node`` itself hangs there.
+    False, and nothing is changed, if ``node`` itself is one of these.
     """
     moved, levels = [child], [level[child]]
     level[child] = level[node] + 1

@@ -24,10 +24,11 @@ from numpy.typing import ArrayLike
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances import Covariance, Rows
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior
-from dagsearch.problem import LONGEST_PATH, MAX, MIN, Problem, State, player_at
+from dagsearch.problem import LONGEST_PATH, MAX, MIN, Capabilities, Problem, State
 
 # Random paths walked to learn a problem's shape and the covariance's step.
 _WALKS = 64
@@ -179,7 +180,7 @@ class ProblemShape:
     """What random paths tell about a problem, by level."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        self._problem = problem
+        self._problem, self._capabilities = problem, Capabilities(problem)
         self._widths: list[list[int]] = []
         self._players: list[list[int]] = []
         self._paths = [self._walk(rng) for _ in range(_WALKS)]
@@ -202,7 +203,7 @@ class ProblemShape:
                 self._widths.append([])
                 self._players.append([])
             self._widths[level].append(len(actions))
-            self._players[level].append(player_at(self._problem, path[-1]))
+            self._players[level].append(self._capabilities.player(path[-1]))
             path.append(self._problem.step(path[-1], actions[int(rng.integers(len(actions)))]))
             if len(path) > LONGEST_PATH:
                 raise ProblemError(
@@ -212,10 +213,11 @@ class ProblemShape:
         return path
 
     def _depth(self) -> int:
-        return int(getattr(self._problem, "depth", len(self._widths)))
+        declared = self._capabilities.depth
+        return len(self._widths) if declared is None else int(declared)
 
     def _branching(self) -> list[int]:
-        declared = getattr(self._problem, "branching", None)
+        declared = self._capabilities.branching
         if declared is not None:
             return [max(1, int(declared(level))) for level in range(self._depth())]
         return [max(1, round(float(np.mean(w)))) for w in self._padded(self._widths)]

@@ -1,24 +1,27 @@
 """Where a descent goes (section 3.3)."""
 
 import math
-from typing import Final, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
-from dagsearch._internal.compiled import compiled
-from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.backups import JointSamples
+from dagsearch._internal.ties import TieBreaker
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.backups import Backup, JointSamples
+from dagsearch.descent import follow_features, follow_values
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
-
-UNKNOWN: Final = -1
-"""What is next in a descent must be looked at."""
+from dagsearch.scores.base import NOTHING, Capability
 
 
 class Policy(Protocol):
     """Rates the options at a node; the descent takes the best, ties broken at random."""
+
+    requires: frozenset[Capability] = NOTHING
+    """What the scores of the search must be able to do; a policy without this attribute requires nothing."""
+    reads: Backup | None = None
+    """The back-up whose results the policy reads, which must be the search's own; by default any will do."""
 
     def rate(self, options: Options) -> FloatArray:
         """One number per option; the largest is the most urgent, whoever moves."""
@@ -27,7 +30,38 @@ class Policy(Protocol):
         """One number per option; the largest is the best as far as is known, whoever moves."""
 
 
-class UpperConfidence:
+class CompiledPolicy(Policy, Protocol):
+    """A policy that compiled code can follow where it needs nothing but arrays.
+
+    Subclasses that rate differently need not care: only a class that defines ``follow`` itself is followed.
+    """
+
+    def follow(
+        self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
+    ) -> tuple[IntArray, IntArray, int]:
+        """Where :meth:`rate` leads from a node, as far as compiled code can tell.
+
+        Parameters
+        ----------
+        explored : Explored
+            The DAG and the beliefs.
+        node : int
+            Where to start.
+        tie_breaker : TieBreaker
+            Breaks ties; the walk stops where its resolution is used up.
+        one_by_one : bool
+            Whether children enter the DAG one at a time, so that others may be chosen, too.
+
+        Returns
+        -------
+        nodes, actions : arrays of int
+            The nodes that follow, and the index of the action that leads to each.
+        next_action : int
+            Index of the next action if it leads out of the DAG, else :data:`dagsearch.descent.UNKNOWN`.
+        """
+
+
+class UpperConfidence(CompiledPolicy):
     """Mean value plus a bonus for uncertainty: ``μ + β sqrt(log(n) σ²)``.
 
     ``n`` counts the visits of the node that decides. Hence:
@@ -57,89 +91,23 @@ class UpperConfidence:
         return options.sign * options.mean
 
     def follow(
-        self, explored: Explored, node: int, draw: TieBreaker, one_by_one: bool
+        self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, as far as compiled code can tell.
-
-        Nodes, indices of the actions that lead there, and what is next: the action to a child that is not in
-        the DAG, if children enter ``one_by_one``, or :data:`UNKNOWN`. ``draw`` breaks ties, as long as
-        it is fine enough.
-        """
-        graph = explored.graph
-        if explored.has_lazy_children and one_by_one:
-            descend = getattr(explored.scores, "descend", None)
-            found = None if descend is None else descend(graph, explored.increments, node, draw, self.beta)
-            if found is not None:
-                return found  # type: ignore[no-any-return]
-        nodes, actions, draw.value, draw.resolution = _follow_values(
-            node,
-            draw.value,
-            draw.resolution,
-            self.beta,
-            graph.sign,
-            graph.visits,
-            graph.closed,
-            graph.branching,
-            graph.first,
-            graph.count,
-            graph.edge_child,
-            graph.edge_action,
-            graph.v_mean,
-            graph.v_var,
-        )
-        return nodes, actions, UNKNOWN
+        """Where :meth:`rate` leads from a node, see :meth:`CompiledPolicy.follow`."""
+        belief = explored.scores.additive() if explored.has_lazy_children and one_by_one else None
+        start = node, tie_breaker.value, tie_breaker.resolution, self.beta, explored.graph.arrays
+        if belief is None:
+            walk = follow_values(*start)
+        else:
+            walk = follow_features(*start, belief, explored.increments.mean, explored.increments.variance)
+        nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = walk
+        return nodes, actions, next_action
 
     def __repr__(self) -> str:
         return f"UpperConfidence(beta={self.beta})"
 
 
-@compiled
-def _follow_values(
-    node: int,
-    draw: float,
-    resolution: float,
-    beta: float,
-    sign: IntArray,
-    visits: IntArray,
-    closed: BoolArray,
-    branching: IntArray,
-    first: IntArray,
-    count: IntArray,
-    edge_child: IntArray,
-    edge_action: IntArray,
-    v_mean: FloatArray,
-    v_var: FloatArray,
-) -> tuple[IntArray, IntArray, float, float]:
-    path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
-    length = 0
-    while length < path.size and count[node] > 0 and not closed[node]:
-        width = beta * math.sqrt(math.log(visits[node] + 1))
-        tied = np.empty(count[node], dtype=np.int64)
-        best, ties, options = -math.inf, 0, 0
-        for edge in range(first[node], first[node] + count[node]):
-            child = edge_child[edge]
-            if child < 0:  # a second action to the same child is no second option
-                continue
-            options += 1
-            if closed[child]:
-                continue
-            rating = sign[node] * v_mean[child] + width * math.sqrt(v_var[child])
-            if rating > best:
-                best, ties = rating, 0
-            if rating == best:
-                tied[ties] = edge
-                ties += 1
-        if ties == 0 or options < branching[node] or resolution < ties * ENOUGH:
-            break
-        option, draw, resolution = picked(draw, resolution, ties)
-        chosen = tied[option]
-        node = edge_child[chosen]
-        path[length], actions[length] = node, edge_action[chosen]
-        length += 1
-    return path[:length], actions[:length], draw, resolution
-
-
-class Thompson:
+class Thompson(Policy):
     """Follows one joint sample of v from the root down, another one every time.
 
     Options that are not in the DAG have no sample yet and are drawn on their own.
@@ -150,8 +118,10 @@ class Thompson:
         The search's back-up.
     """
 
+    requires = frozenset({Capability.SAMPLES})
+
     def __init__(self, samples: JointSamples) -> None:
-        self._samples = samples
+        self._samples = self.reads = samples
         self._column = 0
 
     def rate(self, options: Options) -> FloatArray:

@@ -59,7 +59,7 @@ def test_probabilistic_tree_search_is_the_dag_search_with_the_path_covariance(ex
 
     problem = ds.problems.Synthetic(n=6, m=3, seed=0)
     tree = baselines.probabilistic_tree(problem, c=0.25, noise=0.01, seed=0, expansion=expansion)
-    tree.policy = Rounded(1.0)
+    tree.engine.policy = Rounded(1.0)
     dag = ds.Search(
         ds.as_tree(problem),
         scores=KernelScores(SharedPath(step=0.25, root=0.25), 0.01),

@@ -5,6 +5,7 @@ import sqlite3
 
 from dagsearch.durable.journal import read_events
 from dagsearch.durable.replay import Replay
+from dagsearch.durable.resume import start_journal
 
 
 def history(search):
@@ -28,7 +29,7 @@ def state(search):
 
 def kept(search, path):
     """A search that keeps a journal, though its maker takes none."""
-    search._keep(path, "Search", {})
+    start_journal(search, path, "Search", {})
     return search
 
 

@@ -220,7 +220,7 @@ def test_few_leaves_are_all_looked_at():
     leaves = search.explored.few_leaves
     assert set(leaves) == {frozenset(chosen) for chosen in combinations(range(7), 3)}
     assert known(ds.problems.DigitsPixels(), 6).explored.few_leaves == []
-    told = np.unique([episode.leaf for episode in search._told]).tolist()
+    told = np.unique([episode.leaf for episode in search.engine.learner.told]).tolist()
     optimum = sample_optimum(search.explored, told, [], 200, np.random.default_rng(0))
     assert optimum.samples.shape == (35, 200)
     assert set(optimum.leaves) == set(leaves)

@@ -9,8 +9,9 @@ import pytest
 import dagsearch as ds
 from dagsearch._internal.ties import ENOUGH, TieBreaker
 from dagsearch.baselines import UCB1, Averages, Traversed
+from dagsearch.descent import UNKNOWN
 from dagsearch.expansions import AllChildren, OneChild
-from dagsearch.policies import UNKNOWN, UpperConfidence
+from dagsearch.policies import UpperConfidence
 from dagsearch.rollouts import Uniform
 from dagsearch.scores import NoScores
 

@@ -7,14 +7,15 @@ import numpy as np
 from dagsearch._internal.compiled import compiled
 
 ENOUGH: Final = 2.0**20
-"""How fine the rest of a number must be, to pick an option as if at random."""
+"""Number of different values that a number must still be able to take for each option it picks from."""
 
 
 @compiled
 def picked(value: float, resolution: float, options: int) -> tuple[int, float, float]:
-    """One of so many options by the leading part of a uniform number; the rest scaled up, and how fine it is.
+    """Pick an option by the leading part of a uniform number.
 
-    The number must be fine enough: ``resolution >= options * ENOUGH``.
+    The option's index, the rest of the number scaled up to be uniform again, and the resolution of that.
+    Requires ``resolution >= options * ENOUGH``.
     """
     value *= options
     option = int(value)
@@ -25,12 +26,12 @@ class TieBreaker:
     """A random number, uniform between 0 and 1, that is used up bit by bit.
 
     One of ``n`` options is picked by its leading part; the rest, scaled up, is uniform again and ``n`` times
-    as coarse. Compiled code can go on with it where Python has left off, and the other way round.
+    as coarse. Python and compiled code can take turns with it: ``value`` and ``resolution`` are its state.
 
     Parameters
     ----------
     rng : numpy Generator
-        Where it comes from, and the next one when it is used up.
+        Gives the number, and the next one when it is used up.
     """
 
     __slots__ = ("_rng", "resolution", "value")
@@ -44,7 +45,7 @@ class TieBreaker:
         self.resolution = 2.0**53
 
     def pick(self, options: int) -> int:
-        """One of so many options, by its number."""
+        """The index of one of ``options`` options, all equally likely."""
         if options == 1:
             return 0
         if self.resolution < options * ENOUGH:

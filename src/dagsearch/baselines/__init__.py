@@ -10,12 +10,12 @@ from dagsearch.backups import Backup
 from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.covariances import SharedPath
-from dagsearch.engine.compositions import default_backup, default_expansion
+from dagsearch.engine.defaults import default_backup, default_expansion
 from dagsearch.errors import ProblemError
 from dagsearch.expansions import Expansion, NoChildren, OneChild
 from dagsearch.increments import Increments
 from dagsearch.policies import UpperConfidence
-from dagsearch.problem import Problem
+from dagsearch.problem import Capabilities, Problem
 from dagsearch.problems.tree import as_tree
 from dagsearch.rollouts import Uniform
 from dagsearch.scores import NoScores, TreeScores
@@ -121,7 +121,8 @@ def uct_rave(
     The constants belong to rewards between 0 and 1. The problem must have ``items`` and ``added_items``, with
     one item added per action.
     """
-    items, added = getattr(problem, "items", None), getattr(problem, "added_items", None)
+    capabilities = Capabilities(problem)
+    items, added = capabilities.items, capabilities.added_items
     if items is None or added is None:
         raise ProblemError(
             f"UCT-RAVE scores items, but {type(problem).__name__} has no items(state) and "

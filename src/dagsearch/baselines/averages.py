@@ -10,13 +10,15 @@ import numpy as np
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.ties import TieBreaker
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.backups import Backup
+from dagsearch.descent import follow_bounds
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
 from dagsearch.graph import Graph
 from dagsearch.learning.rewards import Episode
-from dagsearch.policies import UNKNOWN
+from dagsearch.policies import CompiledPolicy
 
 
 class Credit(Protocol):
@@ -96,7 +98,7 @@ class Statistics:
         return np.asarray(np.where(self.count > 0.0, sign * self.mean, -np.inf))
 
 
-class Averages:
+class Averages(Backup):
     """v of a node: the mean of the rewards it was credited with.
 
     Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
@@ -156,7 +158,7 @@ class Averages:
         )
 
 
-class UCB1:
+class UCB1(CompiledPolicy):
     """Mean reward plus a bonus for few visits: ``μ_i + c sqrt(ln(n) / n_i)``.
 
     ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:
@@ -176,7 +178,7 @@ class UCB1:
     def __init__(self, averages: Averages, c: float) -> None:
         if not is_finite(c) or c < 0.0:
             raise ValueError(f"c must be finite and not negative, got {c!r}")
-        self._averages = averages
+        self._averages = self.reads = averages
         self.c = float(c)
 
     def rate(self, options: Options) -> FloatArray:
@@ -190,27 +192,20 @@ class UCB1:
         return np.where(options.terminal, 0.0, bonus)
 
     def follow(
-        self, explored: Explored, node: int, draw: TieBreaker, one_by_one: bool
+        self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node; as :meth:`dagsearch.policies.UpperConfidence.follow`."""
-        graph = explored.graph
-        self._averages.reserve(len(graph))
-        nodes, actions, next_action, draw.value, draw.resolution = _follow_bounds(
+        """Where :meth:`rate` leads from a node, see :meth:`dagsearch.policies.CompiledPolicy.follow`."""
+        graph, averages = explored.graph, self._averages
+        averages.reserve(len(graph))
+        nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = follow_bounds(
             node,
-            draw.value,
-            draw.resolution,
+            tie_breaker.value,
+            tie_breaker.resolution,
             one_by_one,
             self.c,
-            graph.sign,
-            graph.terminal,
-            graph.closed,
-            graph.branching,
-            graph.first,
-            graph.count,
-            graph.edge_child,
-            graph.edge_action,
-            self._averages.count,
-            self._averages.mean,
+            graph.arrays,
+            averages.count,
+            averages.mean,
         )
         return nodes, actions, next_action
 
@@ -220,80 +215,6 @@ class UCB1:
 
     def __repr__(self) -> str:
         return f"UCB1(c={self.c})"
-
-
-@compiled
-def _follow_bounds(
-    node: int,
-    draw: float,
-    resolution: float,
-    one_by_one: bool,
-    c: float,
-    sign: IntArray,
-    terminal: BoolArray,
-    closed: BoolArray,
-    branching: IntArray,
-    first: IntArray,
-    count: IntArray,
-    edge_child: IntArray,
-    edge_action: IntArray,
-    rewards: FloatArray,
-    mean: FloatArray,
-) -> tuple[IntArray, IntArray, int, float, float]:
-    path, actions = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int64)
-    length = 0
-    while length < path.size and not closed[node]:
-        visits = math.log(max(1.0, rewards[node]))
-        tied = np.empty(count[node], dtype=np.int64)
-        best, ties, options = -math.inf, 0, 0
-        for edge in range(first[node], first[node] + count[node]):
-            child = edge_child[edge]
-            if child < 0:  # a second action to the same child is no second option
-                continue
-            options += 1
-            if closed[child]:
-                continue
-            if rewards[child] == 0.0:
-                bound = math.inf
-            else:
-                bound = sign[node] * mean[child]
-                if not terminal[child]:
-                    bound += c * math.sqrt(visits / rewards[child])
-            if bound > best:
-                best, ties = bound, 0
-            if bound == best:
-                tied[ties] = edge
-                ties += 1
-        missing = branching[node] - options
-        if missing > 0 and not one_by_one:
-            break
-        if missing > 0 and best < math.inf:  # those that are not in the DAG have no reward either
-            ties = 0
-        equal = ties + missing
-        if equal == 0 or resolution < equal * ENOUGH:
-            break
-        chosen, draw, resolution = picked(draw, resolution, equal)
-        if chosen >= ties:
-            known = edge_action[first[node] : first[node] + count[node]]
-            number = _nth_missing(chosen - ties, known, known.size + missing)
-            return path[:length], actions[:length], number, draw, resolution
-        node = edge_child[tied[chosen]]
-        path[length], actions[length] = node, edge_action[tied[chosen]]
-        length += 1
-    return path[:length], actions[:length], UNKNOWN, draw, resolution
-
-
-@compiled
-def _nth_missing(n: int, known: IntArray, actions: int) -> int:
-    """Of the numbers below ``actions`` that are not ``known`` the one that ``n`` others come before."""
-    is_known = np.zeros(actions, dtype=np.bool_)
-    for action in known:
-        is_known[action] = True
-    for action in range(actions):
-        n -= not is_known[action]
-        if n < 0:
-            return action
-    return UNKNOWN
 
 
 @compiled

@@ -31,6 +31,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.expansions import Options
 from dagsearch.explored import Explored
 from dagsearch.learning.rewards import Episode
+from dagsearch.policies import Policy
 from dagsearch.problem import Action, State
 
 
@@ -92,7 +93,7 @@ class RaveAverages(Averages):
                 self.at.setdefault(node, _ItemMeans()).add(episode.leaf, items, episode.reward)
 
 
-class Rave:
+class Rave(Policy):
     """The rule of appendix B.2, for problems whose actions each add one item.
 
     Parameters
@@ -116,7 +117,7 @@ class Rave:
         for name, constant in (("c1", c1), ("c2", c2), ("c3", c3)):
             if not is_finite(constant) or constant <= 0.0:
                 raise ValueError(f"{name} must be finite and positive, got {constant!r}")
-        self._averages = averages
+        self._averages = self.reads = averages
         self._added_items = added_items
         self.c1, self.c2, self.c3 = float(c1), float(c2), float(c3)
 

@@ -2,23 +2,24 @@
 
 import numpy as np
 
-from dagsearch._internal.walks import random_walk
+from dagsearch._internal.walks import walk_from
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
+from dagsearch.rollouts import Rollout
 
 
-class RandomGame:
+class RandomGame(Rollout):
     """Plays uniformly at random to the end, once.
 
-    Unlike :class:`dagsearch.rollouts.Uniform` it does not look for an end that has not been seen: the mean
-    over random games is what is wanted, so every one counts.
+    Unlike :class:`dagsearch.rollouts.Uniform`, it does not look for a leaf that has not been seen: the value
+    of a position is the mean over random games, so repeated games count, too.
     """
 
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator
     ) -> tuple[State, list[Action]]:
         """The final position and the moves that lead there."""
-        return random_walk(explored.problem, state, rng)
+        return walk_from(explored.capabilities, state, rng)
 
     def __repr__(self) -> str:
         return "RandomGame()"

@@ -16,11 +16,12 @@ from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.backups import Backup
 from dagsearch.explored import Explored
-from dagsearch.graph import Graph
+from dagsearch.graph import Graph, GraphArrays, PackedGraph
 from dagsearch.learning.rewards import Episode
+from dagsearch.scores.base import in_words, requirements
 
 
-class WithProofs:
+class WithProofs(Backup):
     """A back-up that knows what is proven, and uses it for the rest.
 
     A proven node has its value for certain, so that its parents' values are made of that; and it is closed:
@@ -37,6 +38,12 @@ class WithProofs:
     def __init__(self, backup: Backup, lowest: float, highest: float) -> None:
         if not lowest < highest:
             raise ValueError(f"lowest must be less than highest, got {lowest!r} and {highest!r}")
+        if requirements(backup):
+            raise ValueError(
+                f"WithProofs cannot use {backup!r}: it gives its back-up only means and variances of the "
+                f"scores, but that one needs scores that can {in_words(requirements(backup))}. "
+                "Use MomentMatching or Softmax"
+            )
         self.backup = backup
         self.lowest, self.highest = float(lowest), float(highest)
         self._seen = 0
@@ -47,19 +54,7 @@ class WithProofs:
         """Write ``graph.lower`` and ``graph.upper``, close what is proven, then back up the values."""
         graph = explored.graph
         self._look_at_new_nodes(explored)
-        _bounds_pass(
-            graph.deepest_first(),
-            graph.sign,
-            graph.terminal,
-            graph.branching,
-            graph.first,
-            graph.count,
-            graph.edge_child,
-            graph.lower,
-            graph.upper,
-            self.lowest,
-            self.highest,
-        )
+        _bounds_pass(graph.deepest_first(), graph.arrays, self.lowest, self.highest)
         proven = proven_nodes(graph)
         graph.closed[: len(graph)] |= proven
         self.backup.back_up(_with_known(explored, proven), episodes)
@@ -95,9 +90,7 @@ class _Known:
 
 def _with_known(explored: Explored, proven: BoolArray) -> Explored:
     """The same nodes, but those that are proven look like leaves whose reward is known."""
-    graph: Graph = copy(explored.graph)
-    graph.terminal = graph.terminal.copy()
-    graph.terminal[: proven.size] |= proven
+    graph = explored.graph.with_leaves(explored.graph.terminal[: proven.size] | proven)
     scores: Any = _Known(
         np.where(proven, graph.lower[: proven.size], explored.scores.mean),
         np.where(proven, 0.0, explored.scores.variance),
@@ -108,19 +101,12 @@ def _with_known(explored: Explored, proven: BoolArray) -> Explored:
 
 
 @compiled
-def _bounds_pass(
-    order: IntArray,
-    sign: IntArray,
-    terminal: BoolArray,
-    branching: IntArray,
-    first: IntArray,
-    count: IntArray,
-    edge_child: IntArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    lowest: float,
-    highest: float,
-) -> None:
+def _bounds_pass(order: IntArray, arrays: PackedGraph, lowest: float, highest: float) -> None:
+    """Write proven bounds of the nodes in ``order``, children before parents."""
+    graph = GraphArrays(*arrays)
+    sign, terminal, branching = graph.sign, graph.terminal, graph.branching
+    first, count, edge_child = graph.first, graph.count, graph.edge_child
+    lower, upper = graph.lower, graph.upper
     for node in order:
         if terminal[node] or count[node] == 0 or lower[node] == upper[node]:
             continue

@@ -6,7 +6,15 @@ hands over to :class:`InducedScores`, which approximate it at a constant cost, w
 """
 
 from dagsearch.covariances import Covariance, FeatureMap
-from dagsearch.scores.base import JointScores, MeanFunction, Samples, Scores
+from dagsearch.scores.base import (
+    Capability,
+    JointScores,
+    MeanFunction,
+    SampledScores,
+    Samples,
+    Scores,
+    SimpleScores,
+)
 from dagsearch.scores.induced import InducedScores
 from dagsearch.scores.kernel import KernelScores
 from dagsearch.scores.none import NoScores
@@ -14,13 +22,16 @@ from dagsearch.scores.tree import TreeScores
 from dagsearch.scores.weights import WeightScores
 
 __all__ = [
+    "Capability",
     "InducedScores",
     "JointScores",
     "KernelScores",
     "MeanFunction",
     "NoScores",
+    "SampledScores",
     "Samples",
     "Scores",
+    "SimpleScores",
     "TreeScores",
     "WeightScores",
     "scores_for",

@@ -1,9 +1,45 @@
 """Compiled pieces of the belief over a linear score, N(m, S − UᵀU)."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
+
+PackedBelief = tuple[Any, ...]
+"""The fields of :class:`AdditiveBelief` as a plain tuple: Numba takes 2 µs longer to unpack a named one."""
+
+
+class AdditiveBelief(NamedTuple):
+    """Belief over g of the children of any node, where every action adds one feature, of one value.
+
+    The head of :mod:`dagsearch.scores.weights` says what the symbols mean. For compiled code:
+    ``AdditiveBelief(*belief)`` of a :data:`PackedBelief`.
+    """
+
+    prior: float
+    """Prior mean μ, the same everywhere."""
+    private: float
+    """Variance p of the private offset."""
+    action_columns: IntArray
+    """Feature that each action at the root adds; further down the actions are those left, in this order."""
+    action_value: float
+    """Value of the added feature."""
+    starts: IntArray
+    """The features of node ``i`` are entries ``starts[i]`` to ``starts[i + 1]`` of the next two."""
+    columns: IntArray
+    """Which features."""
+    values: FloatArray
+    """Their values φ."""
+    weight_mean: FloatArray
+    """m, shape ``(d,)``."""
+    weight_cov: FloatArray
+    """S, shape ``(d, d)``."""
+    recent: FloatArray
+    """U, shape ``(b, d)``."""
+    weight_var: FloatArray
+    """Diagonal of S − UᵀU, shape ``(d,)`` or longer."""
 
 
 @compiled

@@ -1,6 +1,7 @@
-"""What a score model must do."""
+"""What a score model must do, what only some can do, and how parts of a search require it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, Families, State
+from dagsearch.scores._linear import PackedBelief
 
 MeanFunction = float | Callable[[State], float]
 """Prior mean of g: one number, or a function of the state."""
@@ -18,8 +20,72 @@ Wanted = Callable[[int], bool]
 """Whether the child at a place counts."""
 
 
+class Capability(Enum):
+    """What only some score models can do; the value completes "scores that can ..."."""
+
+    UPPER_CONFIDENCE = "rate children by upper confidence"
+    """:meth:`JointScores.upper_confidence`."""
+    JOINT = "give the joint belief over several states"
+    """:meth:`JointScores.joint` and :meth:`JointScores.draw`."""
+    SAMPLES = "keep joint samples of all nodes"
+    """:meth:`SampledScores.sampled`."""
+    FANTASIES = "count pending leaves as observed"
+    """:meth:`JointScores.fantasise` and :meth:`JointScores.discard`."""
+    REFIT = "be fitted again with other hyperparameters"
+    """:meth:`JointScores.refitted` and :meth:`JointScores.condition_all`."""
+    LAZY = "update some nodes and leave out others"
+    """:meth:`JointScores.as_lazy`."""
+
+
+NOTHING: frozenset[Capability] = frozenset()
+"""No capability."""
+
+
+def requirements(part: object) -> frozenset[Capability]:
+    """What a part of a search requires of the scores: its ``requires``, or nothing if it has none."""
+    found: frozenset[Capability] = getattr(part, "requires", NOTHING)
+    return found
+
+
+def in_words(capabilities: Iterable[Capability]) -> str:
+    """Capabilities as they stand in an error message, after "scores that can"."""
+    return " and ".join(sorted(capability.value for capability in capabilities))
+
+
+def check_requirements(scores: "Scores", *parts: object) -> None:
+    """Raise :class:`ValueError` for the first part that requires what the scores cannot do."""
+    for part in parts:
+        missing = requirements(part) - scores.can
+        if missing:
+            raise ValueError(
+                f"{part!r} needs scores that can {in_words(missing)}; {type(scores).__name__} cannot. "
+                "Use WeightScores or KernelScores"
+            )
+
+
 class Scores(Protocol):
-    """Gaussian belief over g of the tracked nodes, numbered in the order of their tracking."""
+    """Gaussian belief over g of the tracked nodes, numbered in the order of their tracking.
+
+    A model of your own may inherit from :class:`SimpleScores`, which declares that it has no capability.
+    """
+
+    @property
+    def can(self) -> frozenset[Capability]:
+        """What the model can do beyond this protocol."""
+
+    @property
+    def uses_blas(self) -> bool:
+        """Whether a step multiplies matrices by BLAS, which the search then restricts to one thread."""
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether there are too many rewards for this model; see :meth:`KernelScores.induced`."""
+
+    def additive(self) -> PackedBelief | None:
+        """What compiled code needs to know g of all children without making them; ``None`` if it cannot.
+
+        See :class:`dagsearch.scores._linear.AdditiveBelief`.
+        """
 
     @property
     def covariance(self) -> Covariance | None:
@@ -52,8 +118,20 @@ class Scores(Protocol):
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
 
 
+class SimpleScores:
+    """Base of score models without any capability; they use no BLAS, and any number of rewards is fine."""
+
+    can = NOTHING
+    uses_blas = False
+    outgrown = False
+
+    def additive(self) -> PackedBelief | None:
+        """None: children must be made."""
+        return None
+
+
 class JointScores(Scores, Protocol):
-    """Scores that can also be sampled, all nodes together, and made anew with other hyperparameters."""
+    """Scores with all capabilities but :attr:`Capability.SAMPLES`."""
 
     @property
     def covariance(self) -> Covariance:
@@ -99,6 +177,10 @@ class JointScores(Scores, Protocol):
 
     def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
         """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
+
+
+class SampledScores(JointScores, Protocol):
+    """Scores with all capabilities."""
 
     def sampled(self, count: int, rng: np.random.Generator) -> "Samples":
         """Joint posterior samples of all tracked nodes that are kept current from now on."""

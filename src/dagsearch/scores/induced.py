@@ -25,10 +25,11 @@ import numpy as np
 from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, Rows
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows
 from dagsearch.problem import Children, State
 from dagsearch.scores._linear import subtract_outer
-from dagsearch.scores.base import MeanFunction, checked_noise, prior_means
+from dagsearch.scores.base import Capability, MeanFunction, checked_noise, prior_means
 from dagsearch.scores.kernel import KernelScores, inverse_of_triangle
 from dagsearch.scores.weights import added_by
 
@@ -64,6 +65,8 @@ class InducedScores(KernelScores):
     rows : Rows
         What landmarks are chosen from.
     """
+
+    can = frozenset(Capability) - {Capability.SAMPLES}
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction, rows: Rows) -> None:
         super().__init__(covariance, noise, mean)

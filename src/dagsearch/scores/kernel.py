@@ -31,10 +31,20 @@ import numpy as np
 from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, Rows, RowStore
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Families, State
-from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, upper_of
+from dagsearch.scores._linear import PackedBelief
+from dagsearch.scores.base import (
+    Capability,
+    MeanFunction,
+    Wanted,
+    checked_noise,
+    joint_draws,
+    prior_means,
+    upper_of,
+)
 
 # A posterior variance below −_SLACK times the prior one is no rounding error.
 _SLACK = 1e-6
@@ -65,6 +75,9 @@ class KernelScores:
     mean : float or callable
         Prior mean of g.
     """
+
+    can = frozenset(Capability)
+    uses_blas = True
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         self.covariance = covariance
@@ -109,6 +122,10 @@ class KernelScores:
     def _keeps_prepared(self, nodes: int) -> bool:
         """Of many nodes it would be more than all else; and it is worth little beside their columns."""
         return self._keeps_columns and nodes <= _MOST_PREPARED
+
+    def additive(self) -> PackedBelief | None:
+        """None: features are not added one by one."""
+        return None
 
     @property
     def outgrown(self) -> bool:

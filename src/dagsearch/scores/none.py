@@ -7,13 +7,13 @@ import numpy as np
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problem import Children, State
+from dagsearch.scores.base import SimpleScores
 
 
-class NoScores:
+class NoScores(SimpleScores):
     """Numbers nodes and knows nothing of them: mean and variance 0 everywhere."""
 
     covariance = None
-    uses_blas = False
 
     def __init__(self) -> None:
         self._nodes = 0

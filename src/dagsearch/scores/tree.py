@@ -28,10 +28,10 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import SharedPath
 from dagsearch.problem import Children
 from dagsearch.problems.tree import TreeState
-from dagsearch.scores.base import checked_noise
+from dagsearch.scores.base import SimpleScores, checked_noise
 
 
-class TreeScores:
+class TreeScores(SimpleScores):
     """Exact Gaussian regression on a tree by message passing: O(nodes) per reward.
 
     Same belief as ``KernelScores`` with the same covariance.

@@ -34,24 +34,27 @@ mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, hence g has mean
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.ties import TieBreaker
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, FeatureMap, SparseRows
-from dagsearch.graph import Graph
+from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances.rows import SparseRows
 from dagsearch.problem import Children, Families, State
-from dagsearch.scores._descent import descend
-from dagsearch.scores._linear import gain_vector, linear_belief, subtract_outer
-from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, upper_of
-
-if TYPE_CHECKING:
-    from dagsearch.increments import Increments
+from dagsearch.scores._linear import PackedBelief, gain_vector, linear_belief, subtract_outer
+from dagsearch.scores.base import (
+    Capability,
+    MeanFunction,
+    Wanted,
+    checked_noise,
+    joint_draws,
+    prior_means,
+    upper_of,
+)
 
 # With more features than these the rows of so many rewards are kept aside.
 _MANY_FEATURES, _ASIDE = 128, 32
@@ -81,6 +84,9 @@ class WeightScores:
     mean : float or callable
         Prior mean of g.
     """
+
+    can = frozenset(Capability)
+    outgrown = False
 
     def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
         self.covariance = covariance
@@ -183,43 +189,15 @@ class WeightScores:
             mean += self._prior_mean
         return mean, np.maximum(var, 0.0) + self.covariance.private
 
-    def descend(
-        self, graph: Graph, increments: "Increments", node: int, draw: TieBreaker, beta: float
-    ) -> tuple[IntArray, IntArray, int] | None:
-        """See :func:`dagsearch.scores._descent.descend`; ``None`` unless every action adds one feature."""
+    def additive(self) -> PackedBelief | None:
+        """See :class:`AdditiveBelief`; ``None`` unless every action adds one feature."""
         single = self.covariance.single_features
         if single is None or callable(self._prior_mean):
             return None
         self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
-        nodes, actions, next_action, draw.value, draw.resolution = descend(
-            node,
-            draw.value,
-            draw.resolution,
-            beta,
-            float(self._prior_mean),
-            self.covariance.private,
-            *single,
-            graph.sign,
-            graph.visits,
-            graph.closed,
-            graph.level,
-            graph.terminal,
-            graph.above_leaves,
-            graph.first,
-            graph.count,
-            graph.edge_child,
-            graph.edge_action,
-            graph.v_mean,
-            graph.v_var,
-            increments.mean,
-            increments.variance,
-            self._starts,
-            self._columns,
-            self._values,
-            *self._weights,
-            self._weight_var,
-        )
-        return nodes, actions, next_action
+        rows = self._starts, self._columns, self._values
+        prior = float(self._prior_mean)
+        return (prior, self.covariance.private, *single, *rows, *self._weights, self._weight_var)
 
     def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None

@@ -1,0 +1,107 @@
+"""Compositions that cannot work are refused when they are made, and the message names both parts."""
+
+import pytest
+
+import dagsearch as ds
+from dagsearch.backups import JointSamples, MomentMatching
+from dagsearch.baselines import UCB1, Averages, Traversed
+from dagsearch.covariances import Overlap, SharedPath
+from dagsearch.policies import Thompson, UpperConfidence
+from dagsearch.scores import KernelScores, NoScores, TreeScores, WeightScores
+
+
+def parts(**changed):
+    return {
+        "scores": WeightScores(Overlap(), 0.1),
+        "policy": UpperConfidence(1.0),
+        "rollout": ds.rollouts.Uniform(),
+        "backup": MomentMatching(),
+    } | changed
+
+
+def tree_scores():
+    return TreeScores(SharedPath(step=1.0, root=1.0), 0.1)
+
+
+REFUSED = {
+    "greedy roll-outs without scores": (
+        lambda: parts(scores=NoScores(), rollout=ds.rollouts.Greedy(1.0)),
+        r"Greedy\(beta=1.0\) needs .*NoScores cannot",
+    ),
+    "sampled roll-outs on a tree": (
+        lambda: parts(scores=tree_scores(), rollout=ds.rollouts.Thompson()),
+        r"Thompson\(\) needs .*TreeScores cannot",
+    ),
+    "joint samples on a tree": (
+        lambda: parts(scores=tree_scores(), backup=JointSamples(8)),
+        r"JointSamples\(8\) needs .*TreeScores cannot",
+    ),
+    "swaps without scores": (
+        lambda: parts(scores=NoScores(), refinements=[ds.refinements.Swaps()]),
+        r"Swaps\(.*\) needs .*NoScores cannot",
+    ),
+    "regrowing on a tree": (
+        lambda: parts(scores=tree_scores(), refinements=[ds.refinements.Regrow()]),
+        r"Regrow\(.*\) needs .*TreeScores cannot",
+    ),
+    "evidence on a tree": (
+        lambda: parts(scores=tree_scores(), evidence=ds.evidence.Evidence()),
+        r"Evidence\(.*\) needs .*TreeScores cannot",
+    ),
+    "samples of another back-up": (
+        lambda: parts(policy=Thompson(JointSamples(8)), backup=JointSamples(16)),
+        r"Thompson\(JointSamples\(8\)\) reads .*JointSamples\(16\)",
+    ),
+    "averages of another back-up": (
+        lambda: parts(policy=UCB1(Averages(Traversed()), 1.0)),
+        r"UCB1\(c=1.0\) reads .*MomentMatching",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_work_is_refused_when_it_is_composed(name):
+    made, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        ds.Search(ds.problems.Synthetic(), **made())
+
+
+def test_a_back_up_with_proofs_gives_only_moments():
+    with pytest.raises(ValueError, match=r"WithProofs cannot use JointSamples\(8\)"):
+        ds.proofs.WithProofs(JointSamples(8), -1.0, 1.0)
+
+
+def test_parts_that_say_nothing_of_requirements_still_work():
+    class First:
+        """A policy of a user, without a base class."""
+
+        def rate(self, options):
+            return -options.actions.astype(float)
+
+        def value(self, options):
+            return options.mean
+
+    search = ds.Search(ds.problems.Synthetic(), **parts(policy=First()), seed=0)
+    assert len(search.run(5).history) == 5
+
+
+def test_missing_and_unknown_parts_are_named():
+    with pytest.raises(TypeError, match="a search needs backup=, policy=, rollout="):
+        ds.Search(ds.problems.Synthetic(), scores=NoScores())
+    with pytest.raises(TypeError, match="a search has no part 'colour'; its parts are scores, policy"):
+        ds.Search(ds.problems.Synthetic(), **parts(colour="red"))
+
+
+def test_the_old_name_of_refresh_is_understood():
+    with pytest.warns(DeprecationWarning, match="freshness= is now called refresh="):
+        search = ds.Search(
+            ds.problems.Subsets(6, 2, sum),
+            **parts(scores=KernelScores(Overlap(), 0.1), freshness=ds.refresh.Lazy(above=5)),
+        )
+    assert repr(search.refresh) == "Lazy(above=5, growth=1.2)"
+
+
+def test_parts_of_a_search_cannot_be_exchanged():
+    search = ds.Search(ds.problems.Synthetic(), **parts())
+    with pytest.raises(AttributeError):
+        search.policy = UpperConfidence(2.0)
