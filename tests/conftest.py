@@ -75,8 +75,8 @@ def local_cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def process_executor() -> Iterator[Any]:
-    """An executor of three processes."""
+    """An executor of two processes."""
     from support.executors import processes
 
-    with processes(3) as executor:
+    with processes(2) as executor:
         yield executor

@@ -151,6 +151,7 @@ def options(budget, journal, *more):
     return [str(given) for given in ("select", "wine.csv", *settings, *more)]
 
 
+@pytest.mark.slow
 def test_select_can_be_killed_shown_and_resumed(folder, capsys):
     held = ["--estimator", "held.Held"]
     assert main(options(24, "whole.db", *held)) == 0

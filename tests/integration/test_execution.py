@@ -214,6 +214,7 @@ def test_noisy_rewards_are_computed_anew_on_a_cluster(local_cluster):
     assert len({evaluation.reward for evaluation in result.history}) == 20
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_does_its_work_again(tmp_path):
     result = search_of(Dying(tmp_path, deaths=2)).run(20, n_jobs=2)
     assert len(result.history) == 20
@@ -221,6 +222,7 @@ def test_a_process_that_dies_does_its_work_again(tmp_path):
     assert len(list(tmp_path.glob("death*"))) == 2
 
 
+@pytest.mark.slow
 def test_a_pool_that_always_dies_is_an_error(tmp_path):
     search = search_of(Dying(tmp_path, deaths=1000))
     with pytest.raises(PoolError, match="Nothing that was told is lost"):
@@ -228,6 +230,7 @@ def test_a_pool_that_always_dies_is_an_error(tmp_path):
     assert search.pending == ()
 
 
+@pytest.mark.slow
 def test_an_executor_that_breaks_is_an_error(tmp_path):
     search = search_of(Dying(tmp_path))
     with processes(2) as executor, pytest.raises(PoolError, match="stopped working") as caught:
@@ -237,6 +240,7 @@ def test_an_executor_that_breaks_is_an_error(tmp_path):
     assert len(search.run(20, n_jobs=2).history) >= 20
 
 
+@pytest.mark.slow
 def test_a_cluster_loses_and_gains_workers(tmp_path):
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as local,

@@ -309,6 +309,7 @@ def test_mnist_experiment_on_a_small_data_set(tiny_mnist, tmp_path, monkeypatch,
     assert {row.method for row in rows} == set(mnist.METHODS)
 
 
+@pytest.mark.slow
 def test_training_learns_and_weights_survive_a_file(small_mnist, tmp_path):
     data = mnist_data.load(small_mnist)
     swapped = mnist_data.Mnist(

@@ -302,6 +302,7 @@ print(len(search.run(6).history))
     assert (done.returncode, done.stdout.strip()) == (0, "6"), done.stderr
 
 
+@pytest.mark.slow
 def test_every_blas_has_one_thread_while_a_search_thinks():
     """SciPy brings one of its own, and is imported late."""
     code = """

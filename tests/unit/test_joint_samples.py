@@ -149,6 +149,7 @@ def test_min_takes_the_minimum():
     assert search.recommend().actions == ("r", "r")
 
 
+@pytest.mark.slow
 def test_ninety_percent_are_ninety_percent():
     rows = [row for number in range(60) for row in calibration.one_draw("joint samples", number)]
     covered = [row.value for row in rows if row.setting == "covered"]
