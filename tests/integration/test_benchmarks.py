@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from dagsearch_experiments import benchmark
+from dagsearch_experiments.benchmark import digits, game
 from dagsearch_experiments.benchmark import tables as page_tables
 from dagsearch_experiments.benchmark.variants import SET_ABLATIONS
 
@@ -13,7 +14,8 @@ from dagsearch_experiments.benchmark.variants import SET_ABLATIONS
 @pytest.mark.parametrize(
     "name", ["synthetic", "tictactoe", "calibration", "selection", "batches", "freshness"]
 )
-def test_benchmarks_run(name, tmp_path):
+def test_benchmarks_run(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(game, "STEPS", (25, 50))
     outcome = benchmark.run(name, quick=True, progress=False)
     assert {path.suffix for path in outcome.write(tmp_path)} == {".gz", ".json", ".png", ".pdf"}
     assert benchmark.summary(outcome)
@@ -21,12 +23,12 @@ def test_benchmarks_run(name, tmp_path):
 
 @pytest.mark.slow
 def test_the_digits_benchmark_runs_with_all_peers():
-    outcome = benchmark.run("digits", quick=True, progress=False)
+    outcome = digits.run(digits.Settings(runs=1, budget=25, splits=1), jobs=1, progress=False)
     methods = {row.method for row in outcome.rows}
     assert set(SET_ABLATIONS) <= methods
     assert "TPE (Optuna)" in methods
     steps = {(row.method, row.setting): row.step for row in outcome.rows}
-    assert steps["dagsearch", "split 0"] == 40
+    assert steps["dagsearch", "split 0"] == 25
 
 
 def test_there_is_no_such_benchmark():
