@@ -30,7 +30,7 @@ class WeightSamples:
 
     def __init__(self, scores: "WeightScores", count: int, rng: np.random.Generator) -> None:
         self._scores, self._count, self._rng = scores, count, rng
-        mean, cov, recent = scores._weights
+        mean, cov, recent = scores._weights.arrays
         cov = cov - recent.T @ recent
         values, vectors = np.linalg.eigh(cov)
         spread = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -39,7 +39,7 @@ class WeightSamples:
 
     def _grow(self) -> None:
         """Draw what new features and new nodes need."""
-        new = self._scores._dimension - len(self._weights)
+        new = self._scores._weights.dimension - len(self._weights)
         if new > 0:
             self._weights = np.vstack([self._weights, self._rng.standard_normal((new, self._count))])
         new = self._scores._nodes - len(self._offsets)
@@ -52,7 +52,7 @@ class WeightSamples:
         scores = self._scores
         entries = slice(scores._starts[node], scores._starts[node + 1])
         columns, values = scores._columns[entries], scores._values[entries]
-        q, _, s = gain_vector(columns, values, *scores._weights)
+        q, _, s = gain_vector(columns, values, *scores._weights.arrays)
         noise = np.sqrt(precision) * self._rng.standard_normal(self._count)
         missing = information + noise - precision * (values @ self._weights[columns])
         self._weights += np.outer(q, missing / (1.0 + precision * s))

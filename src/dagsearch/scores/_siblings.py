@@ -1,7 +1,7 @@
 """Whitened covariances of all children of a node, kept from one look at them to the next, within a budget.
 
-A descent looks at the children of the same few nodes again and again, and their features do not change: of the
-rows of L⁻¹Σ_Zx only those of anchors Z that are new since the last look must be computed.
+A descent looks at the children of the same few nodes again and again, and their features do not change: of
+L⁻¹Σ_Zx only the rows of anchors Z that are new since the last look must be computed.
 """
 
 import numpy as np

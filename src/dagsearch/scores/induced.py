@@ -39,7 +39,7 @@ _MOST_LANDMARKS, _NOTHING = 512, 1e-6
 
 
 def greedy_landmarks(covariance: Covariance, rows: Rows, most: int = _MOST_LANDMARKS) -> IntArray:
-    """Indices of the rows that tell most about the others: each time the least told one (pivoted Cholesky)."""
+    """Indices of the rows that tell most about the others: each time the least told (pivoted Cholesky)."""
     left = covariance.variances(rows).copy()
     smallest = _NOTHING * float(left.max(initial=0.0))
     columns = np.zeros((min(most, len(rows)), len(rows)))

@@ -24,35 +24,32 @@ With q = Sφ and s = φᵀq either is the same rank-1 step, exact and without a 
     m += q (h − δ φ·m)/(1 + δs),    S −= q qᵀ δ/(1 + δs),
 
 and every tracked node follows through its own φ·q alone. Where there are many features, a pass over S for
-every reward would cost more than all the rest: the last rows u = q sqrt(δ/(1 + δs)) are kept aside, so that
-the belief's covariance is S − UᵀU, and U enters S only now and then, by one matrix product.
+every reward would cost more than all the rest: the last rows u = q sqrt(δ/(1 + δs)) are kept aside as U, so
+that the belief's covariance is S − UᵀU, and U enters S only now and then, by one matrix product.
 
 Given w, ε_x of an observed leaf is Gaussian with
 mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, hence g has mean (1−κ) φ·m + κ r̄ and variance
 (1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap, SparseRows
 from dagsearch.problem import Children, Families, State
+from dagsearch.scores._belief import WeightBelief
 from dagsearch.scores._linear import (
     PackedBelief,
     added_by,
-    gain_vector,
     project,
     project_added,
     project_some,
     project_step,
     scores_of,
-    subtract_outer,
 )
 from dagsearch.scores._samples import WeightSamples
 from dagsearch.scores.base import (
@@ -73,11 +70,10 @@ class _Before(NamedTuple):
     """The state before fantasies."""
 
     nodes: int
-    aside: int
     behind: int
     some_ahead: bool
     beliefs: list[FloatArray]
-    weight_var: FloatArray
+    weights: tuple[int, FloatArray]
     observed: list[tuple[int, float, float]]
     """Leaves that became fantasies, in this order, with r̄ and λ̄ as they were."""
 
@@ -102,11 +98,7 @@ class WeightScores:
         self.covariance = covariance
         self.noise = checked_noise(noise)
         self._prior_mean = mean
-        self._dimension = 0
-        self._weight_mean = np.zeros(0)
-        self._weight_cov = np.zeros((0, 0))
-        self._weight_var = np.zeros(0)  # the diagonal of S − UᵀU
-        self._recent, self._aside = np.zeros((0, 0)), 0
+        self._weights = WeightBelief()
         self._nodes = 0
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
@@ -116,7 +108,7 @@ class WeightScores:
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._samples: WeightSamples | None = None
-        # Number of updates that not all nodes have seen; the last one: q, and what it adds to m and S along q.
+        # Number of updates that not all nodes have seen; the last one: q, and its change of m and S along q.
         self._behind, self._some_ahead = 0, False
         self._last: tuple[FloatArray, float, float] = (np.zeros(0), 0.0, 0.0)
         self._before: _Before | None = None  # None if there are no fantasies
@@ -131,7 +123,7 @@ class WeightScores:
     @property
     def uses_blas(self) -> bool:
         """Whether a step multiplies matrices; with few features compiled loops do."""
-        return self._dimension > _MANY_FEATURES or self._samples is not None
+        return self._weights.dimension > _MANY_FEATURES or self._samples is not None
 
     @property
     def mean(self) -> FloatArray:
@@ -159,7 +151,7 @@ class WeightScores:
         self._columns[entries : entries + rows.columns.size] = rows.columns
         self._values[entries : entries + rows.values.size] = rows.values
         self._prior[old:new] = prior_means(self._prior_mean, states)
-        linear = project(*rows, *self._weights)
+        linear = project(*rows, *self._weights.arrays)
         self._linear_mean[old:new], self._linear_var[old:new] = linear
         self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
         self._mean[old:new] = self._prior[old:new] + linear[0]
@@ -169,7 +161,7 @@ class WeightScores:
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
         rows = self._features(self.covariance.features(states))
-        mean, var = project(*rows, *self._weights)
+        mean, var = project(*rows, *self._weights.arrays)
         return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -181,14 +173,14 @@ class WeightScores:
         if node is None:
             parent = self._features(self.covariance.features([children.parent]))
             columns, values = parent.columns, parent.values
-            linear = project(*parent, *self._weights)
+            linear = project(*parent, *self._weights.arrays)
             linear_mean, linear_var = float(linear[0][0]), float(linear[1][0])
         else:
             entries = slice(self._starts[node], self._starts[node + 1])
             columns, values = self._columns[entries], self._values[entries]
             self.refresh([node])
             linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
-        mean, var = project_added(*rows, columns, values, *self._weights, self._weight_var)
+        mean, var = project_added(*rows, columns, values, *self._weights.arrays, self._weights.variance)
         mean += linear_mean
         var += linear_var
         # The children are made only for a varying prior mean.
@@ -206,7 +198,7 @@ class WeightScores:
         self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
         rows = self._starts, self._columns, self._values
         prior = float(self._prior_mean)
-        return (prior, self.covariance.private, *single, *rows, *self._weights, self._weight_var)
+        return (prior, self.covariance.private, *single, *rows, *self._weights.arrays, self._weights.variance)
 
     def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
@@ -217,13 +209,13 @@ class WeightScores:
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
         fresh = self._features(self.covariance.features(states))
-        dense = np.zeros((len(nodes) + len(states), self._dimension))
+        dense = np.zeros((len(nodes) + len(states), self._weights.dimension))
         for row, node in zip(dense, nodes, strict=False):
             entries = slice(self._starts[node], self._starts[node + 1])
             np.add.at(row, self._columns[entries], self._values[entries])
         owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
         np.add.at(dense, (owners, fresh.columns), fresh.values)
-        weight_mean, weight_cov, recent = self._weights
+        weight_mean, weight_cov, recent = self._weights.arrays
         aside = recent @ dense.T
         mean, joint = dense @ weight_mean, dense @ weight_cov @ dense.T - aside.T @ aside
         own = np.full(len(dense), self.covariance.private)
@@ -259,8 +251,8 @@ class WeightScores:
         self.refresh([node])
         if self._before is None:
             beliefs = [belief[: self._nodes].copy() for belief in self._beliefs]
-            counts = self._nodes, self._aside, self._behind, self._some_ahead
-            self._before = _Before(*counts, beliefs, self._weight_var.copy(), [])
+            counts = self._nodes, self._behind, self._some_ahead
+            self._before = _Before(*counts, beliefs, self._weights.snapshot(), [])
         observed = node, float(self._observed[node]), float(self._observed_noise[node])
         self._before.observed.append(observed)
         samples, self._samples = self._samples, None  # they follow real rewards only
@@ -274,55 +266,28 @@ class WeightScores:
         if self._before is None:
             return
         before, self._before = self._before, None
-        self._aside, self._behind, self._some_ahead = before.aside, before.behind, before.some_ahead
+        self._behind, self._some_ahead = before.behind, before.some_ahead
         for belief, old in zip(self._beliefs, before.beliefs, strict=True):
             belief[: old.size] = old
         for node, observed, noise in reversed(before.observed):
             self._observed[node], self._observed_noise[node] = observed, noise
-        self._weight_var[: before.weight_var.size] = before.weight_var
-        self._weight_var[before.weight_var.size : self._dimension] = 1.0
+        self._weights.restore(before.weights)
         self._project_nodes(np.arange(before.nodes, self._nodes))  # nodes that are new since
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
         assert self._before is None, "discard fantasies first"
         self._learn(node, reward, self.noise if noise is None else checked_noise(noise))
-        self._put_aside_into_covariance(_ASIDE if self._dimension > _MANY_FEATURES else 1)
+        self._weights.absorb(_ASIDE if self._weights.dimension > _MANY_FEATURES else 1)
 
     def _learn(self, node: int, reward: float, variance: float) -> None:
         precision, information = self._observe(node, reward - self._prior[node], variance)
         if self._samples is not None:
             self._samples.condition(node, precision, information)
         entries = slice(self._starts[node], self._starts[node + 1])
-        columns, values = self._columns[entries], self._values[entries]
-        q, expected, s = gain_vector(columns, values, *self._weights)
-        gain = (information - precision * expected) / (1.0 + precision * s)
-        shrink = precision / (1.0 + precision * s)
-        if self._before is None:
-            self._weight_mean[: self._dimension] += gain * q
-        else:  # a reward that was expected moves no mean, not even by rounding
-            gain = 0.0
-        self._recent = grown(self._recent, self._aside + 1, self._dimension)
-        u = math.sqrt(shrink) * q
-        self._recent[self._aside, : self._dimension] = u
-        self._aside += 1
-        self._weight_var[: self._dimension] -= u * u
-        self._last = q, gain, shrink
+        row = self._columns[entries], self._values[entries]
+        self._last = self._weights.learn(*row, precision, information, fantasy=self._before is not None)
         self._behind += 1
-
-    def _put_aside_into_covariance(self, most: int) -> None:
-        """Subtract the rows that are kept aside from S, if there are at least ``most``."""
-        if self._aside < most:
-            return
-        if self._aside == 1:
-            subtract_outer(self._weight_cov[: self._dimension, : self._dimension], self._weights[2][0])
-        else:
-            _, cov, recent = self._weights
-            if cov.flags.c_contiguous and recent.flags.c_contiguous:  # in place by BLAS, in its column order
-                linalg.dgemm(-1.0, recent.T, recent.T, beta=1.0, c=cov.T, trans_b=1, overwrite_c=1)
-            else:
-                cov -= recent.T @ recent
-        self._aside = 0
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
         """Bring mean and variance of some nodes up to date, or of all."""
@@ -352,7 +317,7 @@ class WeightScores:
             self._starts,
             self._columns,
             self._values,
-            *self._weights,
+            *self._weights.arrays,
             self._linear_mean,
             self._linear_var,
         )
@@ -395,24 +360,9 @@ class WeightScores:
         """What a reward changes of the nodes."""
         return self._linear_mean, self._linear_var, self._mean, self._variance
 
-    @property
-    def _weights(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """m, S and U."""
-        d = self._dimension
-        return self._weight_mean[:d], self._weight_cov[:d, :d], self._recent[: self._aside, :d]
-
     def _features(self, rows: SparseRows) -> SparseRows:
         """The rows themselves, after the weights have grown to the covariance's features."""
-        old, new = self._dimension, self.covariance.dimension
-        if new > old:
-            self._weight_mean = grown(self._weight_mean, new)
-            self._weight_cov = grown(self._weight_cov, new, new)
-            self._recent = grown(self._recent, self._recent.shape[0], new)
-            fresh = np.arange(old, new)
-            self._weight_cov[fresh, fresh] = 1.0
-            self._weight_var = grown(self._weight_var, new)
-            self._weight_var[fresh] = 1.0
-            self._dimension = new
+        self._weights.grow(self.covariance.dimension)
         return rows
 
     def _reserve(self, nodes: int, entries: int) -> None:
