@@ -1,4 +1,4 @@
-"""What MkDocs does not do by itself, so that the pages read well both on a site and on a code host.
+"""Hooks for MkDocs, so that the pages read well both on a site and on a code host.
 
 Links such as ``../results/digits.png`` and ``../examples/ask_tell.py`` lead out of ``docs``. The site gets
 copies of the pictures, and one page with all examples.
@@ -29,12 +29,12 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Lead links that leave ``docs`` to what :func:`on_files` has added."""
+    """Redirect links that leave ``docs`` to the files that :func:`on_files` has added."""
     up = "../" * page.file.src_uri.count("/")
     out = re.escape(f"{up}../")
     markdown = re.sub(rf"\]\({out}examples/(\w+)\.py\)", rf"]({up}examples.md#\1)", markdown)
     markdown = re.sub(rf"\]\({out}(results/[^)]+\.png)\)", rf"]({up}\1)", markdown)
-    return re.sub(rf"\[([^\]]*)\]\({out}[^)]*\)", r"\1", markdown)  # nowhere to lead to
+    return re.sub(rf"\[([^\]]*)\]\({out}[^)]*\)", r"\1", markdown)  # no such page on the site
 
 
 def _examples() -> str:
@@ -48,7 +48,7 @@ def _examples() -> str:
 
 
 class PlainMarkdown(griffe.Extension):
-    """Docstrings as Markdown: roles and lists of terms; modules leave the word to the pages about them."""
+    """Docstrings as Markdown: roles and lists of terms; modules have none, their pages introduce them."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Go through all docstrings once everything is loaded."""
@@ -68,7 +68,7 @@ def _translate(owner: griffe.Object) -> None:
 
 
 def _link(owner: griffe.Object, name: str) -> str:
-    """A link where the name is on some page, else the name alone."""
+    """A link if the name is on a page, otherwise the name alone."""
     try:
         target = name if name.startswith("dagsearch.") else owner.resolve(name)
     except griffe.NameResolutionError:

@@ -1,8 +1,8 @@
 """Compare the speed of two commits: ``python benchmarks/compare.py OLD NEW``.
 
-Both are checked out into a temporary folder and measured by the suite of this very checkout, which replaces
-theirs: a commit from before the suite can be measured too. They take turns: what else the machine does slows
-down both. A ratio below 1 means that NEW is quicker, or smaller.
+Both are checked out into a temporary folder, and each is measured by its own suite, which may use names that
+the other commit does not have. Measurements with the same name are compared. The commits take turns: what
+else the machine does slows down both. A ratio below 1 means that NEW is quicker, or smaller.
 """
 
 import argparse
@@ -20,16 +20,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-SUITE = Path("src/dagsearch_experiments/speed")
+# Where commits have their suite, as a path below src: today, and before the experiments left the library.
+SUITES = (Path("dagsearch_experiments/speed"), Path("dagsearch/experiments/speed"))
 # What runs in a minute or two on any commit; growth and kernel take long on slow ones.
 USUAL = ("subsets", "tictactoe", "digits", "uct", "scaling")
 MEASURE = """
+import importlib
 import sys
 from pathlib import Path
-from dagsearch_experiments import speed
-assert Path(speed.__file__).is_relative_to(sys.argv[1]), speed.__file__
-outcome = speed.run(sys.argv[4:], quick=sys.argv[3] == "quick", progress=False)
-outcome.write(Path(sys.argv[2]))
+suite, source, out, size, *only = sys.argv[1:]
+speed = importlib.import_module(suite)
+assert Path(speed.__file__).is_relative_to(source), speed.__file__
+speed.run(only, quick=size == "quick", progress=False).write(Path(out))
 """
 
 
@@ -63,11 +65,9 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def checked_out(commit: str, folder: Path) -> Iterator[Path]:
-    """A work tree of the commit, with the suite of this checkout."""
+    """A work tree of the commit."""
     _git("worktree", "add", "--quiet", "--detach", str(folder), commit)
     try:
-        shutil.rmtree(folder / SUITE, ignore_errors=True)
-        shutil.copytree(ROOT / SUITE, folder / SUITE, ignore=shutil.ignore_patterns("__pycache__"))
         yield folder
     finally:
         _git("worktree", "remove", "--force", str(folder))
@@ -77,13 +77,21 @@ def _git(*arguments: str) -> None:
     subprocess.run(["git", "-C", str(ROOT), *arguments], check=True)
 
 
+def suite(source: Path) -> str:
+    """The import path of a commit's suite."""
+    for path in SUITES:
+        if (source / path).is_dir():
+            return ".".join(path.parts)
+    raise SystemExit(f"{source.parent.name.upper()} has no suite in {' or '.join(map(str, SUITES))}")
+
+
 def measured(tree: Path, out: Path, only: Sequence[str], quick: bool) -> dict[str, float]:
-    """Every time and size that the suite writes for a tree, by name."""
+    """Every time and size that a tree's suite writes, by name."""
     source = tree / "src"
     environment = os.environ | {"PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
     shutil.rmtree(out, ignore_errors=True)
-    command = [sys.executable, "-c", MEASURE, str(source), str(out), "quick" if quick else "full", *only]
-    subprocess.run(command, check=True, env=environment, cwd=out.parent)
+    settings = [suite(source), str(source), str(out), "quick" if quick else "full", *only]
+    subprocess.run([sys.executable, "-c", MEASURE, *settings], check=True, env=environment, cwd=out.parent)
     found: dict[str, float] = {}
     for path in sorted(out.glob("*.json")):
         about = json.loads(path.read_text())
@@ -106,7 +114,7 @@ def numbers(measurements: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
 
 
 def figures(found: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:
-    """The figures, turned round where larger is better."""
+    """The figures, their reciprocals where larger is better."""
     for one in found:
         if one["value"] is not None and one["at_least"]:
             yield f"1 / {one['what']}", 1.0 / one["value"]

@@ -1,7 +1,7 @@
 """Ask and tell: four evaluations at a time, on workers, in any order.
 
-The search says what to evaluate; who does it, where and when is up to you. Here the workers are threads. They
-may be jobs on a cluster or people in a laboratory as well.
+The search says what to evaluate; you decide who does it, where and when. Here the workers are threads. They
+could also be jobs on a cluster or people in a laboratory.
 """
 
 import time
@@ -14,7 +14,7 @@ SOURCES = {(1, 1): 3.0, (5, 2): 2.0, (2, 6): 2.5, (6, 6): 1.5}
 
 
 def heard(sensors):
-    """How well sensors in a field hear the sources: the expensive call."""
+    """Total signal that the sensors in a field receive from the sources: the expensive call."""
     time.sleep(0.01)
     return sum(
         max(loud / (1 + abs(FIELD[i][0] - x) + abs(FIELD[i][1] - y)) for i in sensors)
@@ -25,13 +25,13 @@ def heard(sensors):
 problem = ds.problems.Subsets(n=64, k=4, reward=heard, positions=FIELD)
 search = ds.Search.default(problem, initial=12, seed=0)
 
-known = frozenset({0, 7, 56, 63})  # what was measured before the search need not be measured again
+known = frozenset({0, 7, 56, 63})  # already measured before the search, so tell it
 search.tell(known, heard(known))
 
 with ThreadPoolExecutor(max_workers=4) as pool:
     running = {}
     while len(search.history) < 80:
-        while len(running) < 4:  # a leaf that was asked for is not asked for again, so these differ
+        while len(running) < 4:  # pending leaves are not proposed again, so these differ
             proposal = search.ask()
             running[pool.submit(problem.reward, proposal.leaf)] = proposal
         done, _ = wait(running, return_when=FIRST_COMPLETED)

@@ -1,7 +1,7 @@
 """Connect Four: what to play, and why.
 
-OpenSpiel (``pip install 'dagsearch[games]'``) knows the rules. The search looks at a position, says what it
-thinks of each move, and then plays on against OpenSpiel's Monte Carlo tree search.
+OpenSpiel (``pip install 'dagsearch[games]'``) knows the rules. The search analyses a position, prints its
+value of each move, and then continues the game against OpenSpiel's Monte Carlo tree search.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""A covariance of your own: what you know about the choices makes every reward tell more.
+"""A covariance of your own: knowledge about the choices makes every reward more informative.
 
 A reaction needs a solvent, a base and a temperature. By default two recipes are alike if they share one of
-these. But solvents of about the same polarity will do about the same, and near temperatures, too.
-Features say so.
+these. But solvents of similar polarity give similar yields, and so do similar temperatures. Features express
+this.
 """
 
 import dagsearch as ds
@@ -17,7 +17,7 @@ SCALES = (POLARITY, STRENGTH, {t: t for t in TEMPERATURES})
 
 
 class Reaction:
-    """Decide one thing after the other; a state is a tuple of what is decided."""
+    """Decide one ingredient after the other; a state is the tuple of decisions so far."""
 
     def root(self):
         return ()
@@ -39,7 +39,7 @@ class Reaction:
 
 
 def features(state):
-    """Numbers for every state; what is not decided yet counts as it is on average."""
+    """Three numbers for every state; what is not decided yet has its average value."""
     means = [sum(scale.values()) / len(scale) for scale in SCALES]
     return [scale[choice] for scale, choice in zip(SCALES, state, strict=False)] + means[len(state) :]
 

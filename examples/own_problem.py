@@ -1,8 +1,8 @@
 """A problem of your own: which instruments to take on board.
 
-Four methods, no base class. A state is the set of what is on board so far; the order of loading does not
-matter, and equal sets are one node of the search. What does not fit any more is no action, so that
-constraints need no penalty, and a leaf is a set to which nothing can be added.
+A problem has four methods and needs no base class. A state is the set of instruments on board so far; the
+order of loading does not matter, and equal sets are one node of the search. Only instruments that still fit
+are actions, so the mass limit needs no penalty, and a leaf is a set to which nothing can be added.
 """
 
 from itertools import combinations
@@ -18,7 +18,7 @@ TOGETHER = {("drill", "oven"): 5, ("arm", "drill"): 4, ("arm", "microscope"): 4,
 
 
 class Payload:
-    """What is worth most within the limit."""
+    """Find the most valuable set of instruments within the mass limit."""
 
     def root(self):
         return frozenset()
@@ -30,7 +30,7 @@ class Payload:
     def step(self, state, name):
         return state | {name}
 
-    def reward(self, leaf):  # imagine that a simulation of the mission takes an hour here
+    def reward(self, leaf):  # imagine an hour of simulating the mission
         return worth(leaf)
 
 
@@ -44,7 +44,7 @@ def worth(chosen):
 
 
 problem = Payload()
-ds.testing.check_problem(problem)  # says in plain words what is wrong, if something is
+ds.testing.check_problem(problem)  # raises an error that explains every mistake
 result = ds.search(problem, budget=80, seed=0)
 print("on board:", ", ".join(sorted(result.best_state)))
 print("worth:", result.best_reward, "after", len(result.history), "evaluations")

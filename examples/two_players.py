@@ -1,7 +1,8 @@
 """Two players: how to open the game of Domineering.
 
-On a board of four times four squares MAX lays dominoes upright, MIN lays them flat; who cannot move loses. A
-state holds the covered squares and whose turn it is. Rewards are MAX's, and MIN wants them small.
+On a board of four times four squares MAX lays vertical dominoes and MIN lays horizontal ones; the player who
+cannot move loses. A state holds the covered squares and whose turn it is. MAX wants large rewards, MIN small
+ones.
 """
 
 import dagsearch as ds
@@ -33,7 +34,7 @@ class Domineering:
 
 
 def domino(square, player):
-    """The two squares that a domino covers, from its upper left one."""
+    """The two squares that a domino covers; ``square`` is the upper or left one."""
     row, column = square
     return {square, (row + 1, column) if player == ds.MAX else (row, column + 1)}
 
@@ -49,4 +50,4 @@ for square in game.actions(game.root()):
     belief = search.belief(game.step(game.root(), square))
     print(f"{square!s:9} {belief.v.mean:6.2f} ± {belief.v.variance**0.5:.2f} {belief.visits:8d}")
 print("best opening:", search.best_action(game.root()))
-print("best play as far as is known:", *search.recommend().actions)
+print("best known line of play:", *search.recommend().actions)

@@ -1,6 +1,5 @@
 """The arena and the terminal: fair pairings, intervals, files, and a person's input."""
 
-import csv
 import math
 import re
 from pathlib import Path
@@ -11,8 +10,9 @@ import pytest
 
 from dagsearch.cli import main
 from dagsearch.covariances import pieces, windows
-from dagsearch.games import arena
-from dagsearch.games.matches import Pairing, Record, play_game, random_opening
+from dagsearch_experiments import arena
+from dagsearch_experiments.csv_files import read_csv
+from dagsearch_experiments.matches import Pairing, Record, play_game, random_opening
 
 
 def pairing(**changes):
@@ -82,15 +82,14 @@ def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
     assert "5 roll-outs" in shown
     assert "arena.png" in shown
     assert (tmp_path / "arena.png").stat().st_size > 1000
-    games = arena.read(tmp_path / "arena.csv")
+    games = arena.read(tmp_path / "arena.csv.gz")
     assert len(games) == 2 * 2 * 2
     assert {(game.game, game.budget) for game in games} == {
         (name, budget)
         for name in ("tic_tac_toe", "hex(board_size=3)")
         for budget in ("5 roll-outs", "10 roll-outs")
     }
-    with (tmp_path / "arena.csv").open() as file:
-        assert next(csv.reader(file)) == list(Record._fields)
+    assert list(read_csv(tmp_path / "arena.csv.gz")[0]) == list(Record._fields)
 
 
 def test_other_covariances_play_other_games():
@@ -185,7 +184,7 @@ ON_THE_PAGE = {
 @pytest.mark.parametrize("name", ON_THE_PAGE)
 def test_the_scores_of_the_page_are_those_of_the_results(name):
     page = (ROOT / "docs" / "games.md").read_text()
-    found = arena.by_pairing(arena.read(ROOT / "results" / "arena" / f"{name}.csv"))
+    found = arena.by_pairing(arena.read(ROOT / "results" / "arena" / f"{name}.csv.gz"))
     for game, shown in ON_THE_PAGE[name].items():
         (line,) = [line for line in page.splitlines() if line.startswith(f"| {shown} | ")]
         cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:]

@@ -173,7 +173,7 @@ def test_probabilistic_tree_search_is_the_dag_search_with_the_path_covariance(ex
 
     problem = ds.problems.Synthetic(n=6, m=3, seed=0)
     tree = baselines.probabilistic_tree(problem, c=0.25, noise=0.01, seed=0, expansion=expansion)
-    tree.policy = Rounded(1.0)
+    tree.engine.policy = Rounded(1.0)
     dag = ds.Search(
         ds.as_tree(problem),
         scores=KernelScores(SharedPath(step=0.25, root=0.25), 0.01),
@@ -240,7 +240,7 @@ def test_ratings_that_are_no_numbers_are_told_plainly():
             return np.full(options.children.size, math.nan)
 
     search = baselines.ucd(ds.problems.Subsets(6, 2, reward=len), seed=0)
-    search.policy = Broken(search.backup, 1.0)
+    search.engine.policy = Broken(search.backup, 1.0)
     with pytest.raises(ds.DagSearchError, match="as not a number"):
         search.ask()
 

@@ -28,7 +28,7 @@ def test_what_a_model_says_it_can_do_it_has_methods_for(kind):
 def test_a_part_that_needs_what_scores_cannot_do_is_refused_by_name():
     samples = JointSamples(8)
     for scores in (NoScores(), TreeScores(SharedPath(1.0, 1.0), 1.0)):
-        with pytest.raises(TypeError, match=rf"JointSamples\(8\) needs .*; {type(scores).__name__} cannot"):
+        with pytest.raises(ValueError, match=rf"JointSamples\(8\) needs .*; {type(scores).__name__} cannot"):
             check_requirements(scores, MomentMatching(), samples)
     check_requirements(KernelScores(Overlap(), 1.0), samples, object())  # what says nothing requires nothing
 

@@ -66,7 +66,7 @@ def test_demo_refuses_what_is_no_picture(name, capsys, tmp_path):
 
 
 def test_ctrl_c_outside_the_search_leaves_no_traceback(monkeypatch, capsys):
-    monkeypatch.setattr(demo, "run", lambda **_: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(demo, "run", lambda _: signal.raise_signal(signal.SIGINT))
     assert cli.main(["demo"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

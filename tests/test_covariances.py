@@ -78,18 +78,18 @@ def test_kernels_are_covariances(name):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_slopes_are_those_of_differences(name):
+def test_gradients_are_those_of_differences(name):
     problem = subsets()
     covariance = KERNELS[name]().bind(problem)
     states = some_states(problem)
     rows = covariance.represent(states)
-    matrix, slopes = covariance.value_and_gradient(rows)
+    matrix, gradient = covariance.value_and_gradient(rows)
     assert matrix == pytest.approx(covariance(states))
     weights = np.random.default_rng(0).normal(size=matrix.shape)
     weights += weights.T
     expected = Covariance.value_and_gradient(covariance, rows)[1](weights)
     assert expected.shape == (len(covariance.hyperparameters),)
-    assert slopes(weights) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert gradient(weights) == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -168,7 +168,7 @@ def test_vectors_taken_apart_give_what_whole_ones_give(name, settings, monkeypat
     problem = subsets(**settings)
     states = some_states(problem)
     dense = KERNELS[name]().bind(problem)
-    monkeypatch.setattr("dagsearch.covariances.vectors._MANY_ITEMS", 3)
+    monkeypatch.setattr("dagsearch.covariances.sets._MANY_ITEMS", 3)
     sparse = KERNELS[name]().bind(problem)
     rows = dense.represent(states)
     values = [2.0 * parameter.value for parameter in dense.hyperparameters]
@@ -322,3 +322,18 @@ def test_search_takes_any_covariance(covariance):
     problem = ds.problems.Subsets(8, 3, reward=lambda chosen: float(sum(chosen)))
     result = ds.search(problem, 30, covariance=covariance, seed=0)
     assert result.best_reward == 18.0
+
+
+def test_the_old_name_of_bind_still_binds():
+    problem = subsets()
+    with pytest.warns(DeprecationWarning, match="bind"):
+        bound = SetKernel().on(problem)
+    states = some_states(problem)
+    assert np.array_equal(bound(states), SetKernel().bind(problem)(states))
+
+
+@pytest.mark.parametrize("name", ["RowStore", "Rows", "SparseRows", "checked_kind", "items_of"])
+def test_names_that_moved_are_still_found(name):
+    assert name not in ds.covariances.__all__
+    with pytest.warns(DeprecationWarning, match=rf"{name} has moved to dagsearch\.covariances\."):
+        getattr(ds.covariances, name)

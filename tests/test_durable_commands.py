@@ -59,7 +59,7 @@ def test_a_selector_that_was_cut_off_goes_on(steps, warm_start, tmp_path):
     np.testing.assert_array_equal(again.inclusion_probability_, whole.inclusion_probability_)
     assert again.score_interval_ == whole.score_interval_
     assert np.all(np.diff(again.history_["seconds"]) >= 0.0)
-    assert again._run.beliefs == whole._run.beliefs
+    assert again.report().to_dict()["belief"] == whole.report().to_dict()["belief"]
 
 
 def test_a_larger_budget_goes_on_with_the_same_journal(tmp_path):
@@ -189,7 +189,7 @@ def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
     whole = ds.Search.default(Sum(), initial=4, seed=0).run(30)
     assert main(["resume", str(journal)]) == 1
     assert "give --problem" in capsys.readouterr().err
-    for wrong, words in {"executing": "module:name", "executing:Nothing": "cannot be had"}.items():
+    for wrong, words in {"executing": "module:name", "executing:Nothing": "cannot be imported"}.items():
         assert main(["resume", str(journal), "--problem", wrong]) == 1
         assert words in capsys.readouterr().err
     assert main(["resume", str(journal), "--problem", "executing:Sum"]) == 0

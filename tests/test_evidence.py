@@ -47,10 +47,10 @@ def test_the_gradient_is_that_of_differences(make, noise):
     def loss(at):
         return _loss(at, covariance, noise, observed, medians, deviations)
 
-    _, slopes = loss(logs)
+    _, gradient = loss(logs)
     for number, step in enumerate(1e-5 * np.eye(len(learnt))):
         difference = (loss(logs + step)[0] - loss(logs - step)[0]) / 2e-5
-        assert slopes[number] == pytest.approx(difference, rel=1e-4, abs=1e-5)
+        assert gradient[number] == pytest.approx(difference, rel=1e-4, abs=1e-5)
 
 
 def test_the_evidence_is_scikit_learns():
@@ -166,15 +166,15 @@ def test_evidence_works_with_both_score_models(model):
     # Made anew or step by step, the belief is the same.
     scores = model(learnt, search.explored.scores.noise)
     scores.track(search.explored.graph.states)
-    for episode in search._told:
-        standard = search._standardizer.standardized(episode)
+    for episode in search.engine.learner.told:
+        standard = search.engine.learner.standardizer.standardized(episode)
         scores.condition(standard.leaf, standard.reward, standard.noise)
     assert search.explored.scores.mean == pytest.approx(scores.mean, abs=1e-7)
     assert search.explored.scores.variance == pytest.approx(scores.variance, abs=1e-7)
 
 
 def test_evidence_needs_scores_that_can_be_made_anew():
-    with pytest.raises(ValueError, match="evidence needs WeightScores or KernelScores"):
+    with pytest.raises(ValueError, match=r"Evidence\(.*needs scores.*NoScores cannot"):
         ds.Search(
             ds.problems.Synthetic(),
             scores=ds.scores.NoScores(),

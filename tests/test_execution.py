@@ -91,7 +91,7 @@ def test_with_one_worker_it_is_the_sequential_run():
 def test_stopping_waits_for_what_has_begun():
     with threads(4) as executor:
         search = search_of(Sum(0.01))
-        result = search.run(200, ds.stopping.Stop(target=40.0), executor=executor)
+        result = search.run(200, ds.Stop(target=40.0), executor=executor)
     assert result.stopped == "target"
     assert len(result.history) < 200
     assert search.pending == ()
@@ -207,7 +207,7 @@ def test_time_is_up_even_if_every_evaluation_fails():
             time.sleep(0.01)
             raise RuntimeError("never")
 
-    result = search_of(Never()).run(1000, ds.stopping.Stop(seconds=0.2), on_error="skip")
+    result = search_of(Never()).run(1000, ds.Stop(seconds=0.2), on_error="skip")
     assert (result.stopped, result.history) == ("seconds", ())
 
 

@@ -57,7 +57,7 @@ def test_a_failing_round_is_not_swallowed():
 def test_written_rows_are_read_back(tmp_path):
     rows = [Row("m, with comma", "beta=0.1", 3, 7, 0.123456), Row("n", "", 0, 1, -1.0)]
     written = Outcome("test", rows, {"seed": 1}).write(tmp_path / "new")
-    assert [path.name for path in written] == ["test.csv", "test.json"]
+    assert [path.name for path in written] == ["test.csv.gz", "test.json"]
     assert read_rows(written[0]) == [rows[0]._replace(value=0.12346), rows[1]]
     about = json.loads(written[1].read_text())
     assert about["seed"] == 1
@@ -177,8 +177,8 @@ def test_reproduce_from_the_command_line(name, tmp_path, capsys):
     arguments = ["mnist", "--dataset", "digits"] if name == "digits" else [name]
     assert cli.main(["reproduce", *arguments, "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert str(tmp_path / f"{name}.csv") in shown
-    rows = read_rows(tmp_path / f"{name}.csv")
+    assert str(tmp_path / f"{name}.csv.gz") in shown
+    rows = read_rows(tmp_path / f"{name}.csv.gz")
     assert rows
     assert json.loads((tmp_path / f"{name}.json").read_text())["versions"]["numpy"]
     if name != "counts":
@@ -337,7 +337,7 @@ def test_mnist_experiment_on_a_small_data_set(small_mnist, tmp_path, monkeypatch
     assert len(about["chosen"]) == 10
     for figure in ("mnist", "mnist-pixels", "mnist-classes"):
         assert imread(tmp_path / f"{figure}.png").shape[0] > 300
-    rows = read_rows(tmp_path / "mnist.csv")
+    rows = read_rows(tmp_path / "mnist.csv.gz")
     assert {row.method for row in rows} == set(mnist.METHODS)
 
 
@@ -398,7 +398,7 @@ def test_the_claims_table_states_the_committed_figures():
 
 
 def test_the_committed_mnist_run_shows_what_it_must():
-    found = best_setting(read_rows(ROOT / "results" / "mnist.csv"))
+    found = best_setting(read_rows(ROOT / "results" / "mnist.csv.gz"))
     ours, rave = found["probabilistic DAG"][1], found["UCT-RAVE"][1]
     assert ours.mean[-1] >= 0.66
     ahead = [ours.mean[i] > rave.mean[i] for i in range(ours.at(50), len(ours.steps))]
@@ -407,6 +407,6 @@ def test_the_committed_mnist_run_shows_what_it_must():
 
 def test_every_experiment_has_its_committed_files():
     for name in ("counts", "max", "synthetic", "tictactoe", "mnist", "digits"):
-        for ending in ("csv", "json"):
+        for ending in ("csv.gz", "json"):
             assert (ROOT / "results" / f"{name}.{ending}").exists(), f"{name}.{ending}"
-    assert os.path.getsize(ROOT / "results" / "synthetic.csv") < 4e6
+    assert os.path.getsize(ROOT / "results" / "synthetic.csv.gz") < 4e5

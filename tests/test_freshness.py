@@ -41,7 +41,9 @@ def test_scores_are_those_of_now_wherever_one_looks(kind):
     stale = scores.moments()[0].copy()
     looked = {node: search.explored.score(node) for node in range(len(graph))}
     fresh = scores.refitted(scores.covariance, scores.noise, graph.states)
-    told = [search._standardizer.standardized(episode) for episode in search._told]
+    told = [
+        search.engine.learner.standardizer.standardized(episode) for episode in search.engine.learner.told
+    ]
     fresh.condition_all([e.leaf for e in told], [e.reward for e in told], [e.noise for e in told])
     assert [g.mean for g in looked.values()] == pytest.approx(fresh.mean, abs=1e-6)
     assert [g.variance for g in looked.values()] == pytest.approx(fresh.variance, abs=1e-6)

@@ -10,7 +10,8 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from dagsearch.gaussians import Gaussian, _truncation, max_of_many, max_of_two
+from dagsearch.gaussians import Gaussian, max_of_many, max_of_two
+from dagsearch.gaussians.moments import truncation
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(1500)
 
@@ -90,7 +91,7 @@ def test_truncated_normal_against_mpmath(k):
             hazard = mpmath.exp(-z * z / 2 - log_cdf) / mpmath.sqrt(2 * mpmath.pi)
             variance = 1 - hazard * (hazard + z)
         true = [float(log_cdf), float(hazard), float(variance)]
-    assert _truncation(k) == pytest.approx(true, rel=1e-12, abs=0.0)
+    assert truncation(k) == pytest.approx(true, rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,7 @@ def test_exact_under_a_prior_in_strong_conflict(means, variances, prior):
 
 
 def test_what_is_not_a_number_passes_through_instead_of_hanging():
-    assert all(math.isnan(value) for value in _truncation(math.nan)[1:])
+    assert all(math.isnan(value) for value in truncation(math.nan)[1:])
     assert max_of_two(0.0, 1.0, 0.0, 1.0, prior=(0.5, 1e-310)) == (0.5, 0.0)
 
 

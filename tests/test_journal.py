@@ -17,8 +17,10 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.durable.encoding import from_json, to_json
+from dagsearch.durable.fingerprint import parts_of
 from dagsearch.durable.journal import JournalError, read_events
-from dagsearch.durable.replay import Replay, parts_of
+from dagsearch.durable.replay import Replay
+from dagsearch.durable.resume import start_journal
 from dagsearch.errors import EvaluationError, ProblemError
 from executing import Failing, Sum
 from test_experiments import golden_runs
@@ -56,7 +58,7 @@ def cut_off(journal, events, copy):
 
 def kept(search, path):
     """A search that keeps a journal, though its maker takes none."""
-    search._keep(path, "Search", {})
+    start_journal(search, path, "Search", {})
     return search
 
 
@@ -427,7 +429,7 @@ def test_a_full_disk_stops_the_search_and_says_what_is_safe(tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
     search.run(5)
-    connection = search._journal._connection
+    connection = search.engine.recorder.journal._connection
     connection.execute(f"PRAGMA max_page_count={connection.execute('PRAGMA page_count').fetchone()[0]}")
     with pytest.raises(JournalError, match=r"full.*events are safe"):
         search.run(300)
@@ -458,7 +460,7 @@ def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
     proposal = search.ask()
-    search._journal._connection.execute("PRAGMA query_only=ON")
+    search.engine.recorder.journal._connection.execute("PRAGMA query_only=ON")
     with pytest.raises(JournalError, match=r"readonly.*the reward 0.25 of .* tell it after resuming"):
         search.tell(proposal, 0.25)
     assert search.history == []

@@ -120,7 +120,7 @@ def test_told_in_any_order_the_model_is_the_same(name):
     found = []
     for order in (slice(None), slice(None, None, -1)):
         search = SEARCHES[name](chosen)
-        search.evidence = None  # when it learns hangs on the order
+        search.engine.learner.evidence = None  # the order decides when it learns
         asked = search.ask(6)  # all of which standardise the rewards
         for proposal in asked[order]:
             search.tell(proposal, chosen.reward(proposal.leaf))
@@ -220,7 +220,7 @@ def test_a_proposal_that_has_travelled_is_known_by_its_leaf():
 def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
     chosen, search = told(SEARCHES["default"])
     (first, *_) = search.ask(3)
-    search.release_pending()
+    search.engine.pending.discard_fantasies()
     calls = []
 
     def interrupted(node):
@@ -229,7 +229,7 @@ def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
             raise KeyboardInterrupt
         type(search.explored.scores).fantasise(search.explored.scores, node)
 
-    monkeypatch.setattr(search.explored.scores, "pretend", interrupted)
+    monkeypatch.setattr(search.explored.scores, "fantasise", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search.ask()
     monkeypatch.undo()

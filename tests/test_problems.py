@@ -7,7 +7,7 @@ import dagsearch as ds
 from dagsearch._internal.walks import random_walk
 from dagsearch.problem import Families
 from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe, TreeState
-from dagsearch.problems.subsets import SubsetRange
+from dagsearch.problems.ranges import SubsetRange
 from dagsearch.testing import check_problem
 
 

@@ -457,7 +457,7 @@ def test_a_state_that_is_no_leaf_cannot_be_told():
     search.run(3)
     for state in (frozenset(), frozenset({1}), frozenset({6, 7})):
         before = snapshot(search)
-        with pytest.raises(ds.ProblemError, match="is no leaf"):
+        with pytest.raises(ds.ProblemError, match="is not a leaf"):
             search.tell(state, 1.0)
         assert unchanged(search, before)
 
@@ -742,7 +742,7 @@ def test_a_child_known_from_elsewhere_is_seen_as_it_is_known():
 def test_what_is_no_state_cannot_be_told():
     search = ds.Search.paper(small(), seed=0)
     for state in (frozenset({97, 98, 99}), (0, 1, 2), "abc"):
-        with pytest.raises(ds.ProblemError, match="no subset of this problem"):
+        with pytest.raises(ds.ProblemError, match="not a subset of this problem"):
             search.tell(state, 1.0)
 
 

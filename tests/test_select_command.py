@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from dagsearch.cli import main
-from dagsearch.cli import select as command
-from dagsearch.cli.select import summary
+from dagsearch.cli.select import comparisons, task
+from dagsearch.cli.select.summary import summary
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -187,9 +187,9 @@ def test_ready_made_estimator_of_the_current_folder(select, folder, name):
         ("Ridge", "cannot be imported"),
         ("..Ridge", "cannot be imported"),
         ("faulty.Ridge", "cannot be imported .*SyntaxError"),
-        ("module.failing", "no estimator .*RuntimeError: not today"),
-        ("module.loose", "no estimator .*get_params"),
-        ("module.number", "no estimator .*number has no fit method"),
+        ("module.failing", "not an estimator .*RuntimeError: not today"),
+        ("module.loose", "not an estimator .*get_params"),
+        ("module.number", "not an estimator .*number has no fit method"),
         ("module.Needy", "cannot be made without arguments .*what"),
     ],
 )
@@ -249,7 +249,7 @@ def test_bad_tables_are_told(select, folder, arguments, message):
         (["--seconds", "-1"], "seconds must be positive"),
         (["--cv", "70"], "n_splits=70"),
         (["--holdout", "0.999"], "--holdout 0.999"),
-        (["--task", "regression", "--target", "kind"], "the target 'kind' is no number"),
+        (["--task", "regression", "--target", "kind"], "the target 'kind' is not numeric"),
         (["--out", "table.csv"], "table.csv"),
         (["--out", "/proc/nowhere"], "/proc/nowhere"),
     ],
@@ -282,7 +282,7 @@ def test_useless_columns_are_left_out_and_told(select):
     assert result()["data"]["columns"] == 7
     code, _, err = select("--fixed", "same", data="odd.parquet")
     assert code == 1
-    assert "--fixed: 'same' can be no feature, it has one value only" in err
+    assert "--fixed: 'same' cannot be a feature, it has one value only" in err
 
 
 def test_types_of_parquet_are_understood(select):
@@ -358,15 +358,15 @@ def test_failures_are_told_in_one_line(select, folder):
 
 def request(**arguments):
     defaults = {"data": Path("table.csv"), "target": "size", "k": 2, "budget": 30, "progress": False}
-    return command.Request(**defaults | arguments)
+    return task.Request(**defaults | arguments)
 
 
 def test_interrupt_while_comparing_loses_nothing(folder, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "_forward", interrupted)
-    outcome = command.run(request())
+    monkeypatch.setattr(comparisons, "forward_selection", interrupted)
+    outcome = task.select(request())
     assert outcome.interrupted
     content = outcome.report.to_dict()
     assert [other["name"] for other in content["comparisons"]][:1] == ["all features"]
@@ -376,7 +376,7 @@ def test_interrupt_while_comparing_loses_nothing(folder, monkeypatch):
 
 
 def test_forward_selection_is_not_begun_when_time_is_up(folder):
-    outcome = command.run(request(seconds=1e-3))
+    outcome = task.select(request(seconds=1e-3))
     content = outcome.report.to_dict()
     assert content["result"]["stopped"] == "seconds"
     assert not any(other["name"] == "forward selection" for other in content["comparisons"])

@@ -12,7 +12,7 @@ from dagsearch.covariances import SetKernel
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Children
 from dagsearch.problems import SubsetRange
-from dagsearch.problems.subsets import Partial, Size
+from dagsearch.problems.ranges import Partial, Size
 from dagsearch.selection import likeness
 from dagsearch.selection.noise import FoldNoise
 
@@ -128,9 +128,9 @@ def test_children_in_a_range_at_once_equal_children_one_by_one():
 def test_what_is_no_subset_of_a_range_is_refused():
     problem = ranges(groups=[(1, 2)])
     for leaf in ({0}, {0, 3, 4, 5, 6}, {0, 1}):
-        with pytest.raises(ProblemError, match="is no subset of this problem"):
+        with pytest.raises(ProblemError, match="is not a subset of this problem"):
             problem.path_to(frozenset(leaf))
-    with pytest.raises(ProblemError, match="is no complete subset: that is 2 choices"):
+    with pytest.raises(ProblemError, match="is not a complete subset: that has 2 choices"):
         ds.problems.Subsets(5, 2, reward=sum).path_to(frozenset({1}))
     for least in (0, 5, 2.5, "2"):
         with pytest.raises(ValueError, match="least must be a whole number between 1"):
@@ -141,7 +141,7 @@ def test_what_is_no_subset_of_a_range_is_refused():
 def test_sets_of_another_size_are_no_leaves():
     search = ds.Search.default(ranges(), seed=0)
     for leaf in (set(range(9)), {1}):
-        with pytest.raises(ProblemError, match="is no subset of this problem"):
+        with pytest.raises(ProblemError, match="is not a subset of this problem"):
             search.tell(frozenset(leaf), 1.0)
     grouped = ds.Search.default(ds.problems.Subsets(6, 2, reward=sum, groups=[(0, 1)]), seed=0)
     for leaf in ({0, 2}, {2, 3, 4}):

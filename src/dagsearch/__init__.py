@@ -43,10 +43,11 @@ from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.problems import as_tree
 from dagsearch.refinements import proofs
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.search import Search, search
+from dagsearch.search import Search
 
 if TYPE_CHECKING:
     from dagsearch.games import players
+    from dagsearch.search import search
 
 __version__ = "0.1.0"
 

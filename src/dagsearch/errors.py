@@ -1,4 +1,4 @@
-"""Everything that can go wrong by name. Each message says what to do about it."""
+"""All errors of this package. Each message says what to do about the error."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 class DagSearchError(Exception):
-    """Base of this package's own errors."""
+    """Base class of this package's errors."""
 
 
 class ProblemError(DagSearchError, ValueError):
@@ -15,7 +15,7 @@ class ProblemError(DagSearchError, ValueError):
 
 
 class CovarianceError(DagSearchError, ValueError):
-    """A covariance is not one: not finite, not symmetric or not positive semi-definite."""
+    """A covariance is not valid: not finite, not symmetric or not positive semi-definite."""
 
 
 class RewardError(DagSearchError, ValueError):
@@ -23,21 +23,21 @@ class RewardError(DagSearchError, ValueError):
 
 
 class EvaluationError(DagSearchError, RuntimeError):
-    """The user's ``reward`` raised an exception, or returned something that is no reward.
+    """The user's ``reward`` raised an exception or did not return a finite number.
 
-    Nothing told before is lost: ``error.result`` holds it, and the search itself can go on.
+    Rewards told before are not lost: ``error.result`` holds them, and the search itself can continue.
     """
 
     result: "Result | None" = None
-    """What the search knew when the evaluation failed."""
+    """The search's result when the evaluation failed."""
 
 
 class SearchExhausted(DagSearchError):
-    """Every leaf has been evaluated, and the search was told not to evaluate one twice."""
+    """Every leaf has been evaluated, and the search does not evaluate a leaf twice."""
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """Ctrl-C during :func:`dagsearch.search`; ``error.result`` holds what was found until then."""
+    """Ctrl-C during :func:`dagsearch.search`; ``error.result`` is the result so far."""
 
     result: "Result"
     """The search's result at the interruption."""

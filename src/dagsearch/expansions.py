@@ -1,4 +1,4 @@
-"""What a descent sees at a node, and the ways in which the DAG grows."""
+"""The children that a descent sees at a node, and how the DAG grows."""
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cached_property
@@ -38,17 +38,17 @@ class Options:
 
     @property
     def visits(self) -> int:
-        """How often a descent came through the node, the present one included."""
+        """Number of descents through the node, including the current one."""
         return int(self._explored.graph.visits[self.node]) + 1
 
     @property
     def mean(self) -> FloatArray:
-        """Mean of each option's v; that of g + Δ where it is not in the DAG."""
+        """Mean of each option's v, or of g + Δ for an option outside the DAG."""
         return self._values[0]
 
     @property
     def variance(self) -> FloatArray:
-        """Variance of each option's v; that of g + Δ where it is not in the DAG."""
+        """Variance of each option's v, or of g + Δ for an option outside the DAG."""
         return self._values[1]
 
     @cached_property
@@ -59,7 +59,7 @@ class Options:
             return graph.v_mean[self.children], graph.v_var[self.children]
         g_mean, g_var = explored.scores.predict_children(self._made, self.node)
         delta = explored.increments.at(int(graph.level[self.node]) + 1)
-        unmade = explored.has_lazy_children  # they are of one kind then
+        unmade = explored.has_lazy_children  # then either all options are leaves, or none
         if unmade and self._leads_to_leaves():
             delta = Gaussian(0.0, 0.0)
         mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
@@ -75,7 +75,7 @@ class Options:
         return mean, variance
 
     def _leads_to_leaves(self) -> bool:
-        """Whether the options, all of one kind, are leaves; not every leaf is at the deepest level."""
+        """Whether the options are leaves, given that all are or none; leaves may be at any level."""
         graph, problem = self._explored.graph, self._explored.problem
         if graph.above_leaves[self.node] < 0:
             child = problem.step(self._made.parent, self._made.actions[0])
@@ -100,11 +100,11 @@ class Options:
         return added_items(self._made.parent, actions)
 
     def action(self, option: int) -> Action:
-        """The problem's name for an option."""
+        """The problem's action of an option."""
         return self._made.actions[int(self.actions[option])]
 
     def enter(self, option: int) -> tuple[int, bool]:
-        """The node an option leads to, and whether that is new to the DAG's explored part."""
+        """The node that an option leads to, and whether it is new in the DAG."""
         child = int(self.children[option])
         if child >= 0:
             return child, False
@@ -117,17 +117,17 @@ class Expansion(Protocol):
     """How the DAG grows."""
 
     def options(self, explored: Explored, node: int) -> Options | None:
-        """What can be chosen at a node; ``None`` where the descent ends."""
+        """The options at a node; ``None`` where the descent ends."""
 
     def expand(self, explored: Explored, node: int) -> None:
         """Grow the DAG at the node where a descent ended."""
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
-        """Let the path to a good leaf belong to the DAG; ``actions`` lead there from the root."""
+        """Add the path to a good leaf to the DAG; ``actions`` lead there from the root."""
 
 
 class AllChildren:
-    """A node enters the DAG's inner part with all its children at once, as in Tic-Tac-Toe."""
+    """Expanding a node adds all its children at once, as in the paper's Tic-Tac-Toe experiment."""
 
     def options(self, explored: Explored, node: int) -> Options | None:
         """The children in the DAG; ``None`` at the boundary."""
@@ -147,7 +147,7 @@ class AllChildren:
         explored.link(node, children, range(len(children)))
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
-        """Add all children of all nodes on the way."""
+        """Add all children of all nodes on the path."""
         state = explored.problem.root()
         for action in actions:
             self.expand(explored, explored.find(state))
@@ -158,10 +158,10 @@ class AllChildren:
 
 
 class OneChild:
-    """Children enter the DAG one at a time, for problems with many.
+    """Children enter the DAG one at a time, for problems with many children per node.
 
-    The descent looks at every child, at one that is not in the DAG through its own g + Δ, and adds the one
-    it picks. For the back-up, the children that are missing are one summary variable.
+    The descent compares all children, those outside the DAG by their own g + Δ, and adds the one it picks.
+    In the back-up, one summary variable represents the missing children.
     """
 
     def options(self, explored: Explored, node: int) -> Options | None:
@@ -175,10 +175,10 @@ class OneChild:
         return Options(explored, node, np.arange(children.size), children, made)
 
     def expand(self, explored: Explored, node: int) -> None:
-        """Nothing: the descent has added the child it picked."""
+        """Do nothing: the descent has added the child that it picked."""
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
-        """Add the nodes on the way."""
+        """Add the nodes on the path."""
         node = explored.root
         for action in actions:
             made = explored.children(node)
@@ -195,14 +195,14 @@ class NoChildren:
     """The DAG stays at its root: every path is a roll-out."""
 
     def options(self, explored: Explored, node: int) -> Options | None:
-        """None."""
+        """``None``: every descent ends at the root."""
         return None
 
     def expand(self, explored: Explored, node: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def __repr__(self) -> str:
         return "NoChildren()"

@@ -2,43 +2,73 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
+from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
 from dagsearch.increments import Increments
-from dagsearch.problem import Children, KeyFunction, PlayerFunction, Problem, State
+from dagsearch.problem import Action, Capabilities, Children, Problem, State
+from dagsearch.results import Proposal
 from dagsearch.scores import Scores
 
-# A problem with so many states at most is looked at whole.
+# A problem with at most this many states is enumerated.
 _FEW_STATES = 2000
+
+
+class DagListener(Protocol):
+    """Is told how the explored DAG changes."""
+
+    def dag_changed(self, kind: str, *details: Any) -> None:
+        """Something has been added, closed or opened."""
+
+
+class _NoListener:
+    def dag_changed(self, kind: str, *details: Any) -> None:
+        """Nothing happens."""
 
 
 class Explored:
     """Nodes with their beliefs: every node of the graph is tracked by the scores under the same number."""
 
     def __init__(self, problem: Problem, scores: Scores, increments: Increments) -> None:
-        self.problem = problem
-        self._player = PlayerFunction(problem)
+        self.problem, self.capabilities = problem, Capabilities(problem)
         self.scores = scores
         self.increments = increments
         self.graph = Graph()
-        self.changes: list[Sequence[Any]] | None = None
-        """What the DAG went through since somebody who keeps a journal looked last; ``None`` without one."""
-        self.key = KeyFunction(problem)
+        self.listener: DagListener = _NoListener()
+        """Is told how the DAG changes."""
+        self.key = self.capabilities.key
         """What identifies a state."""
-        self.has_lazy_children = hasattr(problem, "added_items")
-        """Whether children can be looked at without being made; all children of a state are of one kind."""
+        self.has_lazy_children = self.capabilities.added_items is not None
+        """Whether children can be rated without being made; all children of a state are then of one kind."""
         self.root = self.node(problem.root())
         self.graph.set_root(self.root)
 
     def move_root(self, node: int, problem: Problem) -> None:
         """Let the search begin at another node from now on, the root of ``problem``."""
-        self.root, self.problem, self._player = node, problem, PlayerFunction(problem)
+        self.root, self.problem, self.capabilities = node, problem, Capabilities(problem)
         self.__dict__.pop("few_leaves", None)  # of the old root
+
+    def way_to(self, state: State) -> list[Action]:
+        """Actions from the root to a state that is at most two decisions away."""
+        level: list[tuple[State, list[Action]]] = [(self.problem.root(), [])]
+        for _ in range(2):
+            level = [
+                (self.problem.step(parent, action), [*way, action])
+                for parent, way in level
+                for action in self.problem.actions(parent)
+            ]
+            for found, way in level:
+                if self.same(found, state):
+                    return way
+        raise ValueError(
+            f"{state!r} is neither in the explored DAG nor within two decisions of the root; make a new "
+            "search of problem.from_state(state)"
+        )
 
     @cached_property
     def few_leaves(self) -> list[State]:
@@ -79,7 +109,7 @@ class Explored:
         key = self.key(state)
         node = self.graph.find(key)
         if node < 0:
-            sign, branching = self._player(state), len(self.problem.actions(state))
+            sign, branching = self.capabilities.player(state), len(self.problem.actions(state))
             self.scores.track([state])
             node = self.graph.add(key, state, sign, branching)
         return node
@@ -88,7 +118,7 @@ class Explored:
         """The states' nodes, made where they do not exist."""
         keys = [self.key(state) for state in states]
         fresh = {
-            key: (state, self._player(state), len(self.problem.actions(state)))
+            key: (state, self.capabilities.player(state), len(self.problem.actions(state)))
             for key, state in zip(keys, states, strict=True)
             if self.graph.find(key) < 0
         }
@@ -98,6 +128,20 @@ class Explored:
             for key, (state, sign, branching) in fresh.items():
                 self.graph.add(key, state, sign, branching)
         return [self.graph.find(key) for key in keys]
+
+    def leaf(self, state: State) -> int:
+        """The node of a leaf, made if it does not exist; an error if the state is not a leaf."""
+        node = self.find(state)
+        if node < 0:
+            if self.capabilities.validate is not None:
+                self.capabilities.validate(state)
+            node = self.node(state) if len(self.problem.actions(state)) == 0 else -1
+        if node < 0 or not self.graph.terminal[node]:
+            raise ProblemError(
+                f"cannot tell the reward of {state!r}: it is not a leaf, the problem has actions there. "
+                "Tell the reward of a complete sequence of decisions"
+            )
+        return node
 
     def value(self, node: int) -> Gaussian:
         """Belief over a node's v; an evaluated leaf need not have a path to it for that."""
@@ -134,8 +178,7 @@ class Explored:
 
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
         """Add edges. A child that had no path to it starts at the boundary: v = g + Δ, or g at a leaf."""
-        if self.changes is not None:
-            self.changes.append(("link", node, list(actions)))
+        self.changed("link", node, actions)
         graph = self.graph
         fresh = graph.link(node, children, actions)
         if not fresh:
@@ -150,24 +193,32 @@ class Explored:
                 graph.v_var[child] += delta.variance
 
     def close(self, node: int) -> None:
-        """Note that nothing below a node is left to evaluate."""
-        self.note_change("close", node)
+        """Mark a node below which nothing is left to evaluate."""
+        self.changed("close", node)
         self.graph.closed[node] = True
 
     def reopen(self, leaves: Sequence[int]) -> None:
         """Let leaves be evaluated again; whether others are closed will be found out where it matters."""
-        self.note_change("reopen", list(leaves))
+        self.changed("reopen", list(leaves))
         graph = self.graph
         graph.closed[leaves] = False
         graph.closed[: len(graph)][~graph.terminal[: len(graph)]] = False
 
-    def note_change(self, kind: str, *details: Any) -> None:
-        """Let a journal know, if there is one."""
-        if self.changes is not None:
-            self.changes.append((kind, *details))
+    def changed(self, kind: str, *details: Any) -> None:
+        """Tell the listener about a change."""
+        self.listener.dag_changed(kind, *details)
+
+    def visited(
+        self, path: Sequence[int], actions: Sequence[Action], end: tuple[State, Sequence[Action]]
+    ) -> Proposal:
+        """Count a descent along ``path`` and propose the leaf at its ``end``."""
+        visits = self.graph.visits
+        for node in path:  # few of them: faster than indexing by a list
+            visits[node] += 1
+        return Proposal(end[0], (*actions, *end[1]), tuple(path))
 
     def repeat(self, change: Sequence[Any]) -> None:
-        """Make a change again that a journal holds."""
+        """Make a change that a listener was told of in another run."""
         kind, what = change[0], change[1]
         if kind == "link":
             family, actions = self.children(what), change[2]

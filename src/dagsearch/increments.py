@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances import Covariance, Rows
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior
 from dagsearch.problem import LONGEST_PATH, MAX, MIN, Problem, State, player_at

@@ -1,6 +1,6 @@
-"""Leaves one decision apart: up to a parent of one, and down to another child.
+"""Leaves one decision away from a leaf: up to one of its parents, and down to another child.
 
-In the DAG of subsets that is swapping an element.
+In the DAG of subsets this swaps one element.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ class Swap(NamedTuple):
     actions: list[Action]
     """The decisions that lead there."""
     rating: float
-    """Upper confidence of its g, rounded so that it can be compared with others."""
+    """Upper confidence of its g, rounded so that it can be compared with that of other leaves."""
 
 
 def best_swap(
     explored: Explored, start: State, leaf: State, actions: Sequence[Action], beta: float
 ) -> Swap | None:
-    """Of the open leaves one decision away from ``leaf`` the one with the largest ``μ + β σ``.
+    """The open leaf with the largest ``μ + β σ`` among those one decision away from ``leaf``.
 
-    ``actions`` lead from ``start`` to the leaf; what was decided before ``start`` stays.
+    ``actions`` lead from ``start`` to the leaf; decisions before ``start`` do not change.
     """
     problem = explored.problem
     found = parents(explored, start, leaf, actions)
@@ -37,7 +37,7 @@ def best_swap(
         return None
     families = Families(problem, [parent for parent, _ in found])
     signs = [player_at(problem, parent) for parent in families.parents]
-    # Where children are of one kind a leaf's siblings are leaves, as a rule; asking costs more than looking.
+    # With lazy children a leaf's siblings are usually leaves; only the best ones are checked, below.
     leaves_only = explored.has_lazy_children
 
     def may_be_chosen(place: int) -> bool:
@@ -45,7 +45,7 @@ def best_swap(
         return not explored.is_closed(state) and (leaves_only or len(problem.actions(state)) == 0)
 
     upper = cast(JointScores, explored.scores).upper_confidence(families, signs, beta, may_be_chosen)
-    # Leaves that nothing tells apart must not be told apart by rounding.
+    # Rounding errors must not distinguish leaves that the model does not distinguish.
     ratings = np.round(upper, 9)
     hopeful = np.flatnonzero(ratings > -np.inf)
     for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
@@ -59,9 +59,9 @@ def best_swap(
 def parents(
     explored: Explored, start: State, leaf: State, actions: Sequence[Action]
 ) -> list[tuple[State, list[Action]]]:
-    """The leaf's parents at or below ``start``, and the actions that lead there.
+    """The leaf's parents at or below ``start``, each with the actions that lead there.
 
-    Where the order of decisions does not matter any of them may be the last.
+    If the order of decisions does not matter, any of them may be the last one.
     """
     known = getattr(explored.problem, "parents", None)
     if known is not None:
@@ -80,7 +80,7 @@ def parents(
 def replayed(
     explored: Explored, start: State, first: Sequence[Action], rest: Sequence[Action], leaf: State
 ) -> State | None:
-    """Where the first actions lead, if they are possible and the rest then leads to the leaf."""
+    """The state that the ``first`` actions lead to; ``None`` unless ``rest`` then leads to the leaf."""
     problem = explored.problem
     state = halfway = start
     for number, action in enumerate([*first, *rest]):

@@ -1,10 +1,10 @@
 """What a user implements: the decision problem.
 
-Four methods are enough. Everything optional is looked up by name (see :class:`Problem`), so a problem
-needs no base class and no import from here.
+Four methods are enough. Optional members are looked up by name (see :class:`Problem` and
+:class:`Capabilities`), so a problem needs no base class and no import from here.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -48,6 +48,13 @@ class Problem(Protocol):
     ``inclusion(states) -> array``
         Probability of each item to be in the leaf that random play ends at, one row per state; for
         :class:`dagsearch.covariances.SetKernel`, which :func:`dagsearch.search` then uses.
+    ``inclusion_of_children(states) -> Inclusion | None``
+        ``inclusion`` of all children of some inner states, as :class:`dagsearch.problem.Inclusion`, without
+        making the children, which are in the order of ``states``, those of one state in the order of its
+        actions. Child ``i`` has the row ``common[family[i]]``, plus ``added[family[i]]`` at its own items
+        ``item[child == i]``. Shapes: ``common`` ``(states, items)``, ``added`` ``(states,)``, ``family``
+        ``(children,)``, ``child`` and ``item`` one entry per added item. ``None`` if the children cannot be
+        described in this way. Ignored if a subclass overrides ``actions`` or ``step`` without it.
     ``positions: array``
         Where each item is, for the same; near items are alike.
     ``parents(state) -> Sequence[tuple[State, Action]]``
@@ -127,7 +134,7 @@ class Families:
     @cached_property
     def inclusion(self) -> Inclusion | None:
         """The problem's ``inclusion_of_children``, if it has that."""
-        describe = shortcut(self.problem, "inclusion_of_children")
+        describe = Capabilities(self.problem).inclusion_of_children
         return None if describe is None else describe(self.parents)
 
     @cached_property
@@ -199,19 +206,90 @@ class Children(Families):
         return [self]
 
 
-def shortcut(problem: Any, name: str) -> Callable[..., Any] | None:
-    """A method of the problem that says at once what ``actions`` and ``step`` say one by one, if it has that.
+class _Member:
+    """An optional member of a problem, looked up when first needed and kept.
 
-    Not if a subclass has changed these two and not the method: it would speak of others.
+    Parameters
+    ----------
+    shortcut : bool
+        Whether the member says at once what ``actions`` and ``step`` say one by one. It is then ignored in a
+        subclass that changes one of these two and not the member, which would describe other children.
     """
-    if _is_current(type(problem), name) or name in getattr(problem, "__dict__", ()):  # type: ignore[arg-type]
-        found: Callable[..., Any] | None = getattr(problem, name, None)
+
+    def __init__(self, shortcut: bool = False) -> None:
+        self._shortcut = shortcut
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, capabilities: "Capabilities", owner: type) -> Any:
+        problem, name = capabilities.problem, self._name
+        found = None
+        if not self._shortcut or is_current(problem, name):
+            found = getattr(problem, name, None)
+        capabilities.__dict__[name] = found
         return found
-    return None
+
+
+def _member(shortcut: bool = False) -> Any:
+    return _Member(shortcut)
+
+
+class Capabilities:
+    """What a problem offers beyond the four methods: the one place where optional members are looked up.
+
+    Every attribute is the problem's member, or ``None`` if it has none; :class:`Problem` documents them.
+    """
+
+    depth: int | None = _member()
+    branching: Callable[[int], float] | None = _member()
+    items: Callable[[State], Iterable[Hashable]] | None = _member()
+    added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]] | None = _member()
+    inclusion: Callable[[Sequence[State]], FloatArray] | None = _member()
+    inclusion_of_children: Callable[[Sequence[State]], Inclusion] | None = _member(shortcut=True)
+    positions: FloatArray | None = _member()
+    parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
+    random_leaf: Callable[[State, np.random.Generator], tuple[State, list[Action]]] | None = _member(
+        shortcut=True
+    )
+    from_state: Callable[[State], Problem] | None = _member()
+    reward_range: tuple[float, float] | None = _member()
+    validate: Callable[[State], None] | None = _member()
+    encode: Callable[[State], Any] | None = _member()
+    decode: Callable[[Any], State] | None = _member()
+    identity: Callable[[], str] | None = _member()
+    covariance: Any = _member()
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @cached_property
+    def key(self) -> "KeyFunction":
+        """What identifies a state: the problem's ``key``, or the state itself."""
+        return KeyFunction(getattr(self.problem, "key", None))
+
+    @cached_property
+    def player(self) -> "PlayerFunction":
+        """Who decides at a state: the problem's ``player``, or always ``MAX``."""
+        return PlayerFunction(getattr(self.problem, "player", None))
+
+    @property
+    def has_players(self) -> bool:
+        """Whether the problem says who decides, so that MIN may."""
+        return self.player.declared
+
+    def __reduce__(self) -> tuple[type["Capabilities"], tuple[Problem]]:
+        return Capabilities, (self.problem,)
+
+
+def is_current(problem: Any, name: str) -> bool:
+    """Whether no subclass has changed ``actions`` or ``step`` without changing the member ``name``."""
+    kind: Any = type(problem)
+    return _is_current(kind, name) or name in getattr(problem, "__dict__", ())
 
 
 @cache
-def _is_current(kind: type, name: str) -> bool:
+def _is_current(kind: Any, name: str) -> bool:
     for owner in kind.__mro__:
         if name in vars(owner):
             return True
@@ -234,13 +312,19 @@ def check_members(problem: Any) -> None:
 
 
 class KeyFunction:
-    """The problem's ``key``, or the identity, with a readable error for states that cannot be a key."""
+    """What identifies a state, with a readable error for states that cannot be a key.
 
-    def __init__(self, problem: Problem) -> None:
-        self._key = getattr(problem, "key", None)
+    Parameters
+    ----------
+    key : callable, optional
+        The problem's own; by default the state identifies itself.
+    """
+
+    def __init__(self, key: Callable[[State], Hashable] | None) -> None:
+        self._key = key
 
     def __call__(self, state: State) -> Hashable:
-        """What identifies a state."""
+        """The key of a state."""
         identity: Hashable = state if self._key is None else self._key(state)
         try:
             hash(identity)
@@ -254,13 +338,24 @@ class KeyFunction:
 
 
 class PlayerFunction:
-    """The problem's ``player``, or always ``MAX``."""
+    """Who decides at a state, checked.
 
-    def __init__(self, problem: Problem) -> None:
-        self._player = getattr(problem, "player", None)
+    Parameters
+    ----------
+    player : callable, optional
+        The problem's own; by default every decision maximises.
+    """
+
+    def __init__(self, player: Callable[[State], int] | None) -> None:
+        self._player = player
+
+    @property
+    def declared(self) -> bool:
+        """Whether the problem has a ``player`` method."""
+        return self._player is not None
 
     def __call__(self, state: State) -> int:
-        """Whose turn it is: ``MAX`` or ``MIN``."""
+        """``MAX`` or ``MIN``."""
         if self._player is None:
             return MAX
         whose = self._player(state)
@@ -272,5 +367,5 @@ class PlayerFunction:
 
 
 def player_at(problem: Problem, state: State) -> int:
-    """Whose turn it is at one ``state``: ``MAX`` or ``MIN``."""
-    return PlayerFunction(problem)(state)
+    """Who decides at one ``state``: ``MAX`` or ``MIN``."""
+    return Capabilities(problem).player(state)

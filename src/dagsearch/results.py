@@ -1,4 +1,4 @@
-"""What a search hands out."""
+"""What a search returns."""
 
 import importlib
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ class Proposal:
     actions: tuple[Action, ...]
     """The decisions that lead from the root to the leaf."""
     path: tuple[int, ...] = field(default=(), repr=False)
-    """Nodes of the explored DAG that the descent came through."""
+    """Nodes of the explored DAG on the path of the descent."""
 
 
 @dataclass(frozen=True)
 class Belief:
-    """What the search believes of a state, in units of the reward."""
+    """The belief about a state, in units of the reward."""
 
     g: Gaussian
-    """Generative score: what random play from here earns."""
+    """Generative score: the reward that random play from here earns."""
     v: Gaussian
-    """Optimal value: what best play from here earns."""
+    """Optimal value: the reward that optimal play from here earns."""
     visits: int
-    """How many descents came through; 0 off the explored part."""
+    """Number of descents through the state; 0 outside the explored part."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Line:
     """A path from the root to a leaf."""
 
     states: tuple[State, ...]
-    """The states on the way, root and leaf included."""
+    """The states on the path, including root and leaf."""
     actions: tuple[Action, ...]
     """The decisions between them."""
     explored: int
-    """How many of the decisions lie in the explored DAG; the rest follow the scores g."""
+    """Number of decisions inside the explored DAG; the others follow the scores g."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,17 @@ class Evaluation:
     best_reward: float
     """The largest reward so far, this one included."""
     seconds: float = field(compare=False)
-    """When it was told, in seconds from the start of the search."""
+    """Time of the tell, in seconds from the start of the search."""
 
 
 @dataclass(frozen=True)
 class Result:
     """What the search found.
 
-    Where everyone maximises, the best leaf is the evaluated one with the largest reward, or with the best
-    mean g if the search learns the rewards' noise; ``best_reward`` is then the mean of its rewards. In a
-    problem with MIN nodes it is the end of the recommended line, and ``best_reward`` is ``None`` unless that
-    very leaf was evaluated.
+    Without MIN nodes, the best leaf is the evaluated one with the largest reward. If the search learns the
+    noise of the rewards, it is the one with the best mean g, and ``best_reward`` is the mean of its rewards.
+    With MIN nodes, the best leaf is the end of the recommended line, and ``best_reward`` is ``None`` unless
+    that leaf was evaluated.
     """
 
     best_state: State
@@ -81,14 +81,14 @@ class Result:
     best_path: tuple[Action, ...] | None
     """The decisions that lead there; ``None`` if the leaf was told without having been asked for."""
     best_reward: float | None
-    """Its reward."""
+    """The best leaf's reward."""
     value: Gaussian
-    """Belief over the best reward there is, in units of the reward."""
+    """Belief about the best possible reward, in units of the reward."""
     probability_best: float | None
-    """That no other leaf is better than the best one; ``None`` if nothing is known, or MIN decides."""
+    """Probability that no other leaf is better; ``None`` if unknown, and with MIN nodes."""
     stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"`` or
-    ``"confidence"``; ``None`` if there was none."""
+    ``"confidence"``; ``None`` if there was no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
 

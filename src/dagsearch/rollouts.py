@@ -1,4 +1,4 @@
-"""How a path is finished from the boundary to a leaf."""
+"""Roll-outs complete a path from the boundary of the explored part to a leaf."""
 
 from typing import Protocol, cast
 
@@ -11,21 +11,25 @@ from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import best_swap
 from dagsearch.problem import Action, Children, State, player_at
 from dagsearch.scores import JointScores
+from dagsearch.scores.base import NOTHING, Capability
 
 
 class Rollout(Protocol):
-    """Chooses the rest of a path."""
+    """Completes a path."""
+
+    requires: frozenset[Capability] = NOTHING
+    """What the scores of the search must be able to do; nothing by default."""
 
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator
     ) -> tuple[State, list[Action]] | None:
-        """A leaf below ``state`` and the actions that lead there; ``None`` if it finds only closed ones."""
+        """A leaf below ``state`` and the actions that lead there; ``None`` if all found leaves are closed."""
 
 
-class Uniform:
+class Uniform(Rollout):
     """Every action is equally likely at every step."""
 
-    # Walks tried for a leaf that is not closed.
+    # Maximum number of walks in search of a leaf that is not closed.
     _TRIES = 8
 
     def finish(
@@ -42,18 +46,20 @@ class Uniform:
         return "Uniform()"
 
 
-class Greedy:
-    """Follows the upper confidence of g, child by child: ``μ + β σ``, at MIN's turn ``μ − β σ``.
+class Greedy(Rollout):
+    """Picks child by child the best confidence bound of g: ``μ + β σ``, at MIN nodes ``μ − β σ``.
 
-    With a covariance for which g of a partial decision really is what random play earns (as
-    :class:`dagsearch.covariances.SetKernel`), this completes a path the way forward selection would,
-    without evaluating anything on the way.
+    If g of a partial decision is the reward that random play earns, as under
+    :class:`dagsearch.covariances.SetKernel`, this completes a path as forward selection would, but without
+    evaluating anything.
 
     Parameters
     ----------
     beta : float
-        How much uncertainty counts.
+        Weight β of the standard deviation σ.
     """
+
+    requires = frozenset({Capability.UPPER_CONFIDENCE})
 
     def __init__(self, beta: float = 1.0) -> None:
         if not is_finite(beta) or beta < 0.0:
@@ -63,7 +69,7 @@ class Greedy:
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator
     ) -> tuple[State, list[Action]] | None:
-        """The leaf at the end of the most promising path, or if that is closed the best one decision away."""
+        """The leaf at the end of the best path; if that is closed, the best open leaf one decision away."""
 
         def rate(children: Children) -> FloatArray:
             sign = player_at(explored.problem, children.parent)
@@ -79,13 +85,15 @@ class Greedy:
         return f"Greedy(beta={self.beta})"
 
 
-class Thompson:
-    """Follows a posterior sample of g, child by child; siblings are drawn jointly."""
+class Thompson(Rollout):
+    """Picks child by child the best posterior sample of g; siblings are drawn jointly."""
+
+    requires = frozenset({Capability.JOINT})
 
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator
     ) -> tuple[State, list[Action]] | None:
-        """The leaf at the end of the path that is best in the sample."""
+        """The leaf at the end of the path with the best samples."""
 
         def rate(children: Children) -> FloatArray:
             sign = player_at(explored.problem, children.parent)
@@ -103,7 +111,7 @@ class _Rate(Protocol):
 
 
 def _follow(explored: Explored, state: State, rate: _Rate) -> tuple[State, list[Action]]:
-    """The path of best ratings."""
+    """The leaf reached by the best-rated child at every step, and the actions that lead there."""
     problem = explored.problem
     taken: list[Action] = []
     while len(actions := problem.actions(state)) > 0:

@@ -1,4 +1,4 @@
-"""Checks that a user's problem must pass before it is worth searching."""
+"""Checks of a user's problem before it is searched."""
 
 from collections.abc import Hashable
 from contextlib import suppress
@@ -10,7 +10,7 @@ import numpy as np
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.learning.rewards import checked_reward
-from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members, shortcut
+from dagsearch.problem import MAX, MIN, Action, Capabilities, Problem, State, check_members
 
 _FINDINGS_SHOWN = 20
 
@@ -23,12 +23,12 @@ def check_problem(
     rewards: int = 1,
     seed: int | np.random.Generator | None = 0,
 ) -> None:
-    """Walk a problem at random and report in plain words what the search would stumble over.
+    """Walk random paths of a problem and report in plain words everything that would break a search.
 
-    Looked for: missing methods, states that are unhashable, compare by identity or look mutable, actions
-    or steps that change from call to call, cycles, paths without an end, players other than MAX and MIN or
-    changing, leaves without a (finite) reward, a depth or branching that contradicts what the
-    problem declares, and random leaves that their actions do not lead to.
+    It finds missing methods; states that are unhashable, compare by identity or look mutable; actions or
+    steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
+    players that change; leaves without a finite reward; a depth or branching that differs from the declared
+    one; and random leaves that their actions do not lead to.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ def check_problem(
     longest : int
         Paths with more decisions than this are reported as endless.
     rewards : int
-        How many of the leaves to evaluate; rewards may be expensive.
+        Number of leaves to evaluate; rewards may be expensive.
     seed : int, numpy Generator or None
-        Chooses the paths.
+        Source of the random paths.
 
     Raises
     ------
@@ -59,15 +59,15 @@ def check_problem(
         shown = "\n".join(f"- {finding}" for finding in findings[:_FINDINGS_SHOWN])
         more = len(findings) - _FINDINGS_SHOWN
         shown += f"\n- and {more} more" if more > 0 else ""
-        raise ProblemError(f"{type(problem).__name__} is not ready to be searched:\n{shown}")
+        raise ProblemError(f"{type(problem).__name__} cannot be searched; correct this first:\n{shown}")
 
 
 class _Stop(Exception):
-    """The present walk cannot go on."""
+    """The current walk cannot continue."""
 
 
 class _Walker:
-    """Walks, and notes each kind of finding once per place."""
+    """Walks random paths and records each kind of finding once."""
 
     def __init__(self, problem: Any, longest: int, rewards: int, rng: np.random.Generator) -> None:
         self._problem = problem
@@ -83,9 +83,9 @@ class _Walker:
         for _ in range(walks):
             with suppress(_Stop):
                 self._one_walk()
-            if "endless" in self._findings:  # once is slow enough
+            if "endless" in self._findings:  # such a walk is slow: one is enough
                 break
-        for _ in range(walks if shortcut(self._problem, "random_leaf") is not None else 0):
+        for _ in range(walks if Capabilities(self._problem).random_leaf is not None else 0):
             with suppress(_Stop):
                 self._check_random_leaf()
         with suppress(_Stop):
@@ -97,12 +97,12 @@ class _Walker:
         self._findings.setdefault(kind, finding)
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        """A method's answer; an exception is a finding and ends the walk."""
+        """What a method returns; an exception is recorded as a finding and ends the walk."""
         try:
             return getattr(self._problem, name)(*arguments)
         except Exception as error:
-            told = ", ".join(repr(argument) for argument in arguments)
-            self._note((name, "raised"), f"{name}({told}) raised {type(error).__name__}: {error}")
+            given = ", ".join(repr(argument) for argument in arguments)
+            self._note((name, "raised"), f"{name}({given}) raised {type(error).__name__}: {error}")
             raise _Stop from error
 
     def _one_walk(self) -> None:
@@ -111,7 +111,7 @@ class _Walker:
         while True:
             key = self._key(state)
             if key in path:
-                self._note("cycle", f"cycle: the state {state!r} is reached again from itself")
+                self._note("cycle", f"cycle: a path leads from the state {state!r} back to it")
                 raise _Stop
             path.add(key)
             actions = self._actions(state, key)
@@ -122,7 +122,9 @@ class _Walker:
                 return
             self._widths.setdefault(level, []).append(len(actions))
             if level >= self._longest:
-                self._note("endless", f"no leaf within {self._longest} decisions from the root")
+                self._note(
+                    "endless", f"no leaf within {self._longest} decisions of the root; every path must end"
+                )
                 raise _Stop
             state = self._step(state, actions[int(self._rng.integers(len(actions)))])
 
@@ -141,8 +143,8 @@ class _Walker:
         if _looks_mutable(key):
             self._note(
                 ("mutable", type(key)),
-                f"mutable: the {what} {key!r} is of type {type(key).__name__}, whose attributes can be "
-                "changed although it is hashed by them; freeze the dataclass",
+                f"mutable: the {what} {key!r} is of type {type(key).__name__}, whose hash depends "
+                "on attributes that can be changed; freeze the dataclass",
             )
         return key  # type: ignore[no-any-return]
 
@@ -151,7 +153,7 @@ class _Walker:
         if not hasattr(first, "__len__") or not hasattr(first, "__getitem__"):
             self._note(
                 "actions",
-                f"actions({state!r}) is {first!r}; it must be a list, tuple or range, empty at a leaf",
+                f"actions({state!r}) returned {first!r}; it must be a list, tuple or range, empty at a leaf",
             )
             raise _Stop
         first, second = list(first), list(second)
@@ -165,7 +167,7 @@ class _Walker:
             self._note(
                 "actions differ",
                 f"the state {state!r} has the actions {first!r}, but an equal one had {', '.join(known)}: "
-                "equal states must offer the same",
+                "equal states must offer the same actions",
             )
         return first
 
@@ -176,13 +178,13 @@ class _Walker:
         if player not in (MAX, MIN):
             self._note(
                 "player",
-                f"inconsistent player: player({state!r}) is {player!r}, neither MAX nor MIN",
+                f"inconsistent player: player({state!r}) returned {player!r}; it must return MAX or MIN",
             )
         actions, known = self._seen[key]
         if known is not None and known != player:
             self._note(
                 "player changes",
-                f"inconsistent player: at {state!r} it is first {known!r}, later {player!r}",
+                f"inconsistent player: at {state!r} player first returned {known!r}, later {player!r}",
             )
         self._seen[key] = (actions, player)
 
@@ -195,10 +197,10 @@ class _Walker:
         try:
             checked_reward(reward, leaf)
         except RewardError:
-            self._note("reward", f"no reward: reward({leaf!r}) is {reward!r}, not a finite number")
+            self._note("reward", f"no reward: reward({leaf!r}) returned {reward!r}, not a finite number")
 
     def _check_random_leaf(self) -> None:
-        """Whether the actions that are said to lead to a leaf do, from the root or from somewhere below."""
+        """Check from a random state that ``random_leaf`` returns a leaf and actions that lead to it."""
         state = self._call("root")
         for _ in range(int(self._rng.integers(max(self._leaf_depths, default=1)))):
             if len(choices := self._call("actions", state)) > 0:
@@ -209,24 +211,25 @@ class _Walker:
             actions = list(actions)
         except (TypeError, ValueError):
             self._note(
-                "random_leaf", f"random_leaf({state!r}) is {found!r}, not a leaf and a list of actions"
+                "random_leaf", f"random_leaf({state!r}) returned {found!r}, not a leaf and a list of actions"
             )
             raise _Stop from None
         for action in actions:
             if action not in self._call("actions", state):
                 self._note(
-                    "random_leaf", f"random_leaf takes the action {action!r}, which {state!r} does not have"
+                    "random_leaf",
+                    f"random_leaf takes the action {action!r}, which is not possible at {state!r}",
                 )
                 raise _Stop
             state = self._call("step", state, action)
         if self._key(state) != self._key(leaf) or len(self._call("actions", leaf)) > 0:
             self._note(
                 "random_leaf",
-                f"random_leaf gives {leaf!r} as a leaf that {actions!r} lead to, but they lead to {state!r}",
+                f"random_leaf gives the leaf {leaf!r}, but its actions {actions!r} lead to {state!r}",
             )
 
     def _check_depth(self) -> None:
-        """The declared depth is that of the deepest leaf, of which random paths see a sample."""
+        """Compare the declared depth, that of the deepest leaf, with the depths of random leaves."""
         depth = getattr(self._problem, "depth", None)
         if depth is None or not self._leaf_depths:
             return
@@ -237,7 +240,7 @@ class _Walker:
             self._note("depth", f"depth says {depth}, but leaves were found {deepest} decisions deep")
 
     def _check_branching(self) -> None:
-        """The declared branching is a level's mean: exact where all its states agree, near it otherwise."""
+        """Compare the declared branching with the mean of each level: exactly where all states agree."""
         if not hasattr(self._problem, "branching"):
             return
         for level, widths in self._widths.items():
@@ -251,7 +254,7 @@ class _Walker:
                 )
 
     def _check_added_items(self, state: State, action: Action, child: State) -> None:
-        """Whether a step adds to the items exactly what it is said to add."""
+        """Check that a step adds to the items exactly what ``added_items`` declares."""
         if not hasattr(self._problem, "added_items") or not hasattr(self._problem, "items"):
             return
         (added,) = self._call("added_items", state, [action])
@@ -275,7 +278,7 @@ class _Walker:
             identity = type(one).__eq__ is object.__eq__
             self._note(
                 "step changes",
-                f"step({state!r}, {action!r}) gives states that are not equal, {first!r} and {second!r}"
+                f"step({state!r}, {action!r}) returned states that are not equal, {first!r} and {second!r}"
                 + (
                     f": {type(one).__name__} compares by identity; define __eq__ and __hash__, or key(state)"
                     if identity
@@ -286,7 +289,7 @@ class _Walker:
 
 
 def _looks_mutable(key: Hashable) -> bool:
-    """Whether the key is hashed by attributes that can be assigned to."""
+    """Whether the key's hash depends on attributes that can be assigned to."""
     if is_dataclass(key):
         return not type(key).__dataclass_params__.frozen  # type: ignore[attr-defined]
     return False

@@ -1,1 +1,7 @@
-"""The paper's experiments, one module each, and the runner they share: ``dagsearch reproduce``."""
+"""Experiments with :mod:`dagsearch`: the commands ``reproduce``, ``benchmark`` and ``arena``.
+
+The paper's experiments are one module each, run by :mod:`~dagsearch_experiments.reproduce`. Comparisons that
+the paper does not have are in :mod:`~dagsearch_experiments.benchmark`, timings in
+:mod:`~dagsearch_experiments.speed`, games against OpenSpiel's players in :mod:`~dagsearch_experiments.arena`.
+This package uses the library; the library does not know it.
+"""

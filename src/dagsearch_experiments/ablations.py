@@ -1,4 +1,4 @@
-"""Other readings of what the paper leaves open, to show what depends on them."""
+"""Other readings of what the paper leaves open, to measure what depends on them."""
 
 import numpy as np
 
@@ -71,5 +71,5 @@ def with_leaf_bonus(search: Search) -> Search:
     """A UCT or UCD search that explores leaves like any other option."""
     assert isinstance(search.policy, UCB1)
     assert isinstance(search.backup, Averages)
-    search.policy = LeafBonus(search.backup, search.policy.c)
+    search.engine.policy = LeafBonus(search.backup, search.policy.c)
     return search

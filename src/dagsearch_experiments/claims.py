@@ -16,10 +16,10 @@ GOOD_PLAY = -0.1  # mean reward from which a Tic-Tac-Toe player counts as good
 
 def figures(folder: Path) -> dict[str, str]:
     """Every figure by the name of its claim."""
-    synthetic = _curves(folder / "synthetic.csv")
-    game = _curves(folder / "tictactoe.csv")
-    pixels = _curves(folder / "mnist.csv")
-    digits = _curves(folder / "digits.csv")
+    synthetic = _curves(folder / "synthetic.csv.gz")
+    game = _curves(folder / "tictactoe.csv.gz")
+    pixels = _curves(folder / "mnist.csv.gz")
+    digits = _curves(folder / "digits.csv.gz")
     about = json.loads((folder / "mnist.json").read_text())
     once = about["mean_share_of_first_choices_visited_once"]
     ours, simple, tree = "probabilistic DAG", "probabilistic DAG, softmax", "probabilistic tree"
@@ -56,7 +56,7 @@ def figures(folder: Path) -> dict[str, str]:
 def _choices(
     game: dict[str, Curve], synthetic: dict[str, Curve], pixels: dict[str, Curve], digits: dict[str, Curve]
 ) -> dict[str, str]:
-    """What another reading of an open choice gains over :meth:`Search.paper`'s own, in the same rounds."""
+    """What another reading of an open choice gains over that of :meth:`Search.paper`, in the same rounds."""
     ours = "probabilistic DAG"
     tables = (
         ("Tic-Tac-Toe", game, 150),

@@ -1,4 +1,4 @@
-"""The classifier of appendix B.1, which sees ten pixels of an image."""
+"""The classifier of appendix B.1, trained on images of which ten pixels are visible."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _IMAGES_AT_ONCE = 50_000
 
 
 def import_torch() -> Any:
-    """PyTorch, or an error that says how to get it."""
+    """PyTorch, or an error that states how to install it."""
     try:
         import torch
     except ModuleNotFoundError as error:
@@ -29,7 +29,7 @@ def import_torch() -> Any:
 
 
 def make(torch: Any) -> Any:
-    """Two convolutions, pooling, two fully connected layers."""
+    """The untrained network: two convolutions, pooling, two fully connected layers."""
     nn = torch.nn
 
     class ConvNet(nn.Module):  # type: ignore[misc,name-defined]
@@ -96,7 +96,7 @@ def load_weights(path: Path, device: str) -> Any:
 def trained(
     data: Mnist, weights: Path | None, device: str, epochs: int = EPOCHS, progress: bool = True
 ) -> Any:
-    """The network with weights from a file, or else trained now."""
+    """The network with weights from a file or, without one, trained now."""
     if device == "cuda" and not import_torch().cuda.is_available():
         raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
     if weights is not None:
@@ -105,7 +105,7 @@ def trained(
 
 
 def save_weights(net: Any, path: Path) -> None:
-    """Write what :func:`load_weights` reads."""
+    """Write the weights to an ``.npz`` file that :func:`load_weights` reads."""
     np.savez(path, **{name: tensor.cpu().numpy() for name, tensor in net.state_dict().items()})
 
 

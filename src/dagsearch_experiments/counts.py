@@ -18,7 +18,7 @@ PAPER = {
 
 
 def run() -> Outcome:
-    """Count; a row's method is what is counted, its setting what the paper says."""
+    """Count; a row's method names what is counted, its setting is the paper's number."""
     synthetic = _states_by_paths(Synthetic(seed=0))
     problem = Synthetic(seed=0)
     game = _states_by_paths(TicTacToe())
@@ -36,7 +36,7 @@ def run() -> Outcome:
 
 
 def _states_by_paths(problem: Problem) -> dict[State, int]:
-    """Every state, and the number of paths that lead to it."""
+    """The number of paths to every state."""
     total: dict[State, int] = {}
     level = {problem.root(): 1}
     while level:

@@ -1,4 +1,4 @@
-"""What the experiments' figures share."""
+"""Colours, empty figures and curves for all experiments."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# One colour per method in every figure, told apart with any colour vision (Okabe and Ito).
+# One colour per method in every figure, distinct for any colour vision (Okabe and Ito).
 COLOURS = {
     "probabilistic DAG": "#D55E00",
     "probabilistic DAG, softmax": "#E69F00",
@@ -35,7 +35,7 @@ def draw_curves(axes: "Axes", methods: Mapping[str, tuple[str, Curve]], band: bo
     for method, (setting, curve) in methods.items():
         label = f"{method} ({setting})" if setting else method
         colour = COLOURS.get(method)
-        # UCT and UCD often coincide: one of them must let the other be seen.
+        # UCT and UCD often coincide: a dashed line lets the other be seen.
         line = "--" if method == "UCD" else "-"
         axes.plot(curve.steps, curve.mean, line, label=label, color=colour)
         if band:

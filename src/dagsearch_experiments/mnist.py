@@ -1,4 +1,4 @@
-"""Section 4.3: which ten pixels tell digits apart, on MNIST or, without PyTorch, on 8×8 digits."""
+"""Section 4.3: which ten pixels distinguish digits best, on MNIST or, without PyTorch, on 8×8 digits."""
 
 import multiprocessing
 import time
@@ -136,7 +136,7 @@ def run_mnist(
 
 
 class Run(NamedTuple):
-    """What is kept of one search."""
+    """The record of one search."""
 
     method: str
     number: int
@@ -158,8 +158,8 @@ def advance_together(
     """Step all searches, spread over processes, with their evaluations in two batches per step.
 
     While one half of the searches is evaluated, the other half thinks. ``make(method, number)`` composes a
-    search over :func:`pixels` in its process. Returns the seconds they took, too: in all, in evaluations, and
-    how many the same evaluations would have taken one by one.
+    search over :func:`pixels` in its process. The second result is seconds: of the whole, of the evaluations,
+    and of the same evaluations one by one.
     """
     # A process that has used a GPU must not be forked.
     context = multiprocessing.get_context("spawn")
@@ -169,14 +169,14 @@ def advance_together(
         arguments = (there, tasks[share::jobs], steps, make or _composed)
         process = context.Process(target=_advance, args=arguments, daemon=True)
         process.start()
-        there.close()  # else a worker that dies would never be noticed
+        there.close()  # so that a worker that dies is noticed
         workers.append((process, here))
     try:
         runs, evaluating = _serve([connection for _, connection in workers], score, steps, progress)
         for process, _ in workers:
             process.join()
     except EOFError as error:
-        raise ExperimentError("a search process died; its message stands above") from error
+        raise ExperimentError("a search process died; its error message is printed above") from error
     finally:
         stop_workers()
     whole = time.perf_counter() - started
@@ -189,7 +189,7 @@ def advance_together(
 def _seconds_alone(
     score: Callable[[Sequence[frozenset[int]]], Sequence[float]], leaves: Sequence[frozenset[int]]
 ) -> float:
-    """Of one evaluation on its own, after one for nothing."""
+    """Seconds of one evaluation by itself, after one to warm up."""
     score(leaves[:1])
     started = time.perf_counter()
     for leaf in leaves:
@@ -203,7 +203,7 @@ def _serve(
     steps: int,
     progress: bool,
 ) -> tuple[list[Run], float]:
-    """Answer what the processes ask for, then collect what they found; and the seconds of evaluations."""
+    """Evaluate the leaves that the processes send; returns their runs and the seconds of evaluations."""
     halves = [half for half in (connections[::2], connections[1::2]) if half]
     evaluating = 0.0
     for _ in tqdm(range(steps), disable=not progress, unit="step", desc="searching"):
@@ -223,7 +223,7 @@ def _advance(
     steps: int,
     make: Callable[[str, int], Search],
 ) -> None:
-    """One process's searches: send what they ask for, receive its rewards."""
+    """The searches of one process: send the leaves they ask for, receive the rewards."""
     prepare_worker()
     searches = [make(method, number) for method, number in tasks]
     for _ in range(steps):
@@ -235,7 +235,7 @@ def _advance(
 
 
 def pixels() -> Subsets:
-    """Ten pixels of 784, whose rewards another process knows."""
+    """Ten pixels of 784; another process computes the rewards."""
     positions = np.indices((28, 28)).reshape(2, -1).T
     return Subsets(784, convnet.PIXELS, reward=_elsewhere, positions=positions)
 
@@ -258,7 +258,7 @@ def _run_of(method: str, number: int, search: Search, steps: int) -> Run:
 
 
 def _visited_once(runs: Sequence[Run]) -> dict[str, float | None]:
-    """By method, the mean over rounds; ``None`` for one that explores nothing."""
+    """By method, the mean over rounds; ``None`` for a method without a DAG."""
     shares: dict[str, float | None] = {}
     for method in METHODS:
         mean = float(np.mean([run.visited_once for run in runs if run.method == method]))

@@ -30,7 +30,7 @@ MIRRORS = (
     "https://ossci-datasets.s3.amazonaws.com/mnist/",
 )
 VALIDATION = 1_000
-"""Training images that are held back to score subsets of pixels."""
+"""Number of training images held back to score subsets of pixels."""
 
 
 class DataError(ExperimentError):
@@ -53,12 +53,12 @@ class Mnist:
 
 
 def load(folder: Path | None = None, mirrors: Sequence[str] = MIRRORS) -> Mnist:
-    """The data set from ``folder``, else from the cache, which is filled from a mirror if it must.
+    """The data set from ``folder``, or by default from the cache; missing files are downloaded first.
 
     Raises
     ------
     DataError
-        Saying which files to put where.
+        If files are missing or damaged; the message names the files and the folder.
     """
     if folder is None:
         folder = cache_folder()
@@ -73,7 +73,7 @@ def load(folder: Path | None = None, mirrors: Sequence[str] = MIRRORS) -> Mnist:
 
 
 def cache_folder() -> Path:
-    """Where downloaded data is kept."""
+    """The folder of downloaded data."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "dagsearch" / "mnist"
 

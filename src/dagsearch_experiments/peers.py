@@ -1,7 +1,7 @@
-"""Other people's methods for choosing k of n, run live to compare with.
+"""Methods of other packages for choosing k of n, to compare with.
 
-Every peer sees the same function, ``problem.reward``, and pays for distinct subsets only: one that it
-proposes again is looked up. Peers need not know of fixed, forbidden or grouped features: they choose
+Every peer evaluates the same function, ``problem.reward``. Only distinct subsets count: one that is
+proposed again is looked up. Peers do not know fixed, forbidden or grouped features: they choose
 ``problem.depth`` of the problem's choices, which are numbered from 0 here.
 """
 
@@ -20,50 +20,51 @@ from threadpoolctl import threadpool_limits
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.problems.subsets import Subset, Subsets
+from dagsearch.problems import Subsets
+from dagsearch.problems.ground import Subset
 
 
 class Trial(NamedTuple):
     """One evaluation of a subset that was not evaluated before."""
 
     subset: Subset
-    """What was evaluated."""
+    """The subset that was evaluated."""
     reward: float
-    """What it earned."""
+    """Its reward."""
     complete: bool
-    """Whether it is an answer; greedy selection also evaluates subsets that are too small to be one."""
+    """Whether the subset has all k choices; greedy selection evaluates smaller ones, too."""
     seconds: float
-    """How long the method thought since the evaluation before; time spent in rewards does not count."""
+    """The method's own time since the previous evaluation, without the time of rewards."""
 
 
 Peer = Callable[[Subsets, int, int], list[Trial]]
-"""``peer(problem, budget, seed)``: at most ``budget`` trials, fewer if it has nothing more to propose."""
+"""``peer(problem, budget, seed)`` returns at most ``budget`` trials, fewer if it proposes nothing new."""
 
 
 def best_rewards(trials: Iterable[Trial]) -> FloatArray:
-    """Largest reward of a complete subset after every trial; NaN as long as there is none."""
+    """Largest reward of a complete subset after every trial; NaN before the first one."""
     rewards = np.array([trial.reward if trial.complete else np.nan for trial in trials])
     return np.fmax.accumulate(rewards)
 
 
 class _Spent(Exception):
-    """The budget is spent, or nothing new can be expected any more."""
+    """The budget is spent, or the peer proposes nothing new."""
 
 
 class _Evaluator:
-    """Counts, remembers and times what a peer evaluates; ends it by raising :class:`_Spent`.
+    """Evaluates, counts and times the subsets that a peer proposes; raises :class:`_Spent` at the end.
 
-    A call takes the numbers of the choices and returns the reward of the subset they make up. The clock of
-    a peer's own time starts with the constructor, so packages are imported before.
+    A call takes the numbers of the choices and returns the reward of their subset. The clock of a peer's own
+    time starts with the constructor: import packages before.
 
     Parameters
     ----------
     problem : Subsets
-        What to evaluate on.
+        The problem.
     budget : int
-        How many distinct subsets may be evaluated.
+        Maximum number of distinct subsets.
     patience : int
-        After this many known subsets in a row, nothing new is expected any more.
+        Number of known subsets in a row after which the peer is ended.
     """
 
     def __init__(self, problem: Subsets, budget: int, patience: int = 100_000) -> None:
@@ -145,7 +146,7 @@ def _climb(evaluate: _Evaluator, rng: np.random.Generator) -> None:
 
 
 def forward_selection(problem: Subsets, budget: int, seed: int) -> list[Trial]:
-    """Add the best choice, again and again (mlxtend's SFS); ``seed`` is not used.
+    """Add the best choice until there are k (mlxtend's SFS); ``seed`` is not used.
 
     ``problem.reward`` must accept smaller subsets. Only the last round evaluates complete ones.
     """
@@ -158,7 +159,7 @@ def floating_selection(problem: Subsets, budget: int, seed: int) -> list[Trial]:
 
 
 class _NothingToFit(BaseEstimator):  # type: ignore[misc]
-    """What a selector is given to fit: the reward trains whatever there is to train."""
+    """An estimator for selectors that want one; training is part of the reward."""
 
     def fit(self, features: IntArray, labels: IntArray) -> "_NothingToFit":
         """Nothing."""
@@ -200,7 +201,7 @@ _POPULATION, _PARENTS, _MUTATION = 30, 3, 0.2
 
 
 def genetic_algorithm(problem: Subsets, budget: int, seed: int) -> list[Trial]:
-    """A genetic algorithm: tournaments, children of what their parents have, now and then a swap."""
+    """A genetic algorithm: tournaments, children that mix two parents, and swaps as mutations."""
     evaluate, rng = _Evaluator(problem, budget, patience=2_000), np.random.default_rng(seed)
     try:
         people = [evaluate.random(rng) for _ in range(_POPULATION)]
@@ -228,8 +229,8 @@ def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
 def optuna_tpe(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """Optuna's tree-structured Parzen estimator over one score per choice; the k largest are chosen."""
     optuna = import_peer("optuna")
-    # Once it has converged it proposes the same subset for ever, and slower each time. In 200 evaluations of
-    # DigitsPixels() it never repeated itself more than a dozen times in a row.
+    # After it has converged it proposes the same subset for ever, more slowly each time. In 200 evaluations
+    # of DigitsPixels() it did not repeat itself more than a dozen times in a row.
     evaluate = _Evaluator(problem, budget, patience=200)
     # Tried on the pixels of DigitsPixels(), mean of 5 seeds after 200 evaluations: 0.839 with scores, and
     # 0.841 with a multivariate sampler (after 12 seeds 0.833 and 0.829); 0.804 with k categorical choices
@@ -256,18 +257,20 @@ def _quiet(logging: Any) -> Iterator[None]:
 
 
 INITIAL = 20
-"""Random subsets before the first Gaussian process."""
-RESTARTS, CANDIDATES = 4, 100
-"""Local searches beside the one from the best subset; they start from the best of so many random ones."""
+"""Number of random subsets before the first Gaussian process."""
+RESTARTS = 4
+"""Number of local searches in addition to the one from the best subset."""
+CANDIDATES = 100
+"""Number of random subsets, the best of which are the starts of these searches."""
 BATCH = 500
-"""Subsets whose joint posterior is computed at once; its covariance has this number squared entries."""
+"""Number of subsets whose joint posterior is computed at once; its covariance has ``BATCH²`` entries."""
 
 
 def botorch_hamming(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """Bayesian optimisation with BoTorch: a Gaussian process over the Hamming distance between subsets.
 
-    Its hyperparameters are fitted anew for every evaluation. The next subset is the one with the largest
-    (logarithm of) expected improvement that climbing by swaps finds.
+    Its hyperparameters are fitted anew for every evaluation. The next subset has the largest expected
+    improvement, on the logarithmic scale, that climbing by swaps finds.
     """
     with warnings.catch_warnings():
         # BoTorch's linear algebra uses a part of PyTorch that is going away.
@@ -278,7 +281,7 @@ def botorch_hamming(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     # One thread, as for everything in the runner's workers. The global seed is for fits that start again.
     seeded = botorch.utils.sampling.manual_seed(seed)
     with threadpool_limits(limits=1), seeded, warnings.catch_warnings(), suppress(_Spent):
-        # After the one, BoTorch starts a fit again; the other says that a variance was rounded up.
+        # After the first warning BoTorch repeats the fit; the second states that a variance was rounded up.
         warnings.simplefilter("ignore", botorch.exceptions.warnings.OptimizationWarning)
         warnings.simplefilter("ignore", import_peer("linear_operator.utils.warnings").NumericalWarning)
         while len(evaluate.known) < INITIAL:
@@ -317,7 +320,7 @@ def _ascend(evaluate: _Evaluator, value: Acquisition, chosen: IntArray) -> tuple
 
 
 def _gaussian_process(botorch: Any) -> Callable[[_Evaluator], Acquisition]:
-    """What fits a Gaussian process to the known rewards and gives its logarithmic expected improvement."""
+    """A function that fits a Gaussian process to known rewards and returns its log expected improvement."""
     torch, gpytorch = import_peer("torch"), import_peer("gpytorch")
 
     class Process(botorch.models.SingleTaskGP):  # type: ignore[misc]
@@ -355,7 +358,7 @@ def _gaussian_process(botorch: Any) -> Callable[[_Evaluator], Acquisition]:
 
 
 def import_peer(name: str) -> Any:
-    """A module of a package that only the comparison needs."""
+    """Import a module that only comparisons need, or raise an error that states how to install it."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -373,4 +376,4 @@ PEERS: dict[str, Peer] = {
     "TPE (Optuna)": optuna_tpe,
     "Gaussian process, Hamming kernel (BoTorch)": botorch_hamming,
 }
-"""By the name that tables and figures show."""
+"""Every peer by its name in tables and figures."""

@@ -1,6 +1,5 @@
-"""Runs methods in rounds, in parallel processes, and writes what came out."""
+"""Runs methods in rounds, in parallel processes, and writes and reads the measurements."""
 
-import csv
 import json
 import multiprocessing
 import platform
@@ -20,6 +19,7 @@ from tqdm import tqdm
 
 from dagsearch import __version__
 from dagsearch._internal.typing import FloatArray
+from dagsearch_experiments.csv_files import read_csv, write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,18 +56,16 @@ class Outcome:
     rows: Sequence[Row]
     """The measurements."""
     settings: Mapping[str, Any]
-    """Everything that is needed to run it again."""
+    """Everything needed to run it again."""
     figures: Mapping[str, "Figure"] = field(default_factory=dict)
     """By file name, without ending."""
 
     def write(self, folder: Path) -> list[Path]:
-        """CSV, JSON, and every figure as PNG and PDF; returns what was written."""
+        """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
         folder.mkdir(parents=True, exist_ok=True)
-        written = [folder / f"{self.name}.csv", folder / f"{self.name}.json"]
-        with written[0].open("w", newline="") as file:
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow(Row._fields)
-            lines.writerows(row._replace(value=float(f"{row.value:.5g}")) for row in self.rows)
+        written = [folder / f"{self.name}.csv.gz", folder / f"{self.name}.json"]
+        rounded = (row._replace(value=float(f"{row.value:.5g}")) for row in self.rows)
+        write_csv(written[0], Row._fields, rounded)
         about = {"experiment": self.name, "seed": SEEDS, **self.settings, "versions": versions()}
         written[1].write_text(json.dumps(about, indent=2) + "\n")
         for name, figure in self.figures.items():
@@ -78,7 +76,7 @@ class Outcome:
 
 
 def versions() -> dict[str, str]:
-    """Python and the packages that numbers may depend on, where installed."""
+    """Versions of Python and of the installed packages that numbers may depend on."""
     found = {"dagsearch": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -109,16 +107,16 @@ def run_rounds(
                 raise ExperimentError("a worker process died; was it killed, or short of memory?") from error
             finally:
                 pool.shutdown(wait=len(rows) == len(tasks), cancel_futures=True)
-                if len(rows) < len(tasks):  # do not wait for runs that nobody will see
+                if len(rows) < len(tasks):  # the results of the others are not needed
                     stop_workers()
     return [row for number in range(len(tasks)) for row in rows[number]]
 
 
 def prepare_worker() -> None:
-    """What every worker process does first."""
-    # As many processes as cores leave no core for BLAS threads.
+    """Set up a worker process: one BLAS thread, no reaction to Ctrl-C."""
+    # With one process per core there is no core left for BLAS threads.
     threadpool_limits(limits=1)
-    # Ctrl-C reaches all processes of a terminal; it is for the parent to stop the others.
+    # Ctrl-C reaches all processes of a terminal; the parent stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -129,7 +127,7 @@ def stop_workers() -> None:
 
 
 def recorded_steps(steps: int, growth: float) -> list[int]:
-    """Steps from 1 on, each about ``growth`` times the one before, and the last."""
+    """Steps from 1 to ``steps``, each about ``growth`` times the previous one."""
     grid = [1]
     while grid[-1] < steps:
         grid.append(min(steps, max(grid[-1] + 1, round(grid[-1] * growth))))
@@ -187,9 +185,8 @@ def best_setting(rows: Iterable[Row]) -> dict[str, tuple[str, Curve]]:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a CSV file that :meth:`Outcome.write` wrote."""
-    with path.open(newline="") as file:
-        return [
-            Row(row["method"], row["setting"], int(row["round"]), int(row["step"]), float(row["value"]))
-            for row in csv.DictReader(file)
-        ]
+    """The rows of a ``.csv.gz`` file that :meth:`Outcome.write` wrote."""
+    return [
+        Row(row["method"], row["setting"], int(row["round"]), int(row["step"]), float(row["value"]))
+        for row in read_csv(path)
+    ]

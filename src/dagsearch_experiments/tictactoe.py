@@ -1,4 +1,4 @@
-"""Section 4.2: Tic-Tac-Toe against a player without fault."""
+"""Section 4.2: Tic-Tac-Toe against a perfect player."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass

@@ -1,1 +1,1 @@
-"""Helpers that no user needs."""
+"""Private helpers."""

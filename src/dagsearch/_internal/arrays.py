@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """``array`` itself if it has at least ``shape``, else a larger copy, zero where it is new.
+    """``array`` itself if it has at least ``shape``, else a larger copy whose new entries are zero.
 
-    Every axis that is too short at least doubles, so that n growths by one cost O(n) in all.
+    Every axis that is too short at least doubles, so n growths by one element cost O(n) in total.
     """
     if all(have >= need for have, need in zip(array.shape, shape, strict=True)):
         return array

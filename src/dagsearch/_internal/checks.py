@@ -1,4 +1,4 @@
-"""Arguments that must be numbers."""
+"""Checks of arguments that must be numbers."""
 
 import math
 import numbers
@@ -11,5 +11,5 @@ def is_finite(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether ``value`` is a whole number, and meant as one."""
+    """Whether ``value`` is a whole number and not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)

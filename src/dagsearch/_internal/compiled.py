@@ -1,4 +1,4 @@
-"""The one way in which functions are compiled here."""
+"""The decorator for all compiled functions of this package."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -9,5 +9,5 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile at the first call, and keep the machine code on disk for later processes."""
+    """Compile at the first call, and store the machine code on disk for later processes."""
     return cast(_Function, njit(cache=True)(function))

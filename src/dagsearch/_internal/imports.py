@@ -1,4 +1,4 @@
-"""What a command line names by its import path."""
+"""Import of objects that a command line names by their path."""
 
 import importlib
 import sys
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def imported(path: str) -> Any:
-    """An object by ``package.module:name`` or ``package.module.name``; its module may raise anything."""
+    """The object at ``package.module:name`` or ``package.module.name``; its module may raise any error."""
     module, _, name = path.replace(":", ".").rpartition(".")
-    if "" not in sys.path:  # a script in the current folder counts, and in other processes it must too
+    if "" not in sys.path:  # find scripts in the current folder, also from worker processes
         sys.path.insert(0, "")
     return getattr(importlib.import_module(module), name)

@@ -1,6 +1,6 @@
-"""SciPy's linear algebra by name, from BLAS and LAPACK too, imported when something of it is first needed.
+"""Functions of SciPy's linear algebra, BLAS and LAPACK by name, imported at the first use.
 
-That takes longer than half of dagsearch, and a search without a model does without.
+The import takes longer than half of dagsearch's own, and a search without a model does not need it.
 """
 
 from typing import Any
@@ -14,6 +14,6 @@ def __getattr__(name: str) -> Any:
 
     for module in (linalg, blas, lapack):
         if hasattr(module, name):
-            globals()[name] = getattr(module, name)  # found at once from now on
+            globals()[name] = getattr(module, name)  # later accesses need no lookup
             return globals()[name]
-    raise AttributeError(f"neither scipy.linalg nor its BLAS and LAPACK have {name!r}")
+    raise AttributeError(f"scipy.linalg, its BLAS and its LAPACK have no function {name!r}")

@@ -1,4 +1,4 @@
-"""One thread for our own linear algebra."""
+"""Linear algebra in a single thread."""
 
 from contextlib import AbstractContextManager
 from functools import cache
@@ -10,8 +10,8 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def _libraries() -> list[Any]:
-    """BLAS libraries in this process; threadpoolctl finds them, and would look again every time."""
-    import scipy.linalg  # noqa: F401  (it brings a BLAS of its own, which is found only once it is there)
+    """BLAS libraries in this process. They are cached because threadpoolctl would search again each time."""
+    import scipy.linalg  # noqa: F401  (loads its own BLAS, which must be loaded to be found)
 
     found = ThreadpoolController().lib_controllers
     return [library for library in found if library.user_api == "blas"]
@@ -20,8 +20,8 @@ def _libraries() -> list[Any]:
 class one_thread(AbstractContextManager[None]):  # noqa: N801
     """While entered, NumPy and SciPy use one thread.
 
-    A step multiplies many small matrices. Threads gain nothing there and lose most of the time waiting for
-    each other, and more where several searches share the cores.
+    A step multiplies many small matrices. More threads would mostly wait for each other, especially where
+    several searches share the cores.
     """
 
     def __enter__(self) -> None:

@@ -1,48 +1,48 @@
-"""Random walks: what a problem looks like when nobody thinks."""
+"""Random walks from a state to a leaf, and paths as indices of actions."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, Action, Problem, State, shortcut
+from dagsearch.problem import LONGEST_PATH, Action, Capabilities, Problem, State
 
-# Random leaves on which a covariance is checked and scaled.
+# Number of random leaves on which a covariance is checked and scaled.
 _SAMPLED_LEAVES = 64
 
 
 def random_walk(problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
-    """A leaf below ``state`` by uniformly random actions, and these."""
-    random_leaf = shortcut(problem, "random_leaf")
+    """A leaf below ``state`` reached by uniformly random actions, and these actions."""
+    random_leaf = Capabilities(problem).random_leaf
     return step_by_step(problem, state, rng) if random_leaf is None else random_leaf(state, rng)
 
 
 def step_by_step(problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
-    """:func:`random_walk` by the problem's ``actions`` and ``step``."""
+    """The same as :func:`random_walk`, always by the problem's ``actions`` and ``step``."""
     taken: list[Action] = []
     actions_at, step, random = problem.actions, problem.step, rng.random
     while (count := len(actions := actions_at(state))) > 0:
         if len(taken) == LONGEST_PATH:
             raise ProblemError(f"no leaf after {LONGEST_PATH} random steps: does the problem have a cycle?")
-        action = actions[int(random() * count)]  # a third of the time that rng.integers takes
+        action = actions[int(random() * count)]  # takes a third of the time of rng.integers
         state = step(state, action)
         taken.append(action)
     return state, taken
 
 
 def shape_rng() -> np.random.Generator:
-    """A stream of its own for looking at the problem: what is found is the same for every seed."""
+    """A generator for examining the problem; what is found does not depend on the search's seed."""
     return np.random.default_rng(0)
 
 
 def random_leaves(problem: Problem) -> list[State]:
-    """Some leaves of random walks from the root, the same ones every time."""
+    """Leaves of random walks from the root, the same ones in every call."""
     rng = shape_rng()
     return [random_walk(problem, problem.root(), rng)[0] for _ in range(_SAMPLED_LEAVES)]
 
 
 def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
-    """Actions from the root on by their place among those there are: a journal cannot hold them as such."""
+    """Each action of a path from the root as its index in ``problem.actions(state)``, for a journal."""
     found, state = [], problem.root()
     for action in actions:
         found.append(_place(problem.actions(state), action))
@@ -51,12 +51,12 @@ def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
 
 
 def _place(actions: Sequence[Action], action: Action) -> int:
-    """Where an action stands; an array of actions has no ``index``."""
+    """Index of an action; an array of actions has no method ``index``."""
     return (actions if hasattr(actions, "index") else list(actions)).index(action)
 
 
 def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
-    """Where numbered actions lead, and which they are."""
+    """The state that actions given by their indices lead to from the root, and these actions."""
     state, taken = problem.root(), []
     for number in numbers:
         taken.append(problem.actions(state)[number])

@@ -10,7 +10,7 @@ from dagsearch.backups import Backup
 from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.covariances import SharedPath
-from dagsearch.engine.compositions import default_backup, default_expansion
+from dagsearch.engine.defaults import default_backup, default_expansion
 from dagsearch.errors import ProblemError
 from dagsearch.expansions import Expansion, NoChildren, OneChild
 from dagsearch.increments import Increments

@@ -1,41 +1,82 @@
 """``dagsearch demo``: the ten pixels that tell handwritten digits apart best."""
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import dagsearch as ds
 from dagsearch.baselines import random_search
+from dagsearch.cli.common import positive
 from dagsearch.problems import DigitsPixels
-from dagsearch.problems.subsets import Subset
+from dagsearch.problems.ground import Subset
 from dagsearch.results import Result
 
+if TYPE_CHECKING:
+    from dagsearch.cli.common import Commands
 
-def run(budget: int, seed: int, out: Path) -> int:
+
+def add_parser(commands: "Commands") -> None:
+    """Add ``demo``."""
+    demo = commands.add_parser(
+        "demo",
+        help="choose the 10 of 64 pixels that tell handwritten digits apart best",
+        description=(
+            "Choose the 10 of the 64 pixels of scikit-learn's digits from which linear discriminant "
+            "analysis tells the digits best, and compare with as many random subsets. Writes a picture. "
+            "Takes under a minute; Ctrl-C stops early with the best so far."
+        ),
+    )
+    demo.add_argument(
+        "--budget", type=positive, default=300, help="subsets to evaluate (default: %(default)s)"
+    )
+    demo.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    demo.add_argument(
+        "--out",
+        type=_picture,
+        default=Path("dagsearch-demo.png"),
+        metavar="FILE",
+        help="where to write the picture (default: %(default)s)",
+    )
+    demo.set_defaults(run=run)
+
+
+def _picture(text: str) -> Path:
+    """The path of a picture, refused before the search if it cannot be written there."""
+    path = Path(text)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"the folder {path.parent} does not exist")
+    if path.is_dir() or path.suffix not in (".png", ".pdf", ".svg"):
+        raise argparse.ArgumentTypeError(f"must be a .png, .pdf or .svg file, got {text!r}")
+    return path
+
+
+def run(options: argparse.Namespace) -> int:
     """Search, compare, show; returns the exit code."""
     problem = DigitsPixels()
-    print(f"Choosing {problem.k} of the 64 pixels of the digits with {budget} evaluations.")
+    print(f"Choosing {problem.k} of the 64 pixels of the digits with {options.budget} evaluations.")
     try:
-        result = ds.search(problem, budget, seed=seed, progress=True)
+        result = ds.search(problem, options.budget, seed=options.seed, progress=True)
     except ds.SearchInterrupted as interruption:
         result = interruption.result
         print(f"\nStopped after {len(result.history)} evaluations.", file=sys.stderr)
         if not result.history:
             return 130
-    evaluations = random_search(problem, seed=seed).steps(len(result.history))
+    evaluations = random_search(problem, seed=options.seed).steps(len(result.history))
     random = [evaluation.reward for evaluation in evaluations]
     print(table(problem, result, random))
     print()
     print(pixel_map(problem, result.best_state))
-    draw(problem, result, random, out)
-    print(f"\nPicture: {out}")
+    draw(problem, result, random, options.out)
+    print(f"\nPicture: {options.out}")
     return 0
 
 
 def table(problem: DigitsPixels, result: Result, random: Sequence[float]) -> str:
-    """What was found beside what else there is."""
+    """The search compared with random search and with all pixels, as text."""
     count = len(result.history)
     rows = [
         ("dagsearch", count, problem.k, f"{result.best_reward:.3f}"),

@@ -1,21 +1,17 @@
 """Covariances of the generative scores: which states are alike."""
 
+import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from dagsearch.covariances.base import (
-    Covariance,
-    FeatureMap,
-    Hyperparameter,
-    Rows,
-    RowStore,
-    SparseRows,
-    as_covariance,
-    check_covariance,
-)
+from dagsearch.covariances.base import Covariance, FeatureMap, Hyperparameter
+from dagsearch.covariances.checks import check_covariance
 from dagsearch.covariances.discrete import Diffusion, Hamming
+from dagsearch.covariances.features import Features, LinearFeatures
 from dagsearch.covariances.functions import Pairwise, SharedPath
-from dagsearch.covariances.overlap import Overlap, items_of
-from dagsearch.covariances.vectors import Features, LinearFeatures, Nearness, SetKernel, correlation
+from dagsearch.covariances.items import Nearness, correlation
+from dagsearch.covariances.overlap import Overlap
+from dagsearch.covariances.sets import SetKernel
 
 if TYPE_CHECKING:
     from dagsearch.games.covariances import learned, pieces, windows
@@ -31,25 +27,33 @@ __all__ = [
     "Nearness",
     "Overlap",
     "Pairwise",
-    "RowStore",
-    "Rows",
     "SetKernel",
     "SharedPath",
-    "SparseRows",
-    "as_covariance",
     "check_covariance",
     "correlation",
-    "items_of",
     "learned",
     "pieces",
     "windows",
 ]
 
+# Names that are no longer exported, and what they are now.
+_MOVED = {
+    "RowStore": ("dagsearch.covariances.rows", "RowStore"),
+    "Rows": ("dagsearch.covariances.rows", "Rows"),
+    "SparseRows": ("dagsearch.covariances.rows", "SparseRows"),
+    "checked_kind": ("dagsearch.covariances.checks", "as_covariance"),
+    "items_of": ("dagsearch.covariances.overlap", "items_of"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Covariances of positions live with the games, which are built on this package."""
+    """Covariances of positions, which live with the games that are built on this package; moved names."""
     if name in ("learned", "pieces", "windows"):
-        from dagsearch.games import covariances
-
-        return getattr(covariances, name)
+        return getattr(importlib.import_module("dagsearch.games.covariances"), name)
+    if name in _MOVED:
+        module, now = _MOVED[name]
+        warnings.warn(
+            f"dagsearch.covariances.{name} has moved to {module}.{now}", DeprecationWarning, stacklevel=2
+        )
+        return getattr(importlib.import_module(module), now)
     raise AttributeError(f"module 'dagsearch.covariances' has no attribute {name!r}")

@@ -1,7 +1,7 @@
 """Vectors that are level almost everywhere.
 
-The inclusion probabilities of a subset of ten items in 784 have one value at most items and another at ten.
-What a dense product does in n² steps per vector takes ten times n, or even ten times ten.
+The inclusion probabilities of a subset of ten of 784 items are 1 at ten items and equal at all others. A
+product with a matrix then takes about 10 n steps per vector instead of n², and a norm about 10².
 """
 
 from typing import NamedTuple
@@ -13,35 +13,35 @@ from dagsearch._internal.typing import FloatArray, IntArray
 
 
 class LevelRows(NamedTuple):
-    """Rows as ``level · mask`` plus a few entries."""
+    """Each row as ``level · mask`` plus a few entries."""
 
     mask: FloatArray
     """1 where rows are level, 0 elsewhere; shape ``(n,)``."""
     levels: FloatArray
-    """Of each row, shape ``(rows,)``."""
+    """The level of each row, shape ``(rows,)``."""
     starts: IntArray
     """Row ``i`` has the entries ``starts[i]`` to ``starts[i + 1]``; shape ``(rows + 1,)``."""
     columns: IntArray
-    """Where each entry is."""
+    """Column of each entry."""
     entries: FloatArray
-    """What is added there."""
+    """Number added at that column."""
 
     @classmethod
     def of(cls, rows: FloatArray, mask: FloatArray) -> "LevelRows":
-        """Rows taken apart. Right for any rows, cheap to use for those of subsets.
+        """Split rows into level and entries: correct for any rows, cheap for those of subsets.
 
-        The level is a row's smallest value in the mask: items that are chosen are above the others.
+        The level is a row's smallest value within the mask, since chosen items are above the others.
         """
-        return cls(mask, *_take_apart(np.ascontiguousarray(rows), mask))
+        return cls(mask, *_split(np.ascontiguousarray(rows), mask))
 
     def times(self, matrix: FloatArray, matrix_mask: FloatArray) -> FloatArray:
-        """Rows times a symmetric matrix, of which ``matrix_mask`` is its product with the mask."""
+        """Rows times a symmetric matrix, whose product with the mask is ``matrix_mask``."""
         found = np.empty((len(self.levels), len(matrix)))
         _times(*self[1:], matrix, matrix_mask, found)
         return found
 
     def norms(self, matrix: FloatArray, matrix_mask: FloatArray) -> FloatArray:
-        """Of each row x, xᵀ matrix x."""
+        """xᵀ matrix x of each row x."""
         found = np.empty(len(self.levels))
         _norms(*self[1:], matrix, matrix_mask, float(self.mask @ matrix_mask), found)
         return found
@@ -54,7 +54,7 @@ class LevelRows(NamedTuple):
 
 
 @compiled
-def _take_apart(rows: FloatArray, mask: FloatArray) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
+def _split(rows: FloatArray, mask: FloatArray) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
     levels = np.zeros(rows.shape[0])
     starts = np.zeros(rows.shape[0] + 1, dtype=np.int64)
     for i in range(rows.shape[0]):

@@ -9,19 +9,19 @@ import numpy as np
 
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.base import Covariance, Hyperparameter, Rows, checked_variance
+from dagsearch.covariances.base import Covariance, Hyperparameter
+from dagsearch.covariances.checks import checked_positive, checked_variance
 from dagsearch.covariances.overlap import items_of
+from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import State
 
 
 class _Differing(Covariance):
-    """A product over places of 1 where two states agree, and of less where they differ."""
+    """A product over places: a factor of 1 where two states agree, and a smaller one where they differ."""
 
     def __init__(self, length: float, private: float) -> None:
-        if not is_finite(length) or length <= 0.0:
-            raise CovarianceError(f"length must be positive and finite, got {length!r}")
-        self.length = self._length_median = float(length)
+        self.length = self._length_median = checked_positive("length", length)
         self.private = self._private_median = checked_variance("private", private)
         self._places: dict[Hashable, int] = {}
         self._values: list[dict[Hashable, int]] = []
@@ -31,7 +31,7 @@ class _Differing(Covariance):
         """−log of the factor where states differ, for each place."""
 
     def represent(self, states: Sequence[State]) -> Rows:
-        """The number of each place's value; 0 where the state says nothing."""
+        """The number of each place's value; 0 where the state has none."""
         placed = [dict(_places_of(state)) for state in states]
         for places in placed:
             for place, value in places.items():
@@ -51,7 +51,7 @@ class _Differing(Covariance):
         width = max(a.shape[1], b.shape[1])
         penalties = self._penalties(width)
         differing = np.zeros((len(a), len(b)))
-        for place in range(width):  # a place that is new since is empty in older rows
+        for place in range(width):  # a place added since is empty in older rows
             one = a[:, place] if place < a.shape[1] else np.zeros(len(a), dtype=np.int64)
             other = b[:, place] if place < b.shape[1] else np.zeros(len(b), dtype=np.int64)
             differing += penalties[place] * (one[:, None] != other[None])
@@ -80,7 +80,7 @@ class _Differing(Covariance):
 
 
 def _places_of(state: State) -> list[tuple[Hashable, Hashable]]:
-    """Places and their values: of a set which elements it has, else what :func:`items_of` pairs up."""
+    """Places and their values: for a set, its elements; for other states, the pairs of :func:`items_of`."""
     if isinstance(state, Mapping):
         return list(state.items())
     if isinstance(state, (set, frozenset)):
@@ -95,15 +95,15 @@ def _places_of(state: State) -> list[tuple[Hashable, Hashable]]:
 class Hamming(_Differing):
     """exp(−h/ℓ) with h the number of places at which two states differ.
 
-    Tuples, strings and dataclasses have places; a set has one place for every element. What a state does not
-    say, because it is decided later, is a value like any other.
+    Tuples, strings and dataclasses have places; a set has one place for every element. A place that is not
+    decided yet holds a value of its own, like any other.
 
     Parameters
     ----------
     length : float
-        ℓ: so many differences make two states quite unlike. Learnt.
+        ℓ: number of differences that lower the covariance by a factor of e. Learnt.
     private : float
-        Variance of what every state has for itself; learnt, unless 0.
+        Variance of an independent offset of every state; learnt, unless 0.
 
     Examples
     --------
@@ -119,10 +119,10 @@ class Hamming(_Differing):
 
 
 class Diffusion(_Differing):
-    """Heat that has spread over the values of every place (Kondor and Lafferty 2002).
+    """Diffusion of heat over the values of every place (Kondor and Lafferty 2002).
 
     On the complete graph of a place's c values, after time t = 1/ℓ, the factor where two states differ is
-    (1 − e^(−ct)) / (1 + (c − 1) e^(−ct)): a place with many values tells less about where they differ.
+    (1 − e^(−ct)) / (1 + (c − 1) e^(−ct)): to differ at a place with many values counts less.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Diffusion(_Differing):
     length : float
         1/t. Learnt.
     private : float
-        Variance of what every state has for itself; learnt, unless 0.
+        Variance of an independent offset of every state; learnt, unless 0.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Diffusion(_Differing):
             key = place[0] if isinstance(place, tuple) and len(place) == 1 else place
             count = self._counts.get(key) if isinstance(self._counts, Mapping) else self._counts
             if count is None:
-                raise CovarianceError(f"values does not say how many values the place {key!r} has")
+                raise CovarianceError(f"values must say how many values the place {key!r} has")
             decay = math.exp(-count / self.length)
             found.append(math.log1p((count - 1) * decay) - math.log1p(-decay))
         return np.array(found)

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.base import Covariance, Rows, checked_variance
-from dagsearch.errors import CovarianceError
+from dagsearch.covariances.base import Covariance
+from dagsearch.covariances.checks import checked_positive, checked_variance
+from dagsearch.covariances.rows import Rows
 from dagsearch.problem import State
 
 
@@ -20,7 +20,7 @@ class Pairwise(Covariance):
     function : callable
         ``function(x, y)``, symmetric and positive semi-definite.
     private : float
-        Variance of an offset that every state has for itself.
+        Variance of an independent offset of every state.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class Pairwise(Covariance):
 
 
 class SharedPath(Covariance):
-    """Brownian walk on a tree: the length of the path that two states share, for :func:`dagsearch.as_tree`.
+    """Random walk down a tree, for :func:`dagsearch.as_tree`: states are alike by the path that they share.
 
     Parameters
     ----------
@@ -65,9 +65,7 @@ class SharedPath(Covariance):
     """
 
     def __init__(self, step: float, root: float = 0.0) -> None:
-        if not is_finite(step) or step <= 0.0:
-            raise CovarianceError(f"step must be positive and finite, got {step!r}")
-        self.step, self.root = float(step), checked_variance("root", root)
+        self.step, self.root = checked_positive("step", step), checked_variance("root", root)
 
     def represent(self, states: Sequence[State]) -> Rows:
         rows = np.empty((len(states), 1), dtype=object)
@@ -81,6 +79,7 @@ class SharedPath(Covariance):
 
     @staticmethod
     def _shared(x: Sequence[Any], y: Sequence[Any]) -> int:
+        """Number of actions before the paths part."""
         for steps, (one, other) in enumerate(zip(x, y, strict=False)):
             if one != other:
                 return steps

@@ -10,16 +10,11 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import (
-    FeatureMap,
-    Gradient,
-    Hyperparameter,
-    Rows,
-    SparseRows,
-    checked_variance,
-)
+from dagsearch.covariances.base import FeatureMap, Gradient, Hyperparameter
+from dagsearch.covariances.checks import checked_variance
+from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Problem, State, shortcut
+from dagsearch.problem import Capabilities, Children, Problem, State, is_current
 
 
 class _Index(dict[Hashable, int]):
@@ -31,7 +26,7 @@ class _Index(dict[Hashable, int]):
 
 
 class _Common(Enum):
-    """The item that all states share; an enumeration, to stay the same one when copied or pickled."""
+    """The item that all states share; an enumeration member, which copying and pickling keep identical."""
 
     BIAS = 0
 
@@ -39,20 +34,20 @@ class _Common(Enum):
 class Overlap(FeatureMap):
     """How many items two states share: |x ∩ y| + bias, the covariance of the paper's experiments.
 
-    Equivalently, g is the sum of an unknown weight for every item of the state, plus one common unknown
-    constant of variance ``bias``, plus an offset of variance ``private`` for every state alone.
+    Equivalently, g is the sum of one unknown weight per item of the state, an unknown constant of variance
+    ``bias`` that all states share, and an independent offset of variance ``private`` per state.
 
     Parameters
     ----------
     items : callable, optional
-        ``items(state)`` gives what the state consists of. By default a set consists of its elements, a
-        tuple or string of its (position, element) pairs, a dataclass of its (field, value) pairs; a set
-        or tuple inside a tuple or dataclass likewise of its elements.
+        ``items(state)`` returns what the state consists of. By default these are the elements of a set, the
+        (position, element) pairs of a tuple or string, the (field, value) pairs of a dataclass. A set or
+        tuple inside a tuple or dataclass counts element by element.
     bias : float
         Added to every covariance.
     private : float
-        Added on the diagonal; 1, as in the paper's feature selection, by default. It keeps the matrix
-        definite and lets g of a leaf be what was observed there.
+        Added on the diagonal; by default 1, as in the paper's feature selection. It keeps the matrix
+        positive definite and lets g of a leaf differ from the sum of its items' weights.
     added_items : callable, optional
         ``added_items(state, actions)``, see :class:`dagsearch.Problem`.
 
@@ -75,7 +70,7 @@ class Overlap(FeatureMap):
         self.bias = checked_variance("bias", bias)
         self.private = self._private_median = checked_variance("private", private)
         self._index = _Index({_Common.BIAS: 0})
-        # Where actions are features, and add themselves.
+        # For problems whose actions are the features that they add.
         self._column_of_feature: IntArray | None = None
         self._single_features: tuple[IntArray, float] | None = None
 
@@ -99,15 +94,16 @@ class Overlap(FeatureMap):
 
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
-        """The overlap of what a problem says its states consist of."""
-        items, added = getattr(problem, "items", None), getattr(problem, "added_items", None)
+        """The overlap of the problem's own ``items``, where it has them."""
+        capabilities = Capabilities(problem)
+        items, added = capabilities.items, capabilities.added_items
         covariance = cls(items, bias, private, added if items is not None else None)
         if items is not None and added is not None:
             covariance._number_items(problem)
         return covariance
 
     def _number_items(self, problem: Problem) -> None:
-        """Number what can be added beforehand: rounding must not depend on which states are seen first."""
+        """Number all items in advance: rounding must not depend on which states are seen first."""
         state, before = problem.root(), self.dimension
         while self.dimension == before and len(actions := problem.actions(state)) > 0:
             self.added_features(Children(problem, state, actions))
@@ -116,8 +112,8 @@ class Overlap(FeatureMap):
             elif hasattr(actions, "array"):
                 self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
                 self._column_of_feature[actions.array] = [self._index[feature] for feature in actions]
-                # So it is from the first decision on, unless a subclass has other actions later.
-                if state == problem.root() and shortcut(problem, "added_items") is not None:
+                # Holds at every later decision, too, unless a subclass has other actions there.
+                if state == problem.root() and is_current(problem, "added_items"):
                     self._single_features = self._column_of_feature[actions.array], 1.0
 
     @property
@@ -154,7 +150,7 @@ class Overlap(FeatureMap):
 
 
 def items_of(state: State) -> Iterable[Hashable]:
-    """What a state consists of, told from its type."""
+    """What a state consists of, by its type."""
     if isinstance(state, (frozenset, set)):
         return state
     if isinstance(state, (str, bytes)):
@@ -172,7 +168,7 @@ def items_of(state: State) -> Iterable[Hashable]:
 
 
 def _items_of_part(name: Hashable, part: Any) -> Iterable[Hashable]:
-    """A set inside a state counts element by element, a tuple place by place, all else as a whole."""
+    """A set inside a state counts element by element, a tuple place by place, anything else as a whole."""
     if isinstance(part, (frozenset, set)):
         return [(name, element) for element in part]
     if isinstance(part, tuple):

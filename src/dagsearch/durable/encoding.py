@@ -11,7 +11,7 @@ import numpy as np
 
 from dagsearch._internal.walks import random_walk, shape_rng
 from dagsearch.errors import ProblemError
-from dagsearch.problem import KeyFunction, Problem, State
+from dagsearch.problem import Capabilities, Problem, State
 
 _TUPLE, _SET = "tuple", "set"
 
@@ -51,9 +51,10 @@ class StateCodec:
     """
 
     def __init__(self, problem: Problem) -> None:
-        self._encode: Callable[[State], Any] = getattr(problem, "encode", to_json)
-        self.decode: Callable[[Any], State] = getattr(problem, "decode", from_json)
-        key = KeyFunction(problem)
+        capabilities = Capabilities(problem)
+        self._encode: Callable[[State], Any] = capabilities.encode or to_json
+        self.decode: Callable[[Any], State] = capabilities.decode or from_json
+        key = capabilities.key
         leaf, _ = random_walk(problem, problem.root(), shape_rng())
         for state in (problem.root(), leaf):
             if key(self.decode(self.encode(state))) != key(state):

@@ -1,58 +1,136 @@
-"""What a search uses unless told otherwise, read off the problem."""
+"""How a search is put together: its parts, the two compositions with a name, and what cannot work."""
 
-from typing import Any
+import warnings
+from collections.abc import Sequence
+from typing import Any, Required, TypedDict, Unpack
 
-from dagsearch._internal.walks import random_leaves, random_walk, shape_rng
+import numpy as np
+
+from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
-from dagsearch.covariances import (
-    Covariance,
-    FeatureMap,
-    Nearness,
-    Overlap,
-    SetKernel,
-    as_covariance,
-    check_covariance,
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.checks import as_covariance
+from dagsearch.engine.defaults import (
+    check_covariance_on,
+    default_backup,
+    default_covariance,
+    default_expansion,
+    default_increments,
+    default_scale,
+    natural_covariance,
+    standardized,
 )
-from dagsearch.expansions import AllChildren, Expansion, OneChild
+from dagsearch.engine.engine import Engine
+from dagsearch.engine.learner import Learner
+from dagsearch.engine.schedule import Schedule
+from dagsearch.engine.values import Values
+from dagsearch.expansions import Expansion, OneChild
+from dagsearch.explored import Explored
 from dagsearch.increments import Increments
 from dagsearch.learning.evidence import Evidence
-from dagsearch.learning.refresh import Lazy
-from dagsearch.policies import UpperConfidence
-from dagsearch.problem import KeyFunction, Problem, check_members
-from dagsearch.refinements import Regrow, Swaps
-from dagsearch.rollouts import Greedy
-from dagsearch.scores import scores_for
+from dagsearch.learning.refresh import Eager, Lazy, Refresh
+from dagsearch.policies import Policy, UpperConfidence
+from dagsearch.problem import Capabilities, Problem, check_members
+from dagsearch.refinements import Refinement, Regrow, Swaps
+from dagsearch.rollouts import Greedy, Rollout, Uniform
+from dagsearch.scores import MeanFunction, Scores, scores_for
+from dagsearch.scores.base import check_requirements
 
-# Nodes with more children than this add them one at a time.
-_MANY_CHILDREN = 40
-# Rewards without noise still need a little, for rounding; in units of their variance.
+# Noise variance of rewards without noise, which need some for rounding, and of noisy ones, to begin with; in
+# units of the rewards' variance.
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
-# Random walks that tell a problem's depth.
-_WALKS = 64
 
 
-def default_covariance(problem: Problem) -> Covariance:
-    """The covariance that a problem declares, else the overlap of its states' items."""
-    declared = getattr(problem, "covariance", None)
-    return Overlap.of(problem) if declared is None else as_covariance(declared)
+class Parts(TypedDict, total=False):
+    """The parts that a :class:`dagsearch.Search` is composed of."""
+
+    scores: Required[Scores]
+    """Belief over the generative scores; a fresh one, which belongs to this search from now on."""
+    policy: Required[Policy]
+    """Where descents go."""
+    rollout: Required[Rollout]
+    """How paths are finished below the explored part, once a reward is known; uniformly at random before."""
+    backup: Required[Backup]
+    """How values follow from scores."""
+    expansion: Expansion | None
+    """How the DAG grows; by default all children at once, or one by one where there are many."""
+    increments: Increments | None
+    """Δ by level; by default those of the problem under its covariance."""
+    refinements: Sequence[Refinement]
+    """Propose a leaf near the best one, in turns with the descent. Only where every decision maximises."""
+    evidence: Evidence | None
+    """Learns the covariance's hyperparameters and the noise, and standardises rewards again whenever it does.
+    By default they stay as given. With ``repeats`` the noise is learnt too, and the best leaf is the one
+    with the best mean g instead of the largest reward."""
+    refresh: Refresh | None
+    """Which nodes are brought up to date after a reward; all by default, and where the scores or the back-up
+    cannot leave nodes out."""
+    standardize: int
+    """Number of initial roll-outs from the root. The mean and standard deviation of their rewards standardise
+    all rewards. They count as evaluations, and the model learns from them. Until the last of them is told,
+    beliefs are those of the prior. 0, the default, uses rewards as they are."""
+    repeats: bool
+    """Whether a leaf may be evaluated again, the default. If not, the search ends when every leaf has been
+    evaluated."""
 
 
-def natural_covariance(problem: Problem) -> Covariance:
-    """What :func:`dagsearch.search` uses: inclusion probabilities where a problem has them."""
-    if getattr(problem, "covariance", None) is not None or not hasattr(problem, "inclusion"):
-        return default_covariance(problem)
-    positions = getattr(problem, "positions", None)
-    return SetKernel(None if positions is None else Nearness(positions))
+def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) -> Engine:
+    """The engine made of these parts; raises if they cannot work together."""
+    check_members(problem)
+    parts = _checked_names(parts)
+    scores, policy, rollout, backup = parts["scores"], parts["policy"], parts["rollout"], parts["backup"]
+    evidence, refinements = parts.get("evidence"), tuple(parts.get("refinements", ()))
+    if scores.mean.size > 0:
+        raise ValueError("scores must be fresh: these belong to another search already")
+    check_requirements(scores, policy, rollout, backup, evidence, *refinements)
+    if scores.covariance is not None:
+        check_covariance_on(problem, scores.covariance)
+    increments = parts.get("increments")
+    if increments is None:
+        increments = default_increments(problem, scores.covariance)
+    explored = Explored(problem, scores, increments)
+    standardize, repeats = parts.get("standardize", 0), parts.get("repeats", True)
+    learner = Learner(explored, evidence, standardize, repeats)
+    values = Values(explored, backup, parts.get("refresh") or Eager(), learner)
+    engine = Engine(
+        explored,
+        policy,
+        parts.get("expansion") or default_expansion(increments),
+        rollout,
+        learner,
+        values,
+        Schedule(refinements, standardize),
+        repeats,
+        rng,
+    )
+    values.update()
+    return engine
+
+
+def _checked_names(parts: Parts) -> Parts:
+    given: dict[str, Any] = dict(parts)
+    if "freshness" in given:
+        warnings.warn("freshness= is now called refresh=", DeprecationWarning, stacklevel=4)
+        given["refresh"] = given.pop("freshness")
+    missing = sorted(Parts.__required_keys__ - given.keys())
+    if missing:
+        raise TypeError(f"a search needs {', '.join(f'{name}=' for name in missing)}")
+    unknown = sorted(given.keys() - Parts.__annotations__.keys())
+    if unknown:
+        raise TypeError(
+            f"a search has no part {unknown[0]!r}; its parts are {', '.join(Parts.__annotations__)}"
+        )
+    return given  # type: ignore[return-value]
 
 
 def default_parts(
     problem: Problem, covariance: Covariance | None = None, noisy: bool = False, initial: int = 20
-) -> dict[str, Any]:
-    """The parts of :meth:`dagsearch.Search.default`, by the names of the constructor's arguments."""
+) -> Parts:
+    """The parts of :meth:`dagsearch.Search.default`."""
     check_members(problem)
     given = natural_covariance(problem) if covariance is None else as_covariance(covariance)
-    # Leaves of a game are no sample of what matters in it, and mislead the evidence.
-    adversarial = hasattr(problem, "player")
+    # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
+    adversarial = Capabilities(problem).has_players
     noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
     return {
         "scores": scores_for(standardized(given.bind(problem), problem), noise),
@@ -68,50 +146,33 @@ def default_parts(
     }
 
 
-def default_scale(problem: Problem) -> float | None:
-    """The paper's c = 1/depth, for the overlap; a declared covariance has its scale already."""
-    if getattr(problem, "covariance", None) is not None:
-        return None
-    declared = getattr(problem, "depth", None)
-    if declared is None:
-        rng = shape_rng()
-        declared = max(len(random_walk(problem, problem.root(), rng)[1]) for _ in range(_WALKS))
-    return 1.0 / max(1, int(declared))
-
-
-def default_increments(problem: Problem, covariance: Covariance | None) -> Increments:
-    """Those of the problem under its covariance; none without a covariance."""
+def paper_parts(
+    problem: Problem,
+    c: float | None = None,
+    noise: float = 1e-4,
+    beta: float = 1.0,
+    covariance: Covariance | None = None,
+    mean: MeanFunction = 0.0,
+    increment_prior: Sequence[float] | None = None,
+    backup: Backup | None = None,
+    expansion: Expansion | None = None,
+    standardize: int = 0,
+) -> Parts:
+    """The parts of :meth:`dagsearch.Search.paper`."""
+    check_members(problem)
     if covariance is None:
-        return Increments([], 0.0)
-    return Increments.of(problem, covariance, shape_rng())
-
-
-def default_expansion(increments: Increments) -> Expansion:
-    """One child at a time where there are many."""
-    many = max(increments.branching, default=1) > _MANY_CHILDREN
-    return OneChild() if many else AllChildren()
-
-
-def default_backup(expansion: Expansion) -> Backup:
-    """Moment matching, with a standard normal prior only where all children enter the DAG at once.
-
-    Elsewhere it would make visited nodes look worse than the siblings that are not in the DAG.
-    """
-    return MomentMatching(prior=(0.0, 1.0) if isinstance(expansion, AllChildren) else None)
-
-
-def standardized(covariance: Covariance, problem: Problem) -> Covariance:
-    """The covariance, scaled so that the scores of random leaves vary with unit variance."""
-    matrix = covariance(random_leaves(problem))
-    count = len(matrix)
-    within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
-    spread = float(within - across)
-    return 1.0 / spread * covariance if spread > 0.0 else covariance
-
-
-def check_covariance_on(problem: Problem, covariance: Covariance) -> None:
-    """Find a bad covariance before any reward is paid for; feature maps are good by construction."""
-    if not isinstance(covariance, FeatureMap):
-        key = KeyFunction(problem)
-        states = {key(state): state for state in [problem.root(), *random_leaves(problem)]}
-        check_covariance(covariance, list(states.values()))
+        covariance = default_covariance(problem)
+        c = default_scale(problem) if c is None else c
+    covariance = as_covariance(covariance)
+    scaled = covariance if c is None else c * covariance
+    increments = Increments.of(problem, scaled, shape_rng(), increment_prior)
+    expansion = expansion or default_expansion(increments)
+    return {
+        "scores": scores_for(scaled, noise, mean),
+        "policy": UpperConfidence(beta),
+        "rollout": Uniform(),
+        "backup": backup or default_backup(expansion),
+        "expansion": expansion,
+        "increments": increments,
+        "standardize": standardize,
+    }

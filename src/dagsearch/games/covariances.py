@@ -8,15 +8,15 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch._internal.walks import random_leaves, shape_rng
 from dagsearch.covariances.base import FeatureMap
+from dagsearch.covariances.features import LinearFeatures
 from dagsearch.covariances.overlap import Overlap
-from dagsearch.covariances.vectors import LinearFeatures
 
 if TYPE_CHECKING:
     from dagsearch.games.openspiel import OpenSpielGame
     from dagsearch.problem import State
 
-# Variances in squared units of the reward: of what one piece is worth, of what all positions share, and of
-# what each has for itself.
+# Variances in squared units of the reward: of the worth of one piece, of the constant that positions share,
+# and of the independent offset of each position.
 _PIECE, _SHARED, _OWN = 0.1, 1.0, 0.05
 
 
@@ -28,30 +28,30 @@ def pieces(problem: "OpenSpielGame") -> FeatureMap:
 def windows(problem: "OpenSpielGame", length: int = 3) -> FeatureMap:
     """Positions are alike by the pieces they share, and by lines of cells with the same content.
 
-    Lines are rows, columns and diagonals of ``length`` cells; those with less than two pieces do not count.
+    Lines are rows, columns and diagonals of ``length`` cells; lines with fewer than two pieces do not count.
     """
     return _scaled_overlap(problem, _Windows(problem, length))
 
 
 def learned(problem: "OpenSpielGame", count: int = 8, length: int = 3, games: int = 300) -> FeatureMap:
-    """Positions are alike by ``count`` linear features that tell how random games end.
+    """Positions are alike by ``count`` linear features that predict how random games end.
 
-    They are combinations of what :func:`windows` looks at, found by partial least squares in ``games`` random
-    games from the root, before the search begins.
+    They are combinations of the items of :func:`windows`, found by partial least squares in ``games`` random
+    games from the root before the search begins.
     """
     each = _variance_of_pieces(problem) / count
     return each * LinearFeatures(_Directions(problem, count, length, games), private=_OWN / each)
 
 
 def _scaled_overlap(problem: "OpenSpielGame", items: Callable[["State"], list[int]]) -> FeatureMap:
-    """The overlap of items that together vary as much as a final position's pieces do."""
+    """The overlap of items, scaled so that they have the total variance of a final position's pieces."""
     count = float(np.mean([len(items(leaf)) for leaf in random_leaves(problem)]))
     item = _variance_of_pieces(problem) / max(1.0, count)
     return item * Overlap(items, bias=_SHARED / item, private=_OWN / item)
 
 
 def _variance_of_pieces(problem: "OpenSpielGame") -> float:
-    """Variance of what the pieces of a final position are worth together."""
+    """Variance of the total worth of a final position's pieces."""
     count = float(np.mean([len(problem.items(leaf)) for leaf in random_leaves(problem)]))
     return _PIECE * max(1.0, count)
 
@@ -78,7 +78,7 @@ class _Windows:
 
 
 class _Directions:
-    """What of pieces and lines goes with the reward in random games, and 1."""
+    """Combinations of pieces and lines that correlate with the reward of random games, and a constant 1."""
 
     def __init__(self, problem: "OpenSpielGame", count: int, length: int, games: int) -> None:
         from sklearn.cross_decomposition import PLSRegression
@@ -108,7 +108,7 @@ def _lines(rows: int, columns: int, length: int) -> IntArray:
 
 
 def _random_positions(problem: "OpenSpielGame", games: int) -> tuple[list["State"], FloatArray]:
-    """One position of each of some random games, at a random time, and the reward in the end."""
+    """One random position from each of ``games`` random games, and the rewards of the games."""
     rng = shape_rng()
     positions, rewards = [], []
     for _ in range(games):

@@ -13,14 +13,14 @@ from dagsearch._internal.walks import step_by_step
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN
 
-# Options of a game that make its observation a plain picture of the board.
+# Options that make the observation of a game a plain image of its board.
 _PLAIN: dict[str, dict[str, Any]] = {"hex": {"plain_obs_tensor": True}}
-# Random games that tell which features of an observation say nothing.
-_GAMES_LOOKED_AT = 8
+# Number of random games from which features of an observation that never change are found.
+_SAMPLE_GAMES = 8
 
 
 class Position:
-    """A position of a game: immutable, and equal to any other one with the same board, turn and move number.
+    """A position of a game: immutable, and equal to others with the same board, turn and move number.
 
     It is copied and pickled as the moves that led to it.
     """
@@ -31,19 +31,19 @@ class Position:
         self.game = game
         """The ``pyspiel.Game``."""
         self.state = state
-        """The ``pyspiel.State``; not to be changed, clone it."""
+        """The ``pyspiel.State``; clone it instead of changing it."""
         self._key: tuple[int, int, str] | None = None
 
     @property
     def key(self) -> tuple[int, int, str]:
-        """Number of moves made, whose turn it is, and the board. The first excludes cycles."""
+        """Number of moves made, whose turn it is, and the board. The number of moves excludes cycles."""
         if self._key is None:
             self._key = (self.state.move_number(), self.state.current_player(), str(self.state))
         return self._key
 
     @property
     def history(self) -> tuple[int, ...]:
-        """The moves that led here; of several ways there, the one taken when the position was made."""
+        """The moves that led here; if there are several ways, those by which this object was made."""
         return tuple(self.state.history())
 
     def after(self, action: int) -> "Position":
@@ -84,7 +84,7 @@ def _play(game: Any, moves: Sequence[int]) -> Any:
 
 
 def load_pyspiel() -> Any:
-    """OpenSpiel, or an error that says how to get it."""
+    """The module ``pyspiel``, or an error that says how to install it."""
     try:
         return importlib.import_module("pyspiel")
     except ModuleNotFoundError as error:
@@ -92,23 +92,22 @@ def load_pyspiel() -> Any:
 
 
 class OpenSpielGame:
-    """A deterministic two-player game of OpenSpiel with perfect information, taken in turns, zero-sum.
+    """A game of OpenSpiel: two players in turns, zero-sum, deterministic, with perfect information.
 
-    MAX is the player who moves first in OpenSpiel's counting (player 0); the reward is what that
-    player gets in the end. A state is a :class:`Position`: equal boards with the same player to move after
-    the same number of moves are one. (OpenSpiel's ``str(state)`` is taken for the board. In games with rules
-    about repetition it does not tell everything.)
+    MAX is OpenSpiel's player 0; the reward is that player's final utility. A state is a :class:`Position`:
+    equal boards with the same player to move after the same number of moves are one state. (The board is
+    OpenSpiel's ``str(state)``, which is not a full description in games with rules about repetition.)
 
     Parameters
     ----------
     game : str or pyspiel.Game
-        Its name, with parameters if wanted: ``"hex(board_size=5)"``.
+        The game, or its name, which may include parameters: ``"hex(board_size=5)"``.
     canonical : callable, optional
-        Which of the positions that are alike by symmetry stands for all of them: ``canonical(state)`` gives
-        the moves that lead there instead of to ``state``, a ``pyspiel.State``. Moves after it are its own.
+        Merges positions that are equal by symmetry: ``canonical(state)``, of a ``pyspiel.State``, returns the
+        moves that lead to the position which represents it. Later moves are those of the representative.
     sooner : float
-        Part of the reward that is lost in the longest game: with 0.1, a win at once is worth 1 and at the
-        last possible move 0.9, a loss likewise. 0: wins are wins.
+        Fraction of the reward that is lost in the longest game: with 0.1, an immediate win is worth 1 and a
+        win at the last possible move 0.9; losses shrink in the same way. With 0, length does not matter.
     start : sequence of int
         Moves that lead to the root; see also :meth:`from_state`.
     **parameters
@@ -141,7 +140,7 @@ class OpenSpielGame:
         self._canonical = canonical
         self._root = self.as_position(self.position(start))
 
-    # What a problem must have ---------------------------------------------------------------------
+    # What every problem has -----------------------------------------------------------------------
 
     def root(self) -> Position:
         """The position to search from."""
@@ -160,17 +159,17 @@ class OpenSpielGame:
         return MIN if state.state.current_player() == 1 else MAX
 
     def reward(self, leaf: Position) -> float:
-        """What player 0 gets."""
+        """Final utility of player 0."""
         utility = float(leaf.state.returns()[0])
         if self.sooner == 0.0:
             return utility
         return utility * (1.0 - self.sooner * float(leaf.state.move_number() / self.game.max_game_length()))
 
-    # What it may have -----------------------------------------------------------------------------
+    # Optional members of a problem ----------------------------------------------------------------
 
     def random_leaf(self, state: Position, rng: np.random.Generator) -> tuple[Position, list[int]]:
-        """The end of a random game, and its moves; positions on the way are not made."""
-        if self._canonical is not None:  # moves are those of the positions that stand for others
+        """The end of a random game, and its moves; positions in between are not created."""
+        if self._canonical is not None:  # moves are those of the representatives
             return step_by_step(self, state, rng)
         live, moves = state.state.clone(), []
         while legal := live.legal_actions():
@@ -180,27 +179,28 @@ class OpenSpielGame:
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """The least and the most that player 0 can get."""
+        """Smallest and largest utility of player 0."""
         return self.game.min_utility(), self.game.max_utility()
 
     def items(self, state: Position) -> list[int]:
-        """Which of the :meth:`features` are not zero: on most boards the pieces and where they are."""
+        """Indices of the :meth:`features` that are not zero: on most boards, the pieces with their cells."""
         return np.flatnonzero(self.features(state)).tolist()
 
     def features(self, state: Position) -> FloatArray:
-        """OpenSpiel's observation of the position without what says nothing, as a flat array.
+        """OpenSpiel's observation of the position without uninformative entries, as a flat array.
 
-        What says nothing is the plane of empty cells, where every cell has one piece or none, and all
-        features that never change. Useful are those that stand for a piece somewhere, as in most games. In
-        others (counters, clocks, whole histories) better write your own, from ``state.state``.
+        Left out are entries that never change and, where every cell has at most one piece, the plane of empty
+        cells. The result is useful in games whose observation marks pieces on cells, as most do. In others
+        (counters, clocks, whole histories), write your own features of ``state.state``.
         """
-        return np.array(state.state.observation_tensor(0))[self._telling]
+        return np.array(state.state.observation_tensor(0))[self._informative]
 
     def board(self, state: Position) -> IntArray:
         """Number of the piece on every cell, 0 where there is none; shape ``(rows, columns)``."""
         if self._empty_plane is None:
             raise ProblemError(
-                f"the observation of {self.game} is no board with one piece or none on each cell"
+                f"the observation of {self.game} is not a board with at most one piece on each cell; "
+                "use a covariance that does not need board(state)"
             )
         planes = np.array(state.state.observation_tensor(0)).reshape(self.game.observation_tensor_shape())
         pieces = np.delete(planes, self._empty_plane, axis=0)
@@ -236,7 +236,7 @@ class OpenSpielGame:
         return other
 
     def as_position(self, state: Any) -> Position:
-        """A :class:`Position` or ``pyspiel.State`` as the position that stands for it."""
+        """The position that represents a :class:`Position` or ``pyspiel.State``."""
         if self._canonical is not None:
             live = state.state if isinstance(state, Position) else state
             moves = self._canonical(live)
@@ -255,14 +255,14 @@ class OpenSpielGame:
     def __repr__(self) -> str:
         return f"OpenSpielGame({str(self.game)!r})"
 
-    # What the observation is made of ----------------------------------------------------------------
+    # Structure of the observation -------------------------------------------------------------------
 
     @cached_property
     def _observations(self) -> FloatArray:
-        """Observations in some random games, one per row."""
+        """Observations from random games, one per row."""
         rng = np.random.default_rng(0)
         seen = []
-        for _ in range(_GAMES_LOOKED_AT):
+        for _ in range(_SAMPLE_GAMES):
             state = self.game.new_initial_state()
             while not state.is_terminal():
                 seen.append(state.observation_tensor(0))
@@ -272,7 +272,7 @@ class OpenSpielGame:
 
     @cached_property
     def _empty_plane(self) -> int | None:
-        """Number of the plane that marks empty cells: the fullest at first, if planes exclude each other."""
+        """Index of the plane of empty cells: the fullest at the start, if each cell is in one plane only."""
         shape = self.game.observation_tensor_shape()
         if len(shape) != 3:
             return None
@@ -282,12 +282,12 @@ class OpenSpielGame:
         return int(np.argmax(planes[0].sum(axis=(1, 2))))
 
     @cached_property
-    def _telling(self) -> IntArray:
-        seen = self._observations
-        telling = np.ptp(seen, axis=0) > 0.0
+    def _informative(self) -> IntArray:
+        """Indices of the entries of an observation that change, without the plane of empty cells."""
+        changes = np.ptp(self._observations, axis=0) > 0.0
         if self._empty_plane is not None:
-            telling.reshape(self.game.observation_tensor_shape())[self._empty_plane] = False
-        return np.flatnonzero(telling)
+            changes.reshape(self.game.observation_tensor_shape())[self._empty_plane] = False
+        return np.flatnonzero(changes)
 
 
 def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
@@ -307,7 +307,7 @@ def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
 
 
 def _check_kind(game: Any) -> None:
-    """Raise unless a search for one best line makes sense in the game."""
+    """Raise unless the game is of a kind that can be searched for a best line of play."""
     pyspiel, kind = load_pyspiel(), game.get_type()
     kinds = pyspiel.GameType
     wanted = (

@@ -1,4 +1,4 @@
-"""A person against the search, in the terminal; and what the search thinks of a position."""
+"""A person against the search in the terminal, and the search's opinion of a position."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _HELP = "your move, by number or name; ? for the possible ones, hint for the sea
 
 
 def move_number(state: Any, text: str) -> int:
-    """The move that somebody typed, by OpenSpiel's number or name for it."""
+    """The move that a person typed, by OpenSpiel's number or name."""
     legal = state.legal_actions()
     named = {_name(state, action).lower(): action for action in legal}
     if text.lower() in named:
@@ -32,7 +32,7 @@ def _name(state: Any, action: int) -> str:
 
 
 def position(problem: OpenSpielGame, moves: Sequence[str]) -> Any:
-    """The ``pyspiel.State`` after some moves that somebody typed."""
+    """The ``pyspiel.State`` after moves that a person typed."""
     state = problem.game.new_initial_state()
     for text in moves:
         if state.is_terminal():
@@ -42,7 +42,7 @@ def position(problem: OpenSpielGame, moves: Sequence[str]) -> Any:
 
 
 def opinion_table(state: Any, known: Sequence[Opinion]) -> str:
-    """Every move with its value for the one who moves, best first; proven values without a deviation."""
+    """Every move with its value for the player to move, best first; proven values have no deviation."""
     chosen = best_move(known)
     lines = [f"  {'move':12} {'value':>15} {'visits':>7}"]
     for move in sorted(known, key=lambda move: (move is chosen, move.value.mean), reverse=True):
@@ -54,7 +54,7 @@ def opinion_table(state: Any, known: Sequence[Opinion]) -> str:
 
 
 def analyse(problem: OpenSpielGame, player: DAGSearchPlayer, moves: Sequence[str]) -> str:
-    """A position and what the search thinks of each move there."""
+    """A position and the search's value of every move there."""
     state = position(problem, moves)
     if state.is_terminal():
         return f"{state}\n{_ending(state, None)}"

@@ -1,4 +1,4 @@
-"""Players for OpenSpiel's games that think by probabilistic DAG search."""
+"""Players for OpenSpiel's games that choose their moves by probabilistic DAG search."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,7 +23,8 @@ from dagsearch.results import Proposal
 from dagsearch.scores import scores_for
 from dagsearch.search import Search
 
-# Variance of a random game's reward around what its final position promises: rewards of ±1 are hardly linear.
+# Variance of a random game's reward around the model's score of its last position: rewards of ±1 are far from
+# linear in the pieces.
 _NOISE = 1.0
 _BETA = 1.0
 
@@ -36,15 +37,15 @@ def game_search(
     beta: float = _BETA,
     seed: int | np.random.Generator | None = None,
 ) -> Search:
-    """The search that :class:`DAGSearchPlayer` thinks with.
+    """The search that :class:`DAGSearchPlayer` uses.
 
-    Positions enter the DAG with all moves there are. Every evaluation is one random game to the end. What is
-    proven stays proven and is not searched again.
+    Positions enter the DAG with all their moves. Every evaluation is one random game to the end. Moves whose
+    outcome is proven are not searched again.
 
     Parameters
     ----------
     problem : OpenSpielGame
-        What to search.
+        The game to search, from its root.
     covariance : Covariance, optional
         Which positions are alike; by default those with the same pieces in the same places.
     noise : float
@@ -69,27 +70,27 @@ def game_search(
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a search thinks of a move, as the one who moves sees it."""
+    """What a search believes about a move, from the point of view of the player who moves."""
 
     action: int
     """The move, by OpenSpiel's number."""
     value: Gaussian
-    """Belief over what it earns with best play from there on."""
+    """Belief over its reward with best play from there on."""
     visits: int
-    """How many descents took it."""
+    """Number of descents that took it."""
     at_least: float
-    """What is proven that it earns at least."""
+    """Proven lower bound of its reward."""
     at_most: float
-    """What is proven that it earns at most."""
+    """Proven upper bound of its reward."""
 
     @property
     def proven(self) -> bool:
-        """Whether it is certain what it earns."""
+        """Whether its reward is certain."""
         return self.at_least == self.at_most
 
 
 def opinions(search: Search) -> list[Opinion]:
-    """What a search thinks of each move at its root, in the order of the problem's actions."""
+    """What a search believes about each move at its root, in the order of the problem's actions."""
     explored, graph = search.explored, search.explored.graph
     if graph.count[explored.root] == 0:
         search.expansion.expand(explored, explored.root)
@@ -113,9 +114,9 @@ def opinions(search: Search) -> list[Opinion]:
 def best_move(known: Sequence[Opinion]) -> Opinion:
     """The move to make.
 
-    - Nothing that is proven is given away: what cannot beat the best that is certain is not considered.
-    - Of the moves that may beat it, the one with most visits is made, the best mean deciding between equals,
-    - but only if it is believed to earn more than what is certain.
+    - A proven reward is never given away: moves that cannot beat the best proven lower bound are ignored.
+    - Among the moves that can beat it, the most visited is the candidate; ties go to the larger mean.
+    - If the best lower bound is a move's exact reward, the candidate is made only if its mean is larger.
     """
     certain = max(known, key=lambda move: (move.at_least, move.value.mean))
     better = [move for move in known if move.at_most > certain.at_least]
@@ -126,7 +127,7 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
 
 
 class _Game(NamedTuple):
-    """A game from its beginning, and what makes its positions alike."""
+    """A game from its beginning, and the covariance of its positions."""
 
     name: str
     problem: OpenSpielGame
@@ -134,21 +135,21 @@ class _Game(NamedTuple):
 
 
 class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
-    """Plays any game that :class:`dagsearch.problems.OpenSpielGame` takes, as a bot of OpenSpiel.
+    """A bot of OpenSpiel that plays any game that :class:`dagsearch.problems.OpenSpielGame` accepts.
 
-    Random games that came through the next position are kept for it. (Not all of them, as by
-    :meth:`dagsearch.Search.reroot`: of the part of the game that is left, those elsewhere seem to say less
-    than the model believes.)
+    Random games that passed through the next position are kept for the next move. The others are dropped,
+    unlike in :meth:`dagsearch.Search.reroot`: they seem to say less about the rest of the game than the model
+    believes.
 
     Parameters
     ----------
     budget : int, optional
-        Random games per move, at most; 100 if there is no ``seconds`` either. None are played once the
-        position is solved.
+        Maximum number of random games per move; 100 if ``seconds`` is not given either. No more are played
+        once the position is solved.
     seconds : float, optional
-        Time per move, at most.
+        Maximum time per move, in seconds.
     covariance : callable, optional
-        ``covariance(problem)`` gives the covariance of positions, once per game:
+        ``covariance(problem)`` returns the covariance of positions and is called once per game:
         :func:`dagsearch.covariances.pieces`, ``windows``, ``learned``, or your own.
     beta : float
         Exploration constant.
@@ -187,11 +188,11 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         self._game: _Game | None = None
         self._played: list[tuple[Proposal, float]] = []
         self.search: Search | None = None
-        """What is known; from the last position it was asked about."""
+        """The search from the last position it was asked about."""
         self.rollouts = 0
         """Random games played so far, over all moves."""
 
-    # What OpenSpiel calls ---------------------------------------------------------------------------
+    # Called by OpenSpiel ----------------------------------------------------------------------------
 
     def step(self, state: Any) -> int:
         """The move to make at a ``pyspiel.State``."""
@@ -211,16 +212,16 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         self.search = None
 
     def inform_action(self, state: Any, player_id: int, action: int) -> None:
-        """Nothing: the next position tells all."""
+        """Do nothing: the next position says which action was taken."""
 
     def provides_policy(self) -> bool:
-        """Yes."""
+        """True: :meth:`step_with_policy` is implemented."""
         return True
 
-    # How it thinks ----------------------------------------------------------------------------------
+    # Searching --------------------------------------------------------------------------------------
 
     def think(self, state: Any) -> list[Opinion]:
-        """Search from a position and say what is known of each move there."""
+        """Search from a position; returns what is then believed about each move there."""
         if state.is_terminal():
             raise ValueError(f"the game is over, there is no move to choose:\n{state}")
         began = time.perf_counter()
@@ -241,7 +242,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         return opinions(search)
 
     def _search_from(self, state: Any) -> Search:
-        """A search from a position that knows the random games which came through it."""
+        """A search from a position that already knows the random games that passed through it."""
         kept = self._games_through(state)
         game = self._game_of(state)
         self.search = game_search(
@@ -252,7 +253,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
             self._played.append((_replayed(self.search, proposal, reward), reward))
         return self.search
 
-    def _game_of(self, state: Any) -> "_Game":
+    def _game_of(self, state: Any) -> _Game:
         name = str(state.get_game())
         if self._game is None or self._game.name != name:
             problem = OpenSpielGame(name)
@@ -260,7 +261,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         return self._game
 
     def _games_through(self, state: Any) -> list[tuple[Proposal, float]]:
-        """What was played through a position, as seen from there; nothing if another game has begun."""
+        """Random games through a position, from that position on; none if another game has begun."""
         if self.search is None or self._game is None or self._game.name != str(state.get_game()):
             return []
         before, now = list(self.search.problem.root().history), state.history()
@@ -278,7 +279,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
 
 
 def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
-    """Let a search descend as another one did, and learn what that learnt."""
+    """Let a search repeat a descent of another search, and tell it the reward."""
     explored, path = search.explored, [search.explored.root]
     for action in proposal.actions[: len(proposal.path) - 1]:
         search.expansion.expand(explored, path[-1])

@@ -5,13 +5,14 @@ import numpy as np
 from dagsearch._internal.walks import random_walk
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
+from dagsearch.rollouts import Rollout
 
 
-class RandomGame:
+class RandomGame(Rollout):
     """Plays uniformly at random to the end, once.
 
-    Unlike :class:`dagsearch.rollouts.Uniform` it does not look for an end that has not been seen: the mean
-    over random games is what is wanted, so every one counts.
+    Unlike :class:`dagsearch.rollouts.Uniform`, it does not look for a leaf that has not been seen: the value
+    of a position is the mean over random games, so repeated games count, too.
     """
 
     def finish(

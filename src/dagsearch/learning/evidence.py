@@ -1,11 +1,11 @@
-r"""Hyperparameters from the evidence: those under which the rewards so far were most to be expected.
+r"""Hyperparameters from the evidence: those under which the observed rewards are most probable.
 
-The rewards of one leaf act as their mean r̄ with noise λ/m, m of them, so that
+The m rewards of one leaf act as their mean r̄ with noise variance λ/m, so that
 
     log p(r) = log N(r̄; 0, C) + log p(scatter of rewards within leaves | λ),    C = Σ + diag(λ/m),
 
-to which every hyperparameter θ adds its log-normal prior: ten rewards alone must not settle anything. With
-α = C⁻¹r̄ the derivative by log θ is ½ tr((ααᵀ − C⁻¹) ∂C/∂log θ), and a quasi-Newton method does the rest.
+to which every hyperparameter θ adds its log-normal prior, because ten rewards alone determine little. With
+α = C⁻¹r̄ the derivative by log θ is ½ tr((ααᵀ − C⁻¹) ∂C/∂log θ); a quasi-Newton method maximises the sum.
 """
 
 import math
@@ -17,11 +17,13 @@ import numpy as np
 from dagsearch._internal import linalg
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, Hyperparameter, Rows
+from dagsearch.covariances import Covariance, Hyperparameter
+from dagsearch.covariances.rows import Rows
+from dagsearch.scores.base import Capability
 
-# Rewards beyond this many are not looked at: hyperparameters are known by then, and a look costs n³.
+# With more rewards than this, hyperparameters are not learnt again: they are known by then, and it costs n³.
 _MOST = 1200
-# So many prior deviations from its median a hyperparameter may move.
+# A hyperparameter stays within this many prior deviations of its median.
 _REACH = 5.0
 
 
@@ -33,25 +35,28 @@ class Observations(NamedTuple):
     mean: FloatArray
     """Mean of the leaf's rewards, shape ``(leaves,)``."""
     rewards: IntArray
-    """How many there were, shape ``(leaves,)``."""
+    """Number of the leaf's rewards, shape ``(leaves,)``."""
     told: FloatArray
-    """Noise variance of the mean where it was told with the rewards, else NaN; shape ``(leaves,)``."""
+    """Noise variance of the mean where it came with the rewards, otherwise NaN; shape ``(leaves,)``."""
     scatter: float
-    """Sum of squared distances of rewards from their leaf's mean, where the noise was not told."""
+    """Sum of squared deviations of rewards from their leaf's mean, where their noise is not known."""
 
 
 class Evidence:
-    """Learns a covariance's hyperparameters, and the noise, at geometrically spaced times.
+    """Learns a covariance's hyperparameters and the noise, at geometrically spaced numbers of rewards.
 
     Parameters
     ----------
     growth : float
-        The next time is when there are so many times as many rewards; the cost of all times together
-        is then a small multiple of the last one's.
+        Factor between the numbers of rewards at which hyperparameters are learnt. With factor 2, they are
+        learnt again whenever the number of rewards has doubled, so that the total cost is a small multiple of
+        the cost of the last time.
     restarts : int
-        Draws from the prior to start from at the first time, beside its median. Later times start from
-        where the last one ended.
+        Number of random starting points, drawn from the prior, in addition to the current values, at the
+        first time. Later times start from the previous result only.
     """
+
+    requires = frozenset({Capability.REFIT})
 
     def __init__(self, growth: float = 2.0, restarts: int = 2) -> None:
         if not is_finite(growth) or growth <= 1.0:
@@ -61,14 +66,14 @@ class Evidence:
         self._begun = False
 
     def due(self, rewards: int) -> bool:
-        """Whether it is time again."""
+        """Whether to learn now, at this number of rewards; if so, sets the next number."""
         if rewards < max(self._next, 3) or rewards > _MOST:
             return False
         self._next = math.ceil(self.growth * rewards)
         return True
 
     def recall(self, covariance: Covariance, learnt: Mapping[str, Any]) -> Covariance:
-        """The covariance with the hyperparameters that :meth:`maximise` found at another time."""
+        """The covariance with hyperparameters that :meth:`maximise` found before, from a journal."""
         self._begun = True
         return covariance.with_values(learnt["values"])
 
@@ -79,8 +84,8 @@ class Evidence:
         observations: Observations,
         rng: np.random.Generator,
     ) -> tuple[Covariance, float]:
-        """The covariance and the noise of largest evidence; a noise without deviation stays as it is."""
-        from scipy.optimize import minimize  # slow to import, and the paper's method does without
+        """The covariance and the noise of largest evidence; a noise with deviation 0 stays as it is."""
+        from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
 
         learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
         if not learnt or len(observations.mean) < 2:
@@ -127,39 +132,39 @@ def _loss(
     free = noise.deviation > 0.0
     variance = values.pop() if free else noise.value
     tried = covariance.with_values(values)
-    matrix, slopes_of = tried.value_and_gradient(rows)
+    matrix, gradient_of = tried.value_and_gradient(rows)
     diagonal = np.diag_indices(len(mean))
-    matrix = matrix.copy()  # which the slopes are made of
+    matrix = matrix.copy()  # the gradient still needs it
     matrix[diagonal] += np.where(unknown, variance / count, told)
     off = (logs - medians) / deviations
-    prior, prior_slope = 0.5 * float(off @ off), off / deviations
-    # LAPACK itself: SciPy's own functions look at every number first. It wants columns, hence the transpose.
+    prior, prior_gradient = 0.5 * float(off @ off), off / deviations
+    # LAPACK itself: SciPy's functions check every number first. It stores columns, hence the transpose.
     factor, failed = linalg.dpotrf(matrix.T, lower=1, overwrite_a=1)
     if failed:
-        return 1e12 + prior, prior_slope  # rounding: too little noise for so smooth a covariance
+        return 1e12 + prior, prior_gradient  # rounding: too little noise for such a smooth covariance
     alpha = linalg.dpotrs(factor, mean, lower=1)[0]
     lower = linalg.dpotri(factor, lower=1)[0]  # of the inverse
     outer = np.outer(alpha, alpha) - lower - lower.T
     outer[diagonal] += lower.diagonal()
-    slopes = -0.5 * slopes_of(outer)
+    gradient = -0.5 * gradient_of(outer)
     loss = 0.5 * float(mean @ alpha) + float(np.log(factor.diagonal()).sum())
     if free:
         repeats = float((count[unknown] - 1).sum())
         loss += 0.5 * (scatter / variance + repeats * math.log(variance))
-        slope = -0.5 * float((outer[diagonal] * variance / count)[unknown].sum())
-        slope += 0.5 * (repeats - scatter / variance)
-        slopes = np.append(slopes, slope)
-    return loss + prior, slopes + prior_slope
+        by_noise = -0.5 * float((outer[diagonal] * variance / count)[unknown].sum())
+        by_noise += 0.5 * (repeats - scatter / variance)
+        gradient = np.append(gradient, by_noise)
+    return loss + prior, gradient + prior_gradient
 
 
 def by_leaf(
     rows: Rows, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
 ) -> Observations:
-    """Rewards gathered by leaf; ``rows`` are those of the distinct nodes, in ascending order."""
+    """Rewards grouped by leaf; ``rows`` belong to the distinct ``nodes``, in ascending order."""
     _, place, count = np.unique(np.asarray(nodes), return_inverse=True, return_counts=True)
     variances = np.array([np.nan if noise is None else noise for noise in noises], dtype=np.float64)
     told = np.bincount(place, weights=~np.isnan(variances)) > 0
-    # At a leaf where some noise was told, rewards without are left aside: how they compare is not known yet.
+    # Where some of a leaf's rewards came with their noise, the others are ignored: their weight is not known.
     weights = np.where(told[place], np.nan_to_num(1.0 / variances), 1.0)
     total = np.bincount(place, weights=weights)
     mean = np.bincount(place, weights=weights * rewards) / total

@@ -2,7 +2,8 @@
 
 from dagsearch.games.openspiel import OpenSpielGame, Position
 from dagsearch.problems.pixels import DigitsPixels
-from dagsearch.problems.subsets import SubsetRange, Subsets
+from dagsearch.problems.ranges import SubsetRange
+from dagsearch.problems.subsets import Subsets
 from dagsearch.problems.synthetic import Synthetic
 from dagsearch.problems.tictactoe import TicTacToe
 from dagsearch.problems.tree import TreeState, as_tree, without_path

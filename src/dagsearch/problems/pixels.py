@@ -3,14 +3,15 @@
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.problems.subsets import Subset, Subsets
+from dagsearch.problems.ground import Subset
+from dagsearch.problems.subsets import Subsets
 
 
 class DigitsPixels(Subsets):
-    """Choose the pixels of scikit-learn's 8×8 digits from which a linear classifier tells them best.
+    """Choose the pixels of scikit-learn's 8×8 digits from which a linear classifier recognises them best.
 
-    The reward of a subset is the accuracy of linear discriminant analysis, trained on one half of the
-    1,797 images and scored on the other, with these pixels alone. Pixel ``p`` is row ``p // 8``, column
+    The reward of a subset is the accuracy of linear discriminant analysis with these pixels alone, trained on
+    one half of the 1,797 images and scored on the other. Pixel ``p`` is row ``p // 8``, column
     ``p % 8``.
 
     Parameters
@@ -24,7 +25,7 @@ class DigitsPixels(Subsets):
     shape = (8, 8)
 
     def __init__(self, k: int = 10, split: int = 0) -> None:
-        # scikit-learn is slow to import, and most problems do without it.
+        # scikit-learn is slow to import, and most problems do not need it.
         from sklearn.datasets import load_digits
         from sklearn.model_selection import train_test_split
 
@@ -35,17 +36,17 @@ class DigitsPixels(Subsets):
         self._train, self._test, self._train_labels, self._test_labels = halves
 
     def identity(self) -> str:
-        """The split, to tell a journal of another one."""
+        """The split, so that a journal of another split is recognised."""
         return f"split {self.split}"
 
     def accuracy(self, pixels: Subset | range) -> float:
-        """Accuracy on the second half with these pixels; also for subsets of another size."""
+        """Accuracy on the second half with these pixels; any number of pixels is allowed."""
         from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
         from sklearn.dummy import DummyClassifier
 
         columns = np.array(sorted(pixels))
         varies = np.ptp(self._train[:, columns], axis=0).any()
-        # Discriminant analysis breaks down on pixels that are the same in all images, such as the corners.
+        # Discriminant analysis fails on pixels that are constant over all images, such as the corners.
         classifier = LinearDiscriminantAnalysis() if varies else DummyClassifier(strategy="most_frequent")
         classifier.fit(self._train[:, columns], self._train_labels)
         return float(classifier.score(self._test[:, columns], self._test_labels))

@@ -5,21 +5,22 @@ import hashlib
 import numpy as np
 
 from dagsearch.covariances import FeatureMap, Overlap
-from dagsearch.problems.subsets import Subset, Subsets
+from dagsearch.problems.ground import Subset
+from dagsearch.problems.subsets import Subsets
 
 
 class Synthetic(Subsets):
-    """Subsets of ``m`` out of ``n`` whose rewards are a draw from the model itself.
+    """Subsets of ``m`` out of ``n`` whose rewards are drawn from the search's own model.
 
     The rewards of all leaves are jointly N(0, Σ) with Σ_xy = (|x ∩ y| + 1)/(m + 1): the sum of one weight per
-    member and a constant, each N(0, 1/(m + 1)). Hence the optimum is known: the m largest weights.
+    member and a constant, each N(0, 1/(m + 1)). So the optimum is known: the m largest weights.
 
     Parameters
     ----------
     n, m : int
         Size of the ground set and of the subsets.
     seed : int, numpy Generator or None
-        Draws the rewards.
+        Source of the rewards.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class Synthetic(Subsets):
         return 1.0 / (self.k + 1) * Overlap.of(self, bias=1.0, private=0.0)
 
     def identity(self) -> str:
-        """The drawn rewards, to tell a journal of other ones."""
+        """A digest of the rewards, so that a journal of other rewards is recognised."""
         return hashlib.sha256(np.append(self._weights, self._constant).tobytes()).hexdigest()
 
     def _sum(self, leaf: Subset) -> float:

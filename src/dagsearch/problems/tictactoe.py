@@ -23,9 +23,9 @@ class TicTacToe:
     Parameters
     ----------
     symmetric : bool
-        Whether boards that are rotations or reflections of each other are one state, and moves that
-        lead to the same one are one action. The DAG then has 765 states and the tree 58,524 nodes, else
-        5,478 and 549,946.
+        Whether boards that are rotations or reflections of each other are one state, and moves that lead to
+        the same state are one action. The DAG then has 765 states and the tree 58,524 nodes; otherwise they
+        have 5,478 and 549,946.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class TicTacToe:
         return _EMPTY * 9
 
     def actions(self, state: str) -> tuple[int, ...]:
-        """Free cells; none once somebody has won."""
+        """Free cells; none once a player has won."""
         return _cells(state, self.symmetric)
 
     def step(self, state: str, action: int) -> str:
@@ -60,11 +60,11 @@ class TicTacToe:
         return {"X": 1.0, "O": -1.0, None: 0.0}[_winner(leaf)]
 
     def branching(self, level: int) -> int:
-        """Mean number of moves over the unfinished games' boards at a level, rounded."""
+        """Mean number of moves over the boards at a level on which the game is not over, rounded."""
         return _branching(self.symmetric)[level]
 
     def items(self, state: str) -> list[tuple[int, str]]:
-        """The signs on the board and where they are."""
+        """The signs on the board with their cells."""
         return [(cell, sign) for cell, sign in enumerate(state) if sign != _EMPTY]
 
 
@@ -82,7 +82,7 @@ def _canonical(board: str) -> str:
 
 @cache
 def _moves(board: str, symmetric: bool) -> dict[int, str]:
-    """Where each move leads; of moves to the same state only the first."""
+    """The board after each move; of several moves to the same state, only the first is kept."""
     if _winner(board) is not None:
         return {}
     sign = "X" if board.count("X") == board.count("O") else "O"

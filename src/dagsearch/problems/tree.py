@@ -8,12 +8,14 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch._internal.walks import numbered, random_walk, walked
-from dagsearch.covariances import Covariance, FeatureMap, Rows, SparseRows, items_of
+from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances.overlap import items_of
+from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Children, Problem, State
 
 
-@dataclass(slots=True, eq=False)  # not frozen: that would take three times as long to make
+@dataclass(slots=True, eq=False)  # not frozen: a frozen one takes three times as long to make
 class TreeState:
     """A state together with the path to it; equal only if the paths are."""
 
@@ -37,8 +39,8 @@ def without_path(state: State) -> State:
 def as_tree(problem: Problem) -> Problem:
     """The same problem with states that carry their path, so that no two paths meet.
 
-    States are then :class:`TreeState`. Whatever else the problem offers (players, items, a covariance, its
-    depth, …) stays; a ``covariance=`` argument of your own sees tree states.
+    States are then :class:`TreeState`. The problem's optional members (players, items, a covariance, its
+    depth, …) stay; a covariance that you pass to a search as ``covariance=`` is called with tree states.
 
     Examples
     --------
@@ -51,6 +53,8 @@ def as_tree(problem: Problem) -> Problem:
 
 
 class _Tree:
+    """A problem whose states carry their path."""
+
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
 
@@ -69,7 +73,7 @@ class _Tree:
     def key(self, state: TreeState) -> Hashable:
         if not isinstance(state, TreeState):
             raise ProblemError(
-                f"states of a tree carry their path: TreeState(path, {state!r}), not {state!r}"
+                f"states of a tree carry their path: pass TreeState(path, {state!r}) instead of {state!r}"
             )
         return state.path
 
@@ -86,12 +90,12 @@ class _Tree:
 
     def __getattr__(self, name: str) -> Any:
         """The problem's optional members, where it has them."""
-        if name == "problem":  # not there yet while unpickling
+        if name == "problem":  # not set yet while unpickling
             raise AttributeError(name)
         if name == "items" and not hasattr(self.problem, "items"):
             return lambda state: items_of(state.state)
         if name in ("parents", "inclusion", "inclusion_of_children", "positions"):
-            raise AttributeError(f"a tree has no {name}: that is about states that forget their path")
+            raise AttributeError(f"a tree has no {name}: it does not describe states that carry their path")
         member = getattr(self.problem, name)
         if name in ("player", "items", "added_items", "validate"):
             return lambda state, *rest: member(state.state, *rest)
@@ -103,7 +107,7 @@ class _Tree:
 
 
 class _BelowPath(Covariance):
-    """A covariance of the problem's states, for states with a path."""
+    """A covariance of the problem's states, for states that carry their path."""
 
     def __init__(self, base: Covariance) -> None:
         self._base = base
@@ -120,6 +124,8 @@ class _BelowPath(Covariance):
 
 
 class _FeaturesBelowPath(FeatureMap):
+    """A feature map of the problem's states, for states that carry their path."""
+
     def __init__(self, base: FeatureMap, problem: Problem) -> None:
         self._base = base
         self._problem = problem

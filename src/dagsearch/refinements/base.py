@@ -1,6 +1,6 @@
-"""Leaves near a good one: up to an ancestor of it, and down another way.
+"""Refinements propose leaves near a good one: up to one of its ancestors, and down another path.
 
-No descent from the root finds such a leaf soon, because every step on its way decides one thing alone.
+A descent from the root rarely finds such a leaf, because it decides each step on its own.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ import numpy as np
 
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
+from dagsearch.scores.base import NOTHING, Capability
 
 Path = tuple[State, list[Action]]
 
@@ -17,10 +18,13 @@ Path = tuple[State, list[Action]]
 class Refinement(Protocol):
     """Proposes a leaf near a good one."""
 
+    requires: frozenset[Capability] = NOTHING
+    """What the scores of the search must be able to do; nothing by default."""
+
     def refine(
         self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
     ) -> Path | None:
-        """Another leaf and the actions that lead there; ``None`` if there is none to be had.
+        """Another leaf and the actions that lead there; ``None`` if it finds none.
 
         ``actions`` lead from the root to ``leaf``.
         """

@@ -1,8 +1,8 @@
-"""What the best leaf earns, and whether it has been found: joint samples of g over leaves.
+"""The reward of the best leaf, and which leaf it is: joint samples of g over leaves.
 
-If the problem has few states the leaves are all there are, and the answer is exact under the model. Else they
-are the evaluated ones and those that matter next: the most promising one decision away from the best ones,
-and greedy completions. Leaves unlike any of these are left out, so that the best reward is then understated.
+If the problem has few states, all leaves are sampled, and the answer is exact under the model. Otherwise the
+leaves are the evaluated ones, the most promising ones one decision away from the best of these, and greedy
+completions. Other leaves are left out, so the best reward is then underestimated.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,28 +19,28 @@ from dagsearch.rollouts import Greedy
 from dagsearch.scores import JointScores
 from dagsearch.scores.base import joint_draws
 
-# Of the leaves one decision away from a good one, so many of the most promising ones.
+# Maximum number of leaves one decision away from each good leaf, the most promising first.
 _MOST_NEIGHBOURS = 128
-# Where greedy completions from the root start to differ.
+# Weights of the standard deviation for greedy completions from the root.
 _BETAS = (0.0, 1.0, 2.0, 3.0)
 
 
 class Optimum(NamedTuple):
-    """Joint samples of what leaves earn."""
+    """Joint samples of the leaves' g."""
 
     leaves: list[State]
-    """All that were looked at, the evaluated ones first."""
+    """All sampled leaves, the evaluated ones first."""
     samples: FloatArray
     """One row per leaf, shape ``(leaves, count)``."""
 
     @property
     def best(self) -> FloatArray:
-        """The largest of all leaves, shape ``(count,)``."""
+        """The largest g in each sample, shape ``(count,)``."""
         return np.asarray(self.samples.max(axis=0))
 
     @property
     def winners(self) -> IntArray:
-        """Which of the leaves it is, shape ``(count,)``; the first of those that are tied."""
+        """Index of the leaf with the largest g in each sample, the first one of ties; shape ``(count,)``."""
         return np.asarray(self.samples.argmax(axis=0))
 
 
@@ -52,9 +52,10 @@ def sample_optimum(
     rng: np.random.Generator,
     most: int = 1000,
 ) -> Optimum:
-    """Samples in the model's units; ``good`` leaves come with the actions that lead there, the best first.
+    """Joint samples in the model's units.
 
-    Where not all leaves can be looked at, ``most`` are looked at beside the evaluated ones.
+    ``good`` holds leaves and the actions that lead there, the best first. If there are too many leaves to
+    sample all, about ``most`` are sampled in addition to the evaluated ones.
     """
     scores = cast(JointScores, explored.scores)
     seen = {explored.key(explored.graph.states[node]) for node in evaluated}
@@ -71,7 +72,7 @@ def sample_optimum(
 def _promising(
     explored: Explored, good: Iterable[tuple[State, Sequence[Action]]], most: int
 ) -> Iterable[State]:
-    """Leaves that may well be the best, at most so many."""
+    """Leaves that may be the best: about ``most``, greedy completions first."""
     made = 0
     for beta in _BETAS:
         finished = Greedy(beta).finish(explored, explored.problem.root(), shape_rng())

@@ -1,4 +1,4 @@
-"""Part of a good leaf's decisions again, the rest by the belief."""
+"""Keep some decisions of a good leaf, and make the others again by the belief."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,21 @@ import numpy as np
 from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import replayed
 from dagsearch.problem import Action, State
-from dagsearch.refinements.base import Path
+from dagsearch.refinements.base import Path, Refinement
 from dagsearch.rollouts import Greedy
+from dagsearch.scores.base import Capability
 
 
-class Regrow:
-    """Takes back some decisions of a good leaf at random, and completes the rest by upper confidence of g.
+class Regrow(Refinement):
+    """Drops random decisions of a good leaf and completes the path again by upper confidence of g.
 
     Parameters
     ----------
     beta : float
-        How much uncertainty counts.
+        Weight of the standard deviation: children are compared by ``μ + β σ`` of their g.
     """
+
+    requires = frozenset({Capability.UPPER_CONFIDENCE})
 
     def __init__(self, beta: float = 2.0) -> None:
         self._complete = Greedy(beta)
@@ -26,7 +29,7 @@ class Regrow:
     def refine(
         self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
     ) -> Path | None:
-        """The greedy completion of an ancestor."""
+        """The greedy completion of a random ancestor."""
         if len(actions) < 2:
             return None
         dropped = int(rng.integers(min(2, len(actions) - 1), len(actions)))
@@ -40,7 +43,7 @@ class Regrow:
 
 
 def _ancestor(explored: Explored, leaf: State, actions: Sequence[Action], keep: Sequence[int]) -> Path:
-    """The ancestor that some of the actions lead to; where order matters, as many of the first."""
+    """The ancestor that the kept actions lead to; if order matters, the same number of first actions."""
     root = explored.problem.root()
     kept = [actions[number] for number in keep]
     rest = [action for number, action in enumerate(actions) if number not in set(keep)]

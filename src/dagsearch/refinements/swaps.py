@@ -1,4 +1,4 @@
-"""The best leaf one decision away."""
+"""The best leaf a few single decisions away from a good one."""
 
 from collections.abc import Sequence
 
@@ -7,19 +7,22 @@ import numpy as np
 from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import Swap, best_swap
 from dagsearch.problem import Action, State
-from dagsearch.refinements.base import Path
+from dagsearch.refinements.base import Path, Refinement
+from dagsearch.scores.base import Capability
 
 
-class Swaps:
-    """The best leaf one decision away from a good one; from there the next one, a few times.
+class Swaps(Refinement):
+    """Goes to the best leaf one decision away from a good one, and repeats this from there.
 
     Parameters
     ----------
     beta : float
-        How much uncertainty counts: leaves are compared by ``μ + β σ`` of their g.
+        Weight of the standard deviation: leaves are compared by ``μ + β σ`` of their g.
     depth : int
-        At most so many swaps are made, as long as each improves on the one before.
+        Maximum number of swaps. Each swap must improve on the one before.
     """
+
+    requires = frozenset({Capability.UPPER_CONFIDENCE})
 
     def __init__(self, beta: float = 2.0, depth: int = 3) -> None:
         self.beta, self.depth = float(beta), int(depth)
@@ -27,7 +30,7 @@ class Swaps:
     def refine(
         self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
     ) -> Path | None:
-        """The best leaf that swaps lead to."""
+        """The leaf after the last swap."""
         best: Swap | None = None
         for _ in range(self.depth):
             found = best_swap(explored, explored.problem.root(), leaf, actions, self.beta)

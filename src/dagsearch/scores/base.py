@@ -53,11 +53,11 @@ def in_words(capabilities: Iterable[Capability]) -> str:
 
 
 def check_requirements(scores: "Scores", *parts: object) -> None:
-    """Raise :class:`TypeError` for the first part that requires what the scores cannot do."""
+    """Raise :class:`ValueError` for the first part that requires what the scores cannot do."""
     for part in parts:
         missing = requirements(part) - scores.can
         if missing:
-            raise TypeError(
+            raise ValueError(
                 f"{part!r} needs scores that can {in_words(missing)}; {type(scores).__name__} cannot. "
                 "Use WeightScores or KernelScores"
             )

@@ -26,7 +26,8 @@ import numpy as np
 from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, Rows
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows
 from dagsearch.problem import State
 from dagsearch.scores._cholesky import GrowingCholesky
 from dagsearch.scores._linear import added_by, subtract_outer

@@ -25,7 +25,8 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, Rows, RowStore
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import State
 from dagsearch.scores._cholesky import GrowingCholesky

@@ -39,7 +39,8 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, FeatureMap, SparseRows
+from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances.rows import SparseRows
 from dagsearch.problem import Children, Families, State
 from dagsearch.scores._belief import WeightBelief
 from dagsearch.scores._linear import (

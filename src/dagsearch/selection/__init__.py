@@ -1,8 +1,9 @@
-"""Which of the features, for this estimator, within so many fits: the parts of the selector."""
+"""Feature selection for scikit-learn: the parts of :class:`dagsearch.sklearn.DAGSearchSelector`."""
 
 from dagsearch.selection.likeness import likeness
+from dagsearch.selection.record import Entry
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
-from dagsearch.selection.run import Entry, SelectionRun
+from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, SubsetScorer
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""How alike features are, from the data alone."""
+"""Similarity of features, computed from the data."""
 
 from typing import Any
 
@@ -10,10 +10,20 @@ from dagsearch.covariances import correlation
 
 
 def likeness(data: Any) -> FloatArray:
-    """Squared correlations of the columns of an array, a sparse matrix or a data frame.
+    """Squared correlations between the columns of the data.
 
-    Missing values count as the column's mean, text as the numbers of its values, and a column that does not
-    vary is like no other.
+    Missing values are replaced by the column's mean and text by the number of its value in sorted order.
+    Columns that do not vary are similar to no other column.
+
+    Parameters
+    ----------
+    data : {ndarray, sparse matrix, data frame} of shape (n_samples, n_features)
+        The features.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Similarity of each pair of features, between 0 and 1.
     """
     if issparse(data):
         return _sparse_likeness(data)
@@ -23,9 +33,9 @@ def likeness(data: Any) -> FloatArray:
 
 
 def numbers(column: Any) -> FloatArray:
-    """A column of an array or a data frame as finite numbers."""
+    """A column of an array or of a data frame as finite numbers; see :func:`likeness` for the others."""
     try:
-        if hasattr(column, "to_numpy"):  # where a missing whole number is no float
+        if hasattr(column, "to_numpy"):  # pandas, where a missing integer cannot be converted to a float
             values = column.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
             values = np.asarray(column, dtype=np.float64)
@@ -37,7 +47,7 @@ def numbers(column: Any) -> FloatArray:
 
 
 def _sparse_likeness(data: Any) -> FloatArray:
-    """The same without making the data dense; only the result is, and missing values count as zero."""
+    """The same for sparse data, which stay sparse; missing values count as zero."""
     rows = data.shape[0]
     table = data.astype(np.float64).tocsc()
     table.data[~np.isfinite(table.data)] = 0.0

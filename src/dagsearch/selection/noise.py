@@ -1,25 +1,36 @@
-"""How far a cross-validated score may be off, from its folds."""
+"""Noise of a cross-validated score, estimated from its folds."""
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 
-# A subset's own few folds count as many folds' worth against those of all subsets together.
+# Weight of the variance over all subsets against a subset's own, as a number of folds.
 _SHARED_FOLDS = 4.0
 
 
 class FoldNoise:
-    """Variance of the mean over folds, after the difficulty of the folds themselves.
+    """Variance of a mean score over folds, without the part that all subsets have in common.
 
-    All subsets are scored on the same folds, so that a hard fold is hard for all: only what a subset does
-    differently from the others counts as noise when subsets are compared.
+    All subsets are scored on the same folds. If a fold is hard for all of them, that is not noise when they
+    are compared; only a subset's deviation from the others on that fold is.
     """
 
     def __init__(self) -> None:
         self._scores: list[FloatArray] = []
 
     def add(self, scores: FloatArray) -> float | None:
-        """Note the scores of a further subset; variance of their mean, ``None`` if they cannot tell."""
+        """Add the scores of a subset, and return the variance of their mean.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_folds,)
+            Score on each fold.
+
+        Returns
+        -------
+        float or None
+            ``None`` if it cannot be estimated: with one fold, or if scores do not vary.
+        """
         self._scores.append(np.asarray(scores, dtype=np.float64))
         table = np.array(self._scores)
         subsets, folds = table.shape

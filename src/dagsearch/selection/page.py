@@ -11,21 +11,20 @@ from typing import Any
 
 from dagsearch.results import Result
 
-# Inside <script> an HTML parser looks for these; in JSON they occur in strings only.
+# An HTML parser looks for these inside <script>; in JSON they occur only in strings.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
 
 
 def html_page(report: Mapping[str, Any]) -> str:
-    """
-    One page with all figures and tables, which loads nothing from anywhere.
+    """One page with all figures and tables, which loads no other files.
 
-    The page's content security policy admits its own script by hash, so that no other could run even if a
-    feature's name held one.
+    The page's content security policy allows only its own script, by hash. No other script can run, even if
+    the name of a feature contains one.
 
     Parameters
     ----------
-    report
-        The report's data: JSON types only. A number that is not known is None; NaN is refused.
+    report : mapping
+        The report in JSON types. Unknown numbers are ``None``; NaN raises ``ValueError``.
     """
     page = files("dagsearch.selection").joinpath("page.html").read_text(encoding="utf-8")
     script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
@@ -34,15 +33,14 @@ def html_page(report: Mapping[str, Any]) -> str:
     # ASCII only, so that U+2028, U+2029 and surrogates of undecodable names are escaped as well.
     data = json.dumps(dict(report), ensure_ascii=True, allow_nan=False).translate(_ESCAPES)
     parts = {"script hash": f"sha256-{digest}", "fallback": fragment(report), "report": data}
-    # In one pass, so that a name which looks like a place to fill stays a name.
-    return re.sub(r"\{\{([a-z ]+)\}\}", lambda place: parts[place[1]], page)
+    # In one pass, so that a name which looks like a placeholder is not replaced.
+    return re.sub(r"\{\{([a-z ]+)\}\}", lambda found: parts[found[1]], page)
 
 
 def fragment(report: Mapping[str, Any]) -> str:
-    """
-    A snippet with the headline, the chosen features and the curve of scores, as for ``_repr_html_``.
+    """A snippet for ``_repr_html_`` with the headline, the selected features and the curve of scores.
 
-    It holds no script and takes its colours from where it is shown.
+    It has no script, and the colours of the page that shows it.
     """
     result = report["result"]
     chosen = f"{len(result['features'])} of {_text(report['data']['columns'])} features chosen"
@@ -57,7 +55,7 @@ def fragment(report: Mapping[str, Any]) -> str:
 
 
 def result_fragment(result: Result) -> str:
-    """A snippet with what a search found and the curve of rewards, as for ``_repr_html_``."""
+    """A snippet for ``_repr_html_`` with the result of a search and the curve of rewards."""
     history = [
         {"step": evaluation.step, "score": evaluation.reward, "best": evaluation.best_reward}
         for evaluation in result.history
@@ -66,10 +64,10 @@ def result_fragment(result: Result) -> str:
         "best reward": _number(result.best_reward),
         "best state": _text(result.best_state),
         "path": _text(None if result.best_path is None else ", ".join(map(str, result.best_path))),
-        "best there may be": f"{_number(result.value.mean)} ± {_number(result.value.variance**0.5)}",
-        "probability to be best": _number(result.probability_best, ".2f"),
+        "best possible reward": f"{_number(result.value.mean)} ± {_number(result.value.variance**0.5)}",
+        "probability of being best": _number(result.probability_best, ".2f"),
         "evaluations": str(len(history)),
-        "ended by": _text(result.stopped),
+        "stopped by": _text(result.stopped),
     }
     left = 'style="text-align: left"'
     table = "".join(
@@ -79,7 +77,7 @@ def result_fragment(result: Result) -> str:
 
 
 def _chosen(report: Mapping[str, Any]) -> str:
-    """Table of the chosen features, in their order."""
+    """Table of the selected features, in the order of their columns."""
     known = {feature["name"]: feature for feature in report["features"]}
     rows = []
     for name in report["result"]["features"]:
@@ -91,7 +89,7 @@ def _chosen(report: Mapping[str, Any]) -> str:
 
 
 def _curve(history: list[dict[str, Any]], width: int = 320, height: int = 72) -> str:
-    """Each subset's score, and the best so far, as a small drawing."""
+    """A small drawing of the score of each subset and the best score so far."""
     scored = [entry for entry in history if entry["score"] is not None]
     if not scored:
         return ""
@@ -122,7 +120,7 @@ def _curve(history: list[dict[str, Any]], width: int = 320, height: int = 72) ->
 
 
 def _text(value: object) -> str:
-    # A name that could not be decoded holds surrogates, which could not be written to a file.
+    # A name that could not be decoded contains surrogates, which cannot be written to a file.
     return "–" if value is None else html.escape(str(value)).encode(errors="replace").decode()
 
 

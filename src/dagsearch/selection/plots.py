@@ -1,4 +1,8 @@
-"""The figures of a feature selection's report for matplotlib: axes in, axes out."""
+"""Figures of the report of a feature selection, drawn with matplotlib.
+
+Every function takes the dictionary of a report (:meth:`~dagsearch.selection.SelectionReport.to_dict`) and the
+axes to draw on; without axes, it makes a new figure. It returns the axes.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,12 +15,12 @@ from dagsearch._internal.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Told apart with any colour vision (Okabe and Ito).
+# Distinguishable with all kinds of colour vision (Okabe and Ito).
 _BLUE, _GREEN, _VERMILLION, _GREY = "#0072B2", "#009E73", "#D55E00", "#999999"
 
 
 def score(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes":
-    """Each subset's score, the best so far and the belief over the best there is, against evaluations."""
+    """Score of each subset, best score so far, and belief about the best possible score, by evaluations."""
     axes = _axes(axes)
     history, belief = report["history"], report["belief"]
     steps = _column(history, "step")
@@ -24,7 +28,9 @@ def score(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes":
         known = _column(belief, "step")
         low, high = _column(belief, "low"), _column(belief, "high")
         axes.fill_between(known, low, high, color=_GREEN, alpha=0.2, linewidth=0.0)
-        axes.plot(known, _column(belief, "mean"), "--", color=_GREEN, label="best there is, as believed")
+        axes.plot(
+            known, _column(belief, "mean"), "--", color=_GREEN, label="belief about the best possible score"
+        )
     axes.plot(steps, _column(history, "score"), ".", color=_GREY, alpha=0.6, label="a subset")
     axes.step(steps, _column(history, "best"), where="post", color=_BLUE, label="best so far")
     axes.set(xlabel="subsets scored", ylabel="score")
@@ -33,7 +39,7 @@ def score(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes":
 
 
 def inclusion(report: Mapping[str, Any], axes: "Axes | None" = None, *, first: int = 40) -> "Axes":
-    """The ``first`` features by inclusion probability, with intervals; chosen ones are blue."""
+    """The ``first`` features by inclusion probability, with intervals; selected features are blue."""
     features = report["features"][:first]
     axes = _axes(axes, height=1.2 + 0.22 * len(features))
     rows = np.arange(len(features))
@@ -49,7 +55,7 @@ def inclusion(report: Mapping[str, Any], axes: "Axes | None" = None, *, first: i
 
 
 def substitutes(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes":
-    """Expected change of the score when a chosen feature (row) is replaced by a candidate (column)."""
+    """Expected change of the score if a selected feature (row) is replaced by a candidate (column)."""
     from matplotlib.colors import LinearSegmentedColormap
 
     selected, candidates = report["substitutes"]["selected"], report["substitutes"]["candidates"]
@@ -67,10 +73,10 @@ def substitutes(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes"
 
 
 def explored(report: Mapping[str, Any], axes: "Axes | None" = None, *, labelled: int = 60) -> "Axes":
-    """
-    The explored DAG's best part, in layers from left to right; darker nodes have a larger v.
+    """The best part of the explored DAG, in layers from left to right; darker nodes have a larger v.
 
-    Nodes are named by the feature they add, all of them up to ``labelled`` and only the best path's beyond.
+    Nodes are labelled with the feature that they add. With more than ``labelled`` nodes, only those on the
+    best path are.
     """
     from matplotlib.collections import LineCollection
 
@@ -111,7 +117,7 @@ def explored(report: Mapping[str, Any], axes: "Axes | None" = None, *, labelled:
 def _layers(
     nodes: Iterable[Mapping[str, Any]], edges: Iterable[tuple[int, int]]
 ) -> dict[int, tuple[float, float]]:
-    """Where nodes stand: the best path on top, the others in the order of their parents."""
+    """Positions of the nodes: the best path on top, the others in the order of their parents."""
     parents, layers = defaultdict(list), defaultdict(list)
     for start, end in edges:
         parents[end].append(start)
@@ -131,7 +137,7 @@ def _layers(
 
 
 def _axes(axes: "Axes | None", width: float = 7.0, height: float = 4.2) -> "Axes":
-    """The given axes, or those of a new figure of pyplot's."""
+    """The given axes, or those of a new pyplot figure."""
     if axes is not None:
         return axes
     from matplotlib import pyplot
@@ -140,7 +146,7 @@ def _axes(axes: "Axes | None", width: float = 7.0, height: float = 4.2) -> "Axes
 
 
 def _array(values: Any) -> FloatArray:
-    """Numbers with NaN, which is not drawn, for None."""
+    """Numbers as an array; ``None`` becomes NaN, which is not drawn."""
     return np.array(values, dtype=np.float64)
 
 
@@ -149,5 +155,5 @@ def _column(rows: Iterable[Mapping[str, Any]], name: str) -> FloatArray:
 
 
 def _plain(name: str, longest: int = 40) -> str:
-    """A name, cut if need be, as text that matplotlib does not take for mathematics."""
+    """A name, cut if it is too long, as text that matplotlib does not read as mathematics."""
     return (name if len(name) <= longest else f"{name[: longest - 1]}…").replace("$", r"\$")

@@ -1,8 +1,8 @@
-"""What a selection found, for people: the dictionary behind ``result.json``, the page and the figures."""
+"""The report of a feature selection: the content of ``result.json``, of the page and of the figures."""
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -10,53 +10,65 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.stats import norm
 
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
-from dagsearch.problem import State
-from dagsearch.problems import Subsets
-from dagsearch.problems.subsets import Partial, Size
+from dagsearch.selection.dag import best_part
 from dagsearch.selection.page import fragment, html_page
-from dagsearch.selection.run import Entry, SelectionRun
+from dagsearch.selection.record import Entry, SelectionRecord
+from dagsearch.selection.run import SelectionRun
 
 SCHEMA = 1
-# What central intervals hold.
+# Probability that central intervals hold.
 CENTRAL = 0.9
-# Of a level of the DAG so many nodes are shown beside those on the way to the best subset.
-_BREADTH = 5
-_CANDIDATES = 12
 _REACH = float(norm.ppf(0.5 + CENTRAL / 2.0))
+# Maximum number of features shown as substitutes.
+_MAX_CANDIDATES = 12
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Another way to choose features."""
+    """The result of another method of feature selection."""
 
     name: str
-    """What it is."""
+    """Name of the method."""
     features: int
-    """How many it chose."""
+    """Number of features it selected."""
     subsets: int
-    """How many subsets it scored."""
+    """Number of subsets it scored."""
     score: float | None
-    """Cross-validated, on the same folds; ``None`` if it failed."""
+    """Cross-validated score on the same folds; ``None`` if scoring failed."""
     interval: tuple[float, float] | None = None
-    """Central 90%, if it is known."""
+    """Central 90% interval of the score, if it is known."""
     holdout_score: float | None = None
-    """On rows that nothing was chosen by."""
+    """Score on the hold-out rows, which no method has used for its selection."""
 
 
 class Holdout(NamedTuple):
-    """Rows that were kept aside."""
+    """Rows that were not used for the selection."""
 
     rows: int
-    """How many."""
+    """Number of rows."""
     score: float | None
-    """Of the chosen subset, fitted on the others; ``None`` if it failed."""
+    """Score of the selected features on them, fitted on all other rows; ``None`` if scoring failed."""
+
+
+class Inclusion(NamedTuple):
+    """How probable it is that each feature belongs to the best subset."""
+
+    probability: FloatArray
+    """Inclusion probability, shape ``(n_features,)``."""
+    interval: FloatArray
+    """Its central 90% interval, shape ``(n_features, 2)``."""
+    ranking: IntArray
+    """Rank by probability, from 1, shape ``(n_features,)``."""
 
 
 class SelectionReport:
-    """What a selection found. The dictionary's fields are documented in ``docs/report.md``."""
+    """What a selection found, as tables, figures and a page.
+
+    The fields of the dictionary are documented in ``docs/report.md``.
+    """
 
     def __init__(self, content: dict[str, Any]) -> None:
         self._content = content
@@ -66,8 +78,7 @@ class SelectionReport:
         cls,
         run: SelectionRun,
         names: Sequence[Any],
-        inclusion: FloatArray,
-        inclusion_interval: FloatArray,
+        inclusion: Inclusion,
         score_interval: tuple[float, float],
         runners_up: Sequence[Mapping[str, Any]],
         settings: Mapping[str, Any],
@@ -75,19 +86,20 @@ class SelectionReport:
         holdout: Holdout | None,
         notes: Sequence[str],
     ) -> Self:
-        """Gather everything from a run that has ended."""
+        """The report of a run that has ended."""
         from dagsearch import __version__
 
         names = [str(name) for name in names]
+        record = run.record
         result = run.search.result()
         best = sorted(result.best_state)
-        failures = run.failures_in_words(names)
+        failures = record.failure_message(names)
         content = {
             "schema": SCHEMA,
             "dagsearch": __version__,
             "settings": dict(settings),
             "data": {
-                "rows": run.rows,
+                "rows": record.rows,
                 "columns": len(names),
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
@@ -97,17 +109,17 @@ class SelectionReport:
                 "score_interval": list(score_interval),
                 "probability_best": result.probability_best,
                 "stopped": run.stopped,
-                "evaluations": len(run.entries),
-                "failed": len(run.failures()),
-                "seconds": run.entries[-1].seconds if run.entries else 0.0,
+                "evaluations": len(record.entries),
+                "failed": len(record.failures()),
+                "seconds": record.entries[-1].seconds if record.entries else 0.0,
                 "holdout_score": None if holdout is None else holdout.score,
             },
-            "features": _features(run, names, best, inclusion, inclusion_interval),
+            "features": _features(record, names, best, inclusion),
             "comparisons": [asdict(comparison) for comparison in comparisons],
-            "history": [_history(step, entry, names) for step, entry in enumerate(run.entries, start=1)],
-            "belief": [{"step": step, "mean": v.mean, **_bounds(v)} for step, v in run.beliefs],
-            "substitutes": _substitutes(run, names, best, inclusion),
-            "dag": _dag(run, names, frozenset(best)),
+            "history": [_history(step, entry, names) for step, entry in enumerate(record.entries, start=1)],
+            "belief": [{"step": step, "mean": v.mean, **_bounds(v)} for step, v in record.beliefs],
+            "substitutes": _substitutes(run, names, best, inclusion.probability),
+            "dag": best_part(run.search, run.problem, names, frozenset(best)),
             "runners_up": [
                 {
                     "features": [str(name) for name in other["features"]],
@@ -118,19 +130,19 @@ class SelectionReport:
             ],
             "warnings": [*notes, *([] if failures is None else [failures])],
         }
-        # Through JSON and back: what is written and what is shown are the same plain types.
+        # Through JSON and back, so that the dictionary has the same plain types as the file.
         return cls(json.loads(json.dumps(content, allow_nan=False)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain types, as in ``result.json``."""
+        """The report in plain types, as in ``result.json``."""
         return self._content
 
     def to_html(self) -> str:
-        """One page that needs nothing else."""
+        """The report as one self-contained page."""
         return html_page(self._content)
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``result.json``, ``history.csv`` and ``report.html``; returns their paths."""
+        """Write ``result.json``, ``history.csv`` and ``report.html``; return their paths."""
         folder.mkdir(parents=True, exist_ok=True)
         written = [folder / name for name in ("result.json", "history.csv", "report.html")]
         written[0].write_text(json.dumps(self._content, indent=2) + "\n", encoding="utf-8")
@@ -156,7 +168,7 @@ def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
 
 
 def central_interval(belief: Gaussian) -> tuple[float, float]:
-    """What holds the central 90%."""
+    """The central 90% interval of a belief."""
     reach = _REACH * belief.variance**0.5
     return belief.mean - reach, belief.mean + reach
 
@@ -166,26 +178,20 @@ def _bounds(belief: Gaussian) -> dict[str, float]:
 
 
 def _features(
-    run: SelectionRun,
-    names: Sequence[str],
-    best: Sequence[int],
-    inclusion: FloatArray,
-    interval: FloatArray,
+    record: SelectionRecord, names: Sequence[str], best: Sequence[int], inclusion: Inclusion
 ) -> list[dict[str, Any]]:
-    tried = np.zeros(len(names), dtype=np.int64)
-    for entry in run.entries:
-        tried[list(entry.scored.columns)] += 1
-    chosen = np.isin(np.arange(len(names)), best)
-    order = np.lexsort((np.arange(len(names)), ~chosen, -inclusion))
+    scored_in = np.zeros(len(names), dtype=np.int64)
+    for entry in record.entries:
+        scored_in[list(entry.scored.columns)] += 1
     return [
         {
             "name": names[column],
-            "selected": bool(chosen[column]),
-            "inclusion": float(inclusion[column]),
-            "interval": interval[column].tolist(),
-            "evaluated_in": int(tried[column]),
+            "selected": column in best,
+            "inclusion": float(inclusion.probability[column]),
+            "interval": inclusion.interval[column].tolist(),
+            "evaluated_in": int(scored_in[column]),
         }
-        for column in order
+        for column in np.argsort(inclusion.ranking).tolist()
     ]
 
 
@@ -204,13 +210,13 @@ def _history(step: int, entry: Entry, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _substitutes(
-    run: SelectionRun, names: Sequence[str], best: Sequence[int], inclusion: FloatArray
+    run: SelectionRun, names: Sequence[str], best: Sequence[int], probability: FloatArray
 ) -> dict[str, Any]:
-    """Expected change of the score if one chosen feature is replaced by one that was not."""
+    """Expected change of the score if one selected feature is replaced by one that was not selected."""
     fixed = run.problem.items(run.problem.root())
     rows = [column for column in best if column not in fixed]
-    others = [column for column in np.argsort(-inclusion, kind="stable").tolist() if column not in best]
-    columns = others[:_CANDIDATES]
+    others = [column for column in np.argsort(-probability, kind="stable").tolist() if column not in best]
+    columns = others[:_MAX_CANDIDATES]
     now = run.search.belief(frozenset(best)).g.mean
 
     def change(old: int, new: int) -> float | None:
@@ -226,81 +232,3 @@ def _substitutes(
         "candidates": [names[column] for column in columns],
         "change": [[change(old, new) for new in columns] for old in rows],
     }
-
-
-def _dag(run: SelectionRun, names: Sequence[str], best: frozenset[int]) -> dict[str, Any]:
-    """The explored part around the best subset: at every level its ancestors and the best others."""
-    explored, problem = run.search.explored, run.problem
-    graph = explored.graph
-    leads_to_best = _leads_to(problem, best)
-    depth = {explored.root: 0}
-    parent: dict[int, int] = {}
-    level = [explored.root]
-    while level:
-        below: dict[int, int] = {}
-        for node in level:
-            for child in graph.children(node).tolist():
-                if child >= 0 and child not in depth:
-                    below.setdefault(child, node)
-        on_the_way = [node for node in below if leads_to_best(graph.states[node])]
-        ranked = sorted(below, key=lambda node: -float(graph.v_mean[node]))
-        level = list(dict.fromkeys([*on_the_way[:_BREADTH], *ranked[:_BREADTH]]))
-        for node in level:
-            parent[node], depth[node] = below[node], depth[below[node]] + 1
-    kept = {node: number for number, node in enumerate(depth)}
-    return {
-        "nodes": [
-            {
-                **_node(run, names, node, kept[node], depth[node], parent.get(node)),
-                "best": leads_to_best(graph.states[node]),
-            }
-            for node in kept
-        ],
-        "edges": [
-            [kept[node], kept[child]]
-            for node in kept
-            for child in graph.children(node).tolist()
-            if child in kept
-        ],
-    }
-
-
-def _node(
-    run: SelectionRun,
-    names: Sequence[str],
-    node: int,
-    number: int,
-    depth: int,
-    parent: int | None,
-) -> dict[str, Any]:
-    states = run.search.explored.graph.states
-    chosen = run.problem.items(states[node])
-    belief = run.search.belief(states[node])
-    return {
-        "id": number,
-        "adds": None if parent is None else _added(run, names, states[parent], states[node]),
-        "features": [names[column] for column in sorted(chosen)],
-        "depth": depth,
-        "g": [belief.g.mean, belief.g.variance**0.5],
-        "v": [belief.v.mean, belief.v.variance**0.5],
-        "visits": belief.visits,
-    }
-
-
-def _leads_to(problem: Subsets, best: frozenset[int]) -> Callable[[State], bool]:
-    """Whether a state can become the best subset: a part of it and, once that is decided, of its size."""
-    size = [action.choices for action in problem.path_to(best) if isinstance(action, Size)]
-
-    def leads(state: State) -> bool:
-        if isinstance(state, Partial):
-            return state.chosen <= best and state.choices in (None, *size)
-        return bool(state == best if size else state <= best)
-
-    return leads
-
-
-def _added(run: SelectionRun, names: Sequence[str], before: State, after: State) -> str:
-    new = sorted(set(run.problem.items(after)) - set(run.problem.items(before)))
-    if not new:  # a size was decided; with what is fixed, that may be all
-        return f"{after.choices} features" if isinstance(after, Partial) else "nothing else"
-    return ", ".join(names[column] for column in new)

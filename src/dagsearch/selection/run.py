@@ -1,210 +1,159 @@
-"""The loop of a feature selection: ask, score, tell, until there is a reason to stop."""
+"""The run of a feature selection: ask for subsets, score them, tell the scores, until it is time to stop."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from contextlib import closing
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from tqdm import tqdm
 
 from dagsearch.durable.journal import Event
-from dagsearch.errors import SearchExhausted
+from dagsearch.execution.pools import Running
+from dagsearch.execution.runner import Runner
 from dagsearch.execution.stopping import Stop
 from dagsearch.gaussians import Gaussian
-from dagsearch.problems import Subsets
+from dagsearch.problems.ground import SubsetProblem
 from dagsearch.refinements.optimum import Optimum
 from dagsearch.results import Proposal
 from dagsearch.search import Search
+from dagsearch.selection.arguments import WarmStart
+from dagsearch.selection.journal import belief_note, entry_note, recorded_beliefs, recorded_entries
 from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.scoring import Scored, SubsetScorer
+from dagsearch.selection.record import Entry, SelectionRecord
+from dagsearch.selection.scoring import BatchPool, Scored
 
-# The belief over the best score there is, is noted whenever there are so many times as many subsets.
-_BELIEF_GROWTH = 1.3
-# From so many samples and leaves, as it must not cost more than the search.
-_ROUGHLY = 64, 200
-
-
-class Entry(NamedTuple):
-    """A subset that was scored, or failed to be."""
-
-    scored: Scored
-    """The subset and its scores."""
-    best: float | None
-    """The best score so far, this one included."""
-    seconds: float
-    """When, from the start."""
+# A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
+_FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
+# Samples and leaves that a belief during the run is computed from: few, to cost less than the search.
+_BELIEF_SAMPLES, _BELIEF_LEAVES = 64, 200
 
 
 class SelectionRun:
-    """Scores subsets until the budget is spent or there is a reason to stop.
+    """A search over subsets of features, with a record of all scores.
 
     Parameters
     ----------
-    problem : Subsets
-        What to choose from.
+    problem : SubsetProblem
+        The subsets to choose from.
     search : Search
-        Proposes subsets of the problem; fresh.
-    budget : int
-        How many.
-    stop : Stop
-        Reasons to stop before.
-    n_jobs : int, optional
-        How many at once.
-    progress : bool
-        Whether to show a bar.
+        Search over the problem; new, or resumed from a journal whose events are given to :meth:`restore`.
+    rows : int
+        Number of rows of the data.
+    folds : int
+        Number of folds that every subset is scored on.
+
+    Attributes
+    ----------
+    record : SelectionRecord
+        Everything scored so far.
+    stopped : str
+        Why the run ended.
     """
 
-    def __init__(
-        self,
-        problem: Subsets,
-        search: Search,
-        budget: int,
-        stop: Stop,
-        n_jobs: int | None = None,
-        progress: bool = False,
-    ) -> None:
+    def __init__(self, problem: SubsetProblem, search: Search, rows: int, folds: int) -> None:
         self.problem, self.search = problem, search
-        self.rows = self.folds = 0  # of the data
-        self.entries: list[Entry] = []
-        self.beliefs: list[tuple[int, Gaussian]] = []
+        self.record = SelectionRecord(rows, folds)
         self.stopped = "budget"
-        self._budget, self._stop = budget, stop
-        self._n_jobs, self._progress = n_jobs, progress
         self._noise = FoldNoise()
         self._began = time.perf_counter()
 
-    def go(
+    def restore(self, events: Sequence[Event]) -> None:
+        """Fill the record from the journal that the search was resumed from."""
+        self.record.entries = recorded_entries(events, self.record.folds)
+        self.record.beliefs = recorded_beliefs(events)
+        for entry in self.record.successes():
+            self._noise.add(entry.scored.scores)
+        if self.record.entries:
+            self._began = time.perf_counter() - self.record.entries[-1].seconds
+
+    def run(
         self,
-        scorer: SubsetScorer,
-        known: Mapping[frozenset[int], float],
-        first: Iterable[frozenset[int]],
+        pool: BatchPool,
+        warm_start: WarmStart,
+        budget: int,
+        stop: Stop,
         after_each: Callable[[Entry], bool],
+        progress: bool = False,
     ) -> None:
-        """Tell the known scores, score the ``first`` subsets, then search.
+        """Score subsets until the record has ``budget`` entries or there is a reason to stop.
 
-        ``after_each`` is called with every entry; if it returns true, the search ends.
+        Parameters
+        ----------
+        pool : BatchPool
+            Scores a batch of subsets at a time.
+        warm_start : WarmStart
+            Subsets to begin with.
+        budget : int
+            Number of subsets to score, including those of an earlier run with the same journal.
+        stop : Stop
+            Reasons to stop before the budget is spent; checked after every batch.
+        after_each : callable
+            Called with every new entry. If it returns true, the run ends after the batch.
+        progress : bool
+            Whether to show a progress bar.
         """
-        self.rows, self.folds = scorer.rows, scorer.folds
-        # After a crash some of them are known already.
-        begun = {evaluation.leaf for evaluation in self.search.history}
-        begun |= {proposal.leaf for proposal in self.search.pending}
-        for leaf, score in known.items():
-            if leaf not in begun:
-                self.search.tell(self.search.propose(leaf, self.problem.path_to(leaf)), score)
-        waiting = [
-            self.search.propose(leaf, self.problem.path_to(leaf))
-            for leaf in dict.fromkeys(first)
-            if leaf not in begun
-        ]
-        at_once = effective_n_jobs(self._n_jobs)
-        with (
-            Parallel(n_jobs=self._n_jobs) as parallel,
-            tqdm(total=self._budget, disable=not self._progress, unit="subset") as bar,
-        ):
-            while (left := self._budget - len(self.entries)) > 0:
-                batch = self._next(waiting, min(at_once, left))
-                if not batch:
-                    self.stopped = "exhausted"
-                    return
-                leaves = [sorted(proposal.leaf) for proposal in batch]
-                if at_once == 1:
-                    found = [scorer(leaf) for leaf in leaves]
-                else:
-                    found = parallel(delayed(scorer)(leaf) for leaf in leaves)
-                for proposal, scored in zip(batch, found, strict=True):
-                    self._take(proposal, scored)
-                    bar.update()
-                    if self.entries[-1].best is not None:
-                        bar.set_postfix(best=f"{self.entries[-1].best:.4g}", refresh=False)
-                    if after_each(self.entries[-1]):
-                        self.stopped = "callback"
-                if self.stopped == "callback":
-                    return
-                reason = self._reason_to_stop()
-                if reason is not None:
-                    self.stopped = reason
-                    return
+        runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
+        entries = runner.steps(max(0, budget - len(self.record.entries)))
+        with closing(entries), tqdm(total=budget, disable=not progress, unit="subset") as bar:
+            for entry in entries:
+                bar.update()
+                if entry.best is not None:
+                    bar.set_postfix(best=f"{entry.best:.4g}", refresh=False)
+                if after_each(entry):
+                    runner.end("callback")
+        self.stopped = runner.stopped
 
-    def _reason_to_stop(self) -> str | None:
-        return self.search.reason_to(self._stop, time.perf_counter() - self._began)
+    def _take(self, ended: Running, closing: bool) -> Entry:
+        return self.tell(ended.proposal, ended.future.result())
 
-    def _next(self, waiting: list[Proposal], count: int) -> list[Proposal]:
-        """What to score at once."""
-        batch: list[Proposal] = []
-        while len(batch) < count:
-            try:
-                batch.append(waiting.pop(0) if waiting else self.search.ask())
-            except SearchExhausted:
-                break
-        return batch
+    def begin(self, warm_start: WarmStart) -> list[Proposal]:
+        """Tell the known scores, and propose the subsets to score first.
 
-    def _take(self, proposal: Proposal, scored: Scored) -> None:
-        """Learn a subset's score; a failure counts as the worst score so far, and as uncertain as that."""
-        told = self.search.history
-        seconds = time.perf_counter() - self._began
-        note = {
-            "columns": scored.columns,
-            "scores": None if scored.failure else scored.scores.tolist(),
-            "score_time": scored.seconds,
-            "failure": scored.failure,
-            "seconds": seconds,
-        }
+        A resumed search knows some of them already; these are left out.
+        """
+        done = {evaluation.leaf for evaluation in self.search.history}
+        done |= {proposal.leaf for proposal in self.search.pending}
+        for leaf, score in warm_start.known.items():
+            if leaf not in done:
+                self.search.tell(self._propose(leaf), score)
+        return [self._propose(leaf) for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
+
+    def _propose(self, leaf: frozenset[int]) -> Proposal:
+        return self.search.propose(leaf, self.problem.path_to(leaf))
+
+    def tell(self, proposal: Proposal, scored: Scored) -> Entry:
+        """Tell the search what scoring a subset gave, and record it."""
+        seconds = self._seconds()
+        self._tell_search(proposal, scored, seconds)
+        best = max((evaluation.reward for evaluation in self.search.history), default=None)
+        entry = Entry(scored, best, seconds)
+        self.record.entries.append(entry)
+        beliefs = self.record.beliefs
+        last = beliefs[-1][0] if beliefs else 0
+        if len(self.search.history) >= max(_FIRST_BELIEF, round(_BELIEF_GROWTH * last)):
+            self.record_belief(self.search.sample_optimum(_BELIEF_SAMPLES, _BELIEF_LEAVES))
+        return entry
+
+    def _tell_search(self, proposal: Proposal, scored: Scored, seconds: float) -> None:
+        """A failure counts as the worst score so far, with the variance of all scores as its noise."""
+        note = entry_note(scored, seconds)
         if scored.failure is None:
             self.search.tell(proposal, scored.mean, self._noise.add(scored.scores), note=note)
-        elif len(told) > 1:
-            rewards = np.array([evaluation.reward for evaluation in told])
+        elif len(self.search.history) > 1:
+            rewards = np.array([evaluation.reward for evaluation in self.search.history])
             self.search.tell(proposal, float(rewards.min()), float(rewards.var()) or None, note=note)
         else:
             self.search.forget(proposal, again=False, note=note)
-        best = max((evaluation.reward for evaluation in told), default=None)
-        self.entries.append(Entry(scored, best, seconds))
-        noted = self.beliefs[-1][0] if self.beliefs else 0
-        if len(told) >= max(20, round(_BELIEF_GROWTH * noted)):
-            self.note_belief(self.search.sample_optimum(*_ROUGHLY))
 
-    def note_belief(self, optimum: Optimum | None) -> None:
-        """Keep what is believed of the best score there is, for the report."""
-        if optimum is not None and (not self.beliefs or self.beliefs[-1][0] < len(self.entries)):
-            value = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
-            self.beliefs.append((len(self.entries), value))
-            self.search.note({"belief": [len(self.entries), *value]})
+    def record_belief(self, optimum: Optimum | None) -> None:
+        """Record the belief about the best possible score, unless it is known for the last entry already."""
+        entries, beliefs = len(self.record.entries), self.record.beliefs
+        if optimum is None or (beliefs and beliefs[-1][0] >= entries):
+            return
+        belief = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
+        beliefs.append((entries, belief))
+        self.search.note(belief_note(entries, belief))
 
-    def restore(self, events: Iterable[Event], folds: int) -> None:
-        """Know again what a journal says was scored; the search itself was resumed from it."""
-        best: float | None = None
-        for event in events:
-            note = event.content.get("note") or {}
-            if event.kind == "tell":
-                reward = event.content["reward"]
-                best = reward if best is None else max(best, reward)
-            if "belief" in note:
-                entries, mean, variance = note["belief"]
-                self.beliefs.append((entries, Gaussian(mean, variance)))
-            if "columns" in note:
-                scores = np.full(folds, np.nan) if note["scores"] is None else np.array(note["scores"])
-                if note["failure"] is None:
-                    self._noise.add(scores)
-                scored = Scored(tuple(note["columns"]), scores, note["score_time"], note["failure"])
-                self.entries.append(Entry(scored, best, note["seconds"]))
-        if self.entries:
-            self._began = time.perf_counter() - self.entries[-1].seconds
-
-    def successes(self) -> Sequence[Entry]:
-        """The entries with a score."""
-        return [entry for entry in self.entries if entry.scored.failure is None]
-
-    def failures(self) -> Sequence[Entry]:
-        """The entries without."""
-        return [entry for entry in self.entries if entry.scored.failure is not None]
-
-    def failures_in_words(self, names: Sequence[Any]) -> str | None:
-        """How many subsets could not be scored, and why the first could not; ``None`` if all could."""
-        failed = self.failures()
-        if not failed:
-            return None
-        scored, count = failed[0].scored, len(self.entries)
-        what = f"{len(failed)} of {count} subsets could not be scored"
-        if len(failed) == count:
-            what = f"none of the {count} subsets could be scored"
-        return f"{what}; the first, {[names[column] for column in scored.columns]}: {scored.failure}"
+    def _seconds(self) -> float:
+        """Seconds since the start of the selection, including those of an earlier run with the journal."""
+        return time.perf_counter() - self._began

@@ -1,52 +1,66 @@
-"""A subset's cross-validated score."""
+"""Cross-validated scores of subsets of features."""
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.execution.pools import Running
+from dagsearch.problem import Problem
+from dagsearch.results import Proposal
 
 
 class Scored(NamedTuple):
-    """What became of a subset."""
+    """The result of scoring a subset."""
 
     columns: tuple[int, ...]
-    """The features, ascending."""
+    """Column numbers of the features, ascending."""
     scores: FloatArray
-    """By fold, shape ``(folds,)``; NaN if it failed."""
+    """Score on each fold, shape ``(n_folds,)``; NaN if scoring failed."""
     seconds: float
-    """How long it took."""
+    """Time that fitting and scoring took."""
     failure: str | None
     """Why there is no score; ``None`` if there is one."""
 
     @property
     def mean(self) -> float:
-        """The score: the mean over folds."""
+        """The subset's score: the mean over the folds."""
         return float(np.mean(self.scores))
 
 
+class _Fold(NamedTuple):
+    train: IntArray
+    test: IntArray
+    train_target: Any
+    test_target: Any
+    fit_params: Mapping[str, Any]
+    score_params: Mapping[str, Any]
+
+
 class SubsetScorer:
-    """Scores subsets of columns by cross-validation, every one on the same folds.
+    """Scores subsets of columns by cross-validation, all of them on the same folds.
 
     Parameters
     ----------
     estimator : estimator
         Cloned for every fit.
     scorer : callable
-        ``scorer(estimator, X, y)``.
-    data : array, sparse matrix or data frame
-        All columns; the estimator gets some of them, otherwise untouched.
-    target : array or None
-        What to predict.
+        Called as ``scorer(estimator, X, y)``.
+    data : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+        All features. The estimator gets the columns of the subset, otherwise unchanged.
+    target : array-like of shape (n_samples,) or None
+        The target.
     splits : sequence of (train, test)
         Row numbers of every fold.
     fit_params, score_params : mapping
-        Passed on; what has one entry per row is cut to the fold's rows.
+        Passed to the estimator and to the scorer. Values with one entry per row are cut to the fold's rows.
     """
 
     def __init__(
@@ -62,7 +76,7 @@ class SubsetScorer:
         self._estimator, self._scorer, self._data = estimator, scorer, data
         self.rows, self.folds = int(data.shape[0]), len(splits)
         self._folds = [
-            (
+            _Fold(
                 train,
                 test,
                 None if target is None else _safe_indexing(target, train),
@@ -74,24 +88,69 @@ class SubsetScorer:
         ]
 
     def __call__(self, columns: Sequence[int]) -> Scored:
-        """Fit and score on every fold. Whatever the estimator raises becomes the failure's text."""
+        """Fit and score on every fold; an exception of the estimator becomes the text of the failure."""
         chosen = tuple(sorted(columns))
         began = time.perf_counter()
         failure = None
         scores = np.full(len(self._folds), np.nan)
         try:
             data = _safe_indexing(self._data, list(chosen), axis=1)
-            for number, (train, test, y_train, y_test, fit_params, score_params) in enumerate(self._folds):
-                fitted = clone(self._estimator)
-                seen = _safe_indexing(data, train)
-                fitted.fit(seen, **fit_params) if y_train is None else fitted.fit(seen, y_train, **fit_params)
-                unseen = _safe_indexing(data, test)
-                targets = () if y_test is None else (y_test,)
-                scores[number] = float(self._scorer(fitted, unseen, *targets, **score_params))
+            for number, fold in enumerate(self._folds):
+                scores[number] = self._score(data, fold)
             if not np.all(np.isfinite(scores)):
                 failure = f"the score is {scores[~np.isfinite(scores)][0]} on a fold"
-        except Exception as error:  # the estimator is the user's: nothing it does may end the search
+        except Exception as error:  # the estimator is the user's: none of its errors may end the search
             failure = f"{type(error).__name__}: {error}"
         if failure is not None:
             scores = np.full(len(self._folds), np.nan)
         return Scored(chosen, scores, time.perf_counter() - began, failure)
+
+    def _score(self, data: Any, fold: _Fold) -> float:
+        fitted = clone(self._estimator)
+        train_target = () if fold.train_target is None else (fold.train_target,)
+        fitted.fit(_safe_indexing(data, fold.train), *train_target, **fold.fit_params)
+        test_target = () if fold.test_target is None else (fold.test_target,)
+        return float(self._scorer(fitted, _safe_indexing(data, fold.test), *test_target, **fold.score_params))
+
+
+class BatchPool:
+    """Scores a batch of subsets at a time with joblib; the results are :class:`Scored`.
+
+    It is the :class:`dagsearch.execution.pools.Pool` of a feature selection.
+
+    Parameters
+    ----------
+    scorer : SubsetScorer
+        Scores one subset.
+    n_jobs : int or None
+        Number of jobs, as in joblib.
+    """
+
+    def __init__(self, scorer: SubsetScorer, n_jobs: int | None) -> None:
+        self._batch_size = int(effective_n_jobs(n_jobs))
+        self._scorer = scorer
+        self._parallel = Parallel(n_jobs=n_jobs)
+        self._parallel.__enter__()  # keeps its workers from batch to batch
+
+    def workers(self) -> int:
+        """Number of subsets in a batch."""
+        return self._batch_size
+
+    def start(self, problem: Problem, proposal: Proposal) -> Running:
+        """Add a subset to the next batch."""
+        return Running(proposal, Future())
+
+    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
+        """Score the batch."""
+        subsets = [sorted(one.proposal.leaf) for one in running]
+        if self._batch_size == 1:
+            found = [self._scorer(subset) for subset in subsets]
+        else:
+            found = self._parallel(delayed(self._scorer)(subset) for subset in subsets)
+        for one, scored in zip(running, found, strict=True):
+            one.future.set_result(scored)
+        return list(running)
+
+    def close(self) -> None:
+        """Let joblib end its workers."""
+        self._parallel.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""A file's table, made ready for selection: what is the target, which columns can be features."""
+"""Tables from files, prepared for feature selection: which column is the target, which can be features."""
 
 import difflib
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas
 
-# A target of whole numbers with at most so many different values is taken for classes.
-_MOST_CLASSES = 20
+# A target of whole numbers is taken for classes if it has at most this number of different values.
+_MAX_CLASSES = 20
 
 
 class TableError(ValueError):
-    """The table cannot be used as it is."""
+    """The table cannot be used."""
 
 
 @dataclass
@@ -26,17 +26,17 @@ class Table:
     features: "pandas.DataFrame"
     """One column per feature."""
     target: "pandas.Series"
-    """What to predict."""
+    """The column to predict."""
     classification: bool
-    """Whether the target are classes."""
+    """Whether the target consists of classes."""
     notes: list[str] = field(default_factory=list)
-    """What was left out, in words."""
+    """Messages about rows and columns that were left out."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Columns that can be no features, and what they have."""
+    """Columns that cannot be features, and why: what they have."""
 
 
 def read_table(path: Path) -> "pandas.DataFrame":
-    """The table in a CSV, TSV or Parquet file."""
+    """Read a table from a CSV, TSV or Parquet file."""
     try:
         import pandas
     except ModuleNotFoundError as error:
@@ -61,7 +61,10 @@ def read_table(path: Path) -> "pandas.DataFrame":
 
 
 def split_target(table: "pandas.DataFrame", target: str, task: str = "auto") -> Table:
-    """The target, and the columns that can be features: those that are not constant or all missing."""
+    """Separate the target from the columns that can be features.
+
+    Columns that are constant, empty, or neither numbers nor text are left out.
+    """
     names = list(table.columns)
     if target not in names:
         alike = difflib.get_close_matches(target, names, 1)
@@ -73,13 +76,13 @@ def split_target(table: "pandas.DataFrame", target: str, task: str = "auto") -> 
         notes.append(f"{int(missing.sum())} rows without a target were left out")
         table = table[~missing]
     if len(table) < 4:
-        raise TableError(f"the table has {len(table)} rows with a target: too few to choose features by")
+        raise TableError(f"the table has {len(table)} rows with a target: too few to select features")
     values = table[target]
     classification = _are_classes(values) if task == "auto" else task == "classification"
     if values.nunique() < 2:
         raise TableError(f"the target {target!r} is always {values.iloc[0]!r}: there is nothing to predict")
     if not classification and not _is_numeric(values):
-        raise TableError(f"the target {target!r} is no number: use --task classification")
+        raise TableError(f"the target {target!r} is not numeric: use --task classification")
     features = table.drop(columns=[target])
     candidates = [name for name in names if name != target]
     empty = [name for name in candidates if features[name].isna().all()]
@@ -93,7 +96,7 @@ def split_target(table: "pandas.DataFrame", target: str, task: str = "auto") -> 
     left_out = {name: what for what, all_such in reasons.items() for name in all_such}
     features = features.drop(columns=list(left_out))
     if features.shape[1] < 2:
-        raise TableError(f"the table has {features.shape[1]} columns to choose from beside the target")
+        raise TableError(f"the table has {features.shape[1]} columns to choose from besides the target")
     return Table(features, values, classification, notes, left_out)
 
 
@@ -103,7 +106,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _is_usable(values: "pandas.Series") -> bool:
-    """Whether it holds numbers, text or classes, rather than times or lists."""
+    """Whether the values are numbers, text or classes, not times or lists."""
     try:
         hash(values.dropna().iloc[0])
     except TypeError:
@@ -119,4 +122,4 @@ def _are_classes(values: "pandas.Series") -> bool:
     if not _is_numeric(values):
         return True
     numbers: Any = np.asarray(values)
-    return bool(np.all(numbers == np.round(numbers)) and len(np.unique(numbers)) <= _MOST_CLASSES)
+    return bool(np.all(numbers == np.round(numbers)) and len(np.unique(numbers)) <= _MAX_CLASSES)

@@ -1,7 +1,7 @@
-"""``dagsearch benchmark speed``: what a step costs, and whether that is as little as we want.
+"""``dagsearch benchmark speed``: what a step costs, and whether it reaches its target.
 
-Every measurement has figures with targets and writes a file of its own, so that one can be repeated alone.
-All are taken from outside, through the names that everybody uses, and beside floors measured in the same run.
+Every measurement has figures with targets and writes a file of its own, so that it can be repeated alone. All
+use the public interface, and are compared with floors measured in the same run.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,18 +30,18 @@ MEASUREMENTS: dict[str, Callable[[bool], Measurement]] = {
     "startup": startup.startup,
     "replay": replay.replay,
 }
-"""By the names that ``--only`` takes; called with whether to be quick."""
+"""Measurements by the names that ``--only`` takes; the argument selects the quick version."""
 
 
 @dataclass(frozen=True)
 class SpeedOutcome(Outcome):
-    """Measurements, each with a file of its own, and one picture of all that a folder holds."""
+    """Measurements, each with a file of its own, and one picture of all files in a folder."""
 
     measurements: Sequence[Measurement] = field(default_factory=tuple)
     """In the order of :data:`MEASUREMENTS`."""
 
     def write(self, folder: Path) -> list[Path]:
-        """A JSON file for every measurement, and the picture with what was measured there before, too."""
+        """A JSON file for every measurement, and the picture, which includes older files of the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         written = [measurement.write(folder) for measurement in self.measurements]
         written.append(folder / "speed.png")
@@ -64,6 +64,6 @@ def run(only: Sequence[str] = (), *, quick: bool = False, progress: bool = True)
 
 
 def summary(outcome: Outcome) -> str:
-    """Every figure beside its target."""
+    """Every figure with its target."""
     assert isinstance(outcome, SpeedOutcome)
     return page.summary(outcome.measurements)

@@ -1,4 +1,4 @@
-"""How dear an evaluation must be for thinking to pay: dagsearch against methods that do not think."""
+"""The cost of an evaluation from which a model pays: dagsearch against methods without one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,33 +7,34 @@ import numpy as np
 
 from dagsearch.problems import DigitsPixels
 from dagsearch.search import Search
-from dagsearch_experiments.benchmark import OURS, timed_trials
+from dagsearch_experiments.benchmark.digits import timed_trials
+from dagsearch_experiments.benchmark.variants import OURS
 from dagsearch_experiments.peers import PEERS, Trial, best_rewards
 from dagsearch_experiments.speed.measure import timed_steps
 from dagsearch_experiments.speed.results import Figure, Measurement
 
 OTHERS = ("hill climbing", "random subsets")
 SCORES = (0.85, 0.87)
-"""Accuracies that are asked for."""
+"""Accuracies to reach."""
 COSTS = tuple(float(cost) for cost in np.logspace(-5, 0, 26))
-"""Seconds of an evaluation that are looked at."""
+"""Costs of an evaluation in seconds."""
 
 
 class Reached(NamedTuple):
-    """What it took a method to reach a score, mean over seeds; what did not get there counts as it ended."""
+    """What a method needs to reach a score, mean over seeds; a run that does not reach it counts in full."""
 
     evaluations: float
     own_seconds: float
     share: float
-    """Of the seeds that got there."""
+    """Share of the seeds that reached the score."""
 
     def seconds(self, cost: float) -> float:
-        """If an evaluation takes ``cost`` seconds."""
+        """Seconds in all if an evaluation takes ``cost`` seconds."""
         return self.own_seconds + self.evaluations * cost
 
 
 def breakeven(quick: bool) -> Measurement:
-    """Seconds until a score is reached against the cost of an evaluation, on the digits."""
+    """Seconds until a score is reached on the digits, by the cost of an evaluation."""
     seeds, ours, theirs = (1, 60, 200) if quick else (8, 300, 1_500)
     problem = DigitsPixels()
     timed_steps(Search.default(problem, seed=0), 30)  # compile
@@ -55,7 +56,7 @@ def _figure(
     value: float | None = 1e3 * max(known, default=0.0)
     note = ""
     if any(found[OURS].share < 1.0 for found in reached.values()):
-        # Others that end too soon look better than they are, but so would we.
+        # A run that ends before the score counts as if it had reached it: that would favour us.
         value, note = None, "not all of our runs got there"
     elif len(known) < len(SCORES) * len(OTHERS):
         value, note = None, "another method needs fewer evaluations"
@@ -63,7 +64,7 @@ def _figure(
 
 
 def until(runs: Sequence[Sequence[Trial]], score: float) -> Reached:
-    """What it took to reach the score."""
+    """Mean evaluations and own seconds until the score is reached."""
     evaluations, seconds, there = [], [], []
     for trials in runs:
         hits = np.flatnonzero(best_rewards(trials) >= score)
@@ -75,7 +76,7 @@ def until(runs: Sequence[Sequence[Trial]], score: float) -> Reached:
 
 
 def crossing(found: Mapping[str, Reached], other: str) -> float | None:
-    """Cost of an evaluation from which on we are sooner; ``None`` if that never happens."""
+    """Cost of an evaluation above which we are faster; ``None`` if there is none."""
     ours, theirs = found[OURS], found[other]
     fewer = theirs.evaluations - ours.evaluations
     return max(0.0, (ours.own_seconds - theirs.own_seconds) / fewer) if fewer > 0.0 else None

@@ -1,4 +1,4 @@
-"""The least that a step could cost on this machine: the linear algebra alone, with nothing around it."""
+"""Lower bounds of a step's cost on this machine: its linear algebra alone."""
 
 import numpy as np
 from scipy.linalg.blas import dgemv, dsymv, dsyr, dtrsv
@@ -21,11 +21,11 @@ def kernel(rewards: int, nodes: int) -> float:
 
 
 def back_up(nodes: int, edges: int) -> float:
-    """Seconds of one pass over the nodes' scores and the edges' children, as NumPy makes it."""
+    """Seconds of one pass over the nodes' scores and the edges' children with NumPy."""
     rng = np.random.default_rng(0)
     g_mean, g_var = rng.normal(size=nodes), rng.uniform(size=nodes)
     v_mean, v_var = np.empty(nodes), np.empty(nodes)
-    children = np.sort(rng.integers(nodes, size=edges))  # a node's children tend to stand together
+    children = np.sort(rng.integers(nodes, size=edges))  # a node's children are mostly neighbours
     gathered = np.empty(edges)
 
     def one_pass() -> None:

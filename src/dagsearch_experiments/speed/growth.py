@@ -15,21 +15,21 @@ from dagsearch_experiments.speed.measure import BLOCK, split_steps, timed_steps,
 from dagsearch_experiments.speed.results import SEED, Figure, Measurement
 from dagsearch_experiments.speed.steps import cheap_subsets, features_of, size_of
 
-# Steps that are timed at every size.
+# Number of steps timed at every size.
 _WINDOW = 5 * BLOCK
-# Seconds after which a run is not followed any further.
+# Seconds after which a run is given up.
 _PATIENCE = 150.0
 
 
 class Size(NamedTuple):
-    """How large a search is."""
+    """Size of a search."""
 
     rewards: int
     nodes: int
 
 
 def growth(quick: bool) -> Measurement:
-    """A step with a feature map, with a hundred times as many nodes and rewards."""
+    """A step with a feature map, as nodes and rewards grow by a factor of 100."""
     sizes = [Size(rewards, 5 * rewards) for rewards in ((60, 200) if quick else (200, 2_000, 20_000))]
     problem = cheap_subsets(100, 10)
     found = _follow(problem, Overlap.of(problem), sizes, lambda size: floors.weights(101))
@@ -39,10 +39,10 @@ def growth(quick: bool) -> Measurement:
 
 
 def kernel(quick: bool) -> Measurement:
-    """A step with the default covariance of subsets, with ten times as many rewards."""
+    """A step with the default covariance of subsets, as rewards grow by a factor of 10."""
     sizes = [Size(rewards, 0) for rewards in ((60, 150) if quick else (1_000, 3_000, 10_000))]
     problem = cheap_subsets(100, 10)
-    # In the end the floor's two matrices would take 2 GB: measured with a fifth of both sides, then scaled.
+    # The floor's two largest matrices would take 2 GB: measured at a fifth of both sides, then scaled.
     part = 1 if quick else 5
     found = _follow(
         problem, None, sizes, lambda size: part**2 * floors.kernel(size.rewards // part, size.nodes // part)
@@ -64,7 +64,7 @@ def _figure(
 def _follow(
     problem: Subsets, covariance: Covariance | None, sizes: Sequence[Size], floor: Callable[[Size], float]
 ) -> list[dict[str, Any]]:
-    """Milliseconds of a step at some sizes of one search, as far as it gets."""
+    """Milliseconds of a step at the sizes that one search reaches in time."""
     search = Search.default(problem, covariance=covariance, seed=SEED)
     timed_steps(search, 2 * BLOCK)  # compile
     rng = np.random.default_rng(SEED)
@@ -93,7 +93,7 @@ def _follow(
 def grow(search: Search, size: Size, rng: np.random.Generator, until: float) -> bool:
     """Bring a search to a size by rewards of random leaves and by random paths; False if time was up.
 
-    Asking for all of them would take longer, and change nothing about what a step costs then.
+    Asking for every leaf would take longer and give steps of the same cost.
     """
     problem = search.problem
     while len(search.history) < size.rewards - _WINDOW // 2:
@@ -111,7 +111,7 @@ def grow(search: Search, size: Size, rng: np.random.Generator, until: float) -> 
 
 
 class Codes:
-    """Sequences of ``depth`` choices; how many features they have does not depend on how many choices."""
+    """Sequences of ``depth`` choices; the number of features is independent of the branching."""
 
     def __init__(self, branching: int, features: int, depth: int = 6) -> None:
         self.branching_factor, self.features, self.depth = branching, features, depth
@@ -129,7 +129,7 @@ class Codes:
         return (*state, action)
 
     def items(self, state: tuple[int, ...]) -> list[int]:
-        """One feature for every beginning of the sequence, which share as many as there are."""
+        """One feature for every prefix of the sequence, out of ``features``."""
         found, code = [], 0
         for choice in state:
             code = code * self.branching_factor + choice + 1
@@ -142,7 +142,7 @@ class Codes:
 
 
 def scaling(quick: bool) -> Measurement:
-    """The paper's method with more features at the same branching, and more branching at the same."""
+    """The paper's method with more features at equal branching, and more branching at equal features."""
     steps = 24 if quick else 240
     by_features = [(8, features) for features in ((48, 192) if quick else (48, 192, 768, 1_536))]
     by_branching = [(branching, 48) for branching in ((8, 32) if quick else (8, 32, 128, 512))]

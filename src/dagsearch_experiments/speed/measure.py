@@ -1,7 +1,6 @@
-"""What the figures are measured with: steps from outside, and parts of a step by timed methods.
+"""Clocks: whole steps by ask and tell, and parts of a step by timed methods.
 
-Nothing here stays in the library's loop: a split replaces methods of the parts' classes while it is measured,
-and puts them back.
+A split replaces methods of the parts' classes during the measurement and restores them afterwards.
 """
 
 import math
@@ -21,27 +20,27 @@ from dagsearch.search import Search
 Reward = Callable[[Any], float]
 
 clock = time.process_time
-"""Seconds of computation: what other processes do to this one meanwhile does not count."""
+"""Seconds of computation of this process; time of other processes does not count."""
 
-# Steps that make up one value of which the median is taken: descents and refinements take turns.
+# Number of steps averaged before a median is taken: descents and refinements alternate.
 BLOCK = 12
 
-# Methods of a search's parts, by the part of a step that they are.
+# Part of a step, kind of a search's part, and the methods that are timed.
 _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "roll-out": {"rollout": ("finish",)},
     "refinement": {"refinements": ("refine",)},
-    "preview": {"scores": ("preview",)},
+    "preview": {"scores": ("predict_children",)},
     "track": {"scores": ("track",)},
-    "condition": {"scores": ("condition", "condition_all", "pretend", "release")},
+    "condition": {"scores": ("condition", "condition_all", "fantasise", "discard")},
     "evidence": {"evidence": ("maximise",)},
     "back-up": {"backup": ("back_up",)},
 }
 PARTS = ("descent", *_METHODS, "book-keeping")
-"""``descent`` is what else an ask does, ``book-keeping`` what else a tell does."""
+"""``descent`` is the rest of an ask, ``book-keeping`` the rest of a tell."""
 
 
 def timed_steps(search: Search, steps: int, reward: Reward | None = None) -> FloatArray:
-    """Seconds of every ask and its tell, the reward itself left out."""
+    """Seconds of every ask and its tell, without the reward."""
     reward = reward or search.problem.reward
     seconds = np.empty(steps)
     for step in range(steps):
@@ -56,7 +55,7 @@ def timed_steps(search: Search, steps: int, reward: Reward | None = None) -> Flo
 
 
 def typical(seconds: FloatArray) -> float:
-    """Median over blocks of the mean within a block: an interruption does not count, a slow turn does."""
+    """Median over blocks of the mean within a block: robust to interruptions, but not blind to slow steps."""
     blocks = max(1, len(seconds) // BLOCK)
     return float(np.median([block.mean() for block in np.array_split(seconds, blocks)]))
 
@@ -67,8 +66,8 @@ def median_of(measure: Callable[[], float], repeats: int) -> float:
 
 
 def seconds_of(call: Callable[[], Any], least: float = 0.02, repeats: int = 5) -> float:
-    """Seconds of one call: median over repeats, in each as many calls as take ``least`` seconds."""
-    call()  # the first one may be a slow one
+    """Seconds of one call: median over repeats, each of at least ``least`` seconds."""
+    call()  # warm up
     began = clock()
     call()
     calls = max(1, math.ceil(least / max(clock() - began, 1e-7)))
@@ -89,10 +88,10 @@ class Split:
         self._clock = clock
         self.seconds: dict[str, float] = defaultdict(float)
         self._busy = False
-        self._elsewhere = 0.0  # seconds of parts since the surrounding ask or tell began
+        self._elsewhere = 0.0  # seconds of parts since the current ask or tell began
 
     def timed(self, part: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method, with a clock around it."""
+        """The method, timed as ``part``."""
 
         @wraps(method)
         def timed(*args: Any, **kwargs: Any) -> Any:
@@ -111,7 +110,7 @@ class Split:
 
     @contextmanager
     def rest(self, part: str) -> Iterator[None]:
-        """What happens within, less what other parts did there, belongs to ``part``."""
+        """Time within, without that of other parts, counts for ``part``."""
         self._elsewhere, began = 0.0, self._clock()
         yield
         self.seconds[part] += self._clock() - began - self._elsewhere
@@ -122,7 +121,7 @@ class Split:
 
 
 def split_steps(search: Search, steps: int, reward: Reward | None = None) -> dict[str, float]:
-    """Milliseconds a step by part; clocks cost a microsecond for every call of a part."""
+    """Milliseconds a step by part; a clock costs a microsecond per call of a part."""
     reward = reward or search.problem.reward
     split = Split()
     with _instrumented(search, split):
@@ -137,7 +136,7 @@ def split_steps(search: Search, steps: int, reward: Reward | None = None) -> dic
 
 @contextmanager
 def _instrumented(search: Search, split: Split) -> Iterator[None]:
-    """Timed methods on the classes of a search's parts: the parts stay what they are for all who look."""
+    """Time the methods on the classes of a search's parts, so that the parts keep their types."""
     patched: list[tuple[type, str, Any]] = []
     try:
         for part, methods in _METHODS.items():
@@ -168,7 +167,7 @@ def _parts(search: Search, kind: str) -> tuple[Any, ...]:
         return (search.explored.scores,)
     found = getattr(search, kind)
     if kind == "rollout":
-        from dagsearch.rollouts import Uniform  # what a search begins with, whatever its roll-outs are
+        from dagsearch.rollouts import Uniform  # for the initial roll-outs
 
         return (found, Uniform())
     return found if isinstance(found, tuple) else (found,)

@@ -1,4 +1,4 @@
-"""Memory of the explored DAG and what is believed of it, in processes of their own."""
+"""Memory of the explored DAG and the beliefs about it, each size in its own process."""
 
 import json
 import resource
@@ -11,13 +11,13 @@ from dagsearch.expansions import AllChildren
 from dagsearch.search import Search
 from dagsearch_experiments.speed.results import SEED, Figure, Measurement
 
-# What CPython spends on an integer, the state of the problem below.
+# Bytes of an integer in CPython, the state of the problem below.
 _STATE = 32
 _MILLION = 1_000_000
 
 
 class Numbers:
-    """Three choices out of ``branching`` each; a state is one integer, so that memory is ours."""
+    """Three choices out of ``branching`` each; a state is one small integer."""
 
     def __init__(self, branching: int = 1_000) -> None:
         self.branching_factor = branching
@@ -66,24 +66,24 @@ def _in_its_own_process(nodes: int) -> dict[str, Any]:
 
 
 def report(nodes: int) -> None:
-    """Write as JSON what a search of so many nodes takes; for a process that does nothing else."""
+    """Print the memory of a search with ``nodes`` nodes as JSON; for a process that does nothing else."""
     sys.stdout.write(json.dumps(measured(nodes)))
 
 
 def measured(nodes: int) -> dict[str, Any]:
-    """What a search of so many nodes takes."""
+    """Memory of a search with ``nodes`` nodes."""
     search = Search.paper(Numbers(), expansion=AllChildren(), seed=SEED)
     search.run(3)  # compile
     before, already = _resident(), len(search.explored.graph)
     fill(search, nodes)
-    search.run(1)  # whatever a step needs for itself
+    search.run(1)  # includes what a step allocates
     count = len(search.explored.graph)
     own = (_resident() - before) / (count - already) - _STATE
     return {"nodes": count, "bytes_per_node": own, "resident_bytes": _resident(), "peak_bytes": _peak()}
 
 
 def fill(search: Search, nodes: int) -> None:
-    """Expand what is at the boundary until there are so many nodes."""
+    """Expand nodes at the boundary until the DAG has ``nodes`` nodes."""
     explored = search.explored
     search.expansion.expand(explored, explored.root)
     waiting = explored.graph.children(explored.root).tolist()
@@ -92,17 +92,17 @@ def fill(search: Search, nodes: int) -> None:
 
 
 def _resident() -> int:
-    """Bytes of memory that the process has now, or its peak where the system does not say."""
+    """Resident bytes of the process, or its peak where the system does not state them."""
     return _status("VmRSS") or _largest()
 
 
 def _peak() -> int:
-    """The most bytes of memory that the process has had."""
+    """Peak of the resident bytes."""
     return _status("VmHWM") or _largest()
 
 
 def _status(name: str) -> int | None:
-    # Not from getrusage if it can be helped: there a process begins with the memory of the one that made it.
+    # Preferred to getrusage, where a process starts with the peak of its parent.
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

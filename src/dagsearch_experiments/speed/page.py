@@ -1,4 +1,4 @@
-"""The tables and the picture of ``docs/speed.md``, from what ``dagsearch benchmark speed`` wrote.
+"""The tables and the picture of ``docs/speed.md`` from the files of ``dagsearch benchmark speed``.
 
 ``python -m dagsearch_experiments.speed results/speed docs/speed.md`` puts the tables into the page; a test
 checks that nothing would change.
@@ -22,7 +22,7 @@ _RUNS = {"subsets": "784 choose 10", "tictactoe": "Tic-Tac-Toe", "digits": "digi
 
 
 def read(folder: Path, names: Sequence[str]) -> dict[str, Measurement]:
-    """The measurements that the folder has the files of, in the order of the names."""
+    """The measurements whose files the folder has, in the order of the names."""
     paths = {name: folder / f"{name}.json" for name in names}
     return {name: Measurement.read(path) for name, path in paths.items() if path.exists()}
 
@@ -56,7 +56,7 @@ def _figures(found: Found) -> str:
 
 
 def _parts(found: Found) -> str:
-    """Milliseconds of a step by part, of every run that was split."""
+    """Milliseconds of a step by part, for every run with a split."""
     splits = {label: found[name].measured["parts_ms"] for name, label in _RUNS.items() if name in found}
     rows = [
         [part, *(f"{split[part]:.3f}" if part in split else "–" for split in splits.values())]
@@ -68,7 +68,7 @@ def _parts(found: Found) -> str:
 
 
 def summary(measurements: Sequence[Measurement]) -> str:
-    """Every figure beside its target, for a terminal."""
+    """Every figure with its target, for a terminal."""
     lines = [f"{'':60}{'figure':>9}   {'target':52}reached"]
     for measurement in measurements:
         for one in measurement.figures:
@@ -85,7 +85,7 @@ def summary(measurements: Sequence[Measurement]) -> str:
 
 
 def draw(found: Found) -> "Figure":
-    """Where a step's time goes, how it grows, memory, and when thinking pays."""
+    """Parts of a step, growth of its time, memory, and break-even."""
     drawn = figure(11.0, 8.0)
     panels: tuple[Callable[[Axes, Found], None], ...] = (_draw_parts, _draw_growth, _draw_memory)
     axes = drawn.subplots(2, 2).ravel()
@@ -136,7 +136,7 @@ def _draw_memory(axes: "Axes", found: Found) -> None:
 
 
 def _draw_breakeven(axes: "Axes", found: Found) -> None:
-    """Of the largest score only: the others would cover it."""
+    """For the largest score only: the others would cover it."""
     if "breakeven" in found:
         measured = found["breakeven"].measured
         last: Mapping[str, Any] = measured["scores"][-1]

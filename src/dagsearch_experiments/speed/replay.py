@@ -1,4 +1,4 @@
-"""How long it takes to go on from a long journal."""
+"""Time to resume from a long journal."""
 
 import tempfile
 import time

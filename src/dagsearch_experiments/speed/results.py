@@ -1,4 +1,4 @@
-"""What a measurement says: figures with their targets, and everything they come from."""
+"""Results of a measurement: figures with their targets, and the data behind them."""
 
 import json
 import os
@@ -15,24 +15,24 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Figure:
-    """One number, as a rule one that we want to be small, or large."""
+    """One number, in most cases with a target."""
 
     what: str
-    """Of what."""
+    """What is measured."""
     value: float | None
     """The number; ``None`` if it could not be measured."""
     unit: str
-    """What it is counted in."""
+    """Its unit."""
     target: float | None
-    """Where it should be; ``None`` if it is there to be known."""
+    """The target; ``None`` if there is none."""
     at_least: bool = False
     """Whether larger is better."""
     note: str = ""
-    """What to know about this very measurement."""
+    """Remark on this measurement."""
 
     @property
     def reached(self) -> bool | None:
-        """Whether it is where it should be; ``None`` if it need not be anywhere."""
+        """Whether the target is reached; ``None`` without a target."""
         if self.target is None:
             return None
         if self.value is None:
@@ -41,14 +41,14 @@ class Figure:
 
     @property
     def wanted(self) -> str:
-        """The target, as a reader wants it."""
+        """The target as text."""
         if self.target is None:
             return f"– {self.unit}"
         return f"{'≥' if self.at_least else '≤'} {self.target:,g} {self.unit}"
 
     @property
     def shown(self) -> str:
-        """The value, as a reader wants it."""
+        """The value as text."""
         return (
             "–" if self.value is None else f"{self.value:.3g}" if self.value < 1e3 else f"{self.value:,.0f}"
         )
@@ -56,23 +56,23 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one measurement gave."""
+    """The result of one measurement."""
 
     name: str
-    """By which it is asked for."""
+    """Its name for ``--only``."""
     figures: Sequence[Figure]
-    """What it is about."""
+    """Its figures."""
     measured: Mapping[str, Any] = field(default_factory=dict)
-    """Everything else, to be looked at and drawn."""
+    """All other data, for tables and the picture."""
     quick: bool = False
-    """Whether it is a small version, by which no target is judged."""
+    """Whether it is a small version, which judges no target."""
 
     def verdict(self, figure: Figure) -> bool | None:
-        """Whether a figure is where it should be; ``None`` if that cannot be said."""
+        """Whether a figure reaches its target; ``None`` if that is not judged."""
         return None if self.quick else figure.reached
 
     def write(self, folder: Path) -> Path:
-        """As JSON, with the machine and the versions; returns where."""
+        """Write JSON with the machine and the versions; returns the path."""
         path = folder / f"{self.name}.json"
         figures = [asdict(figure) | {"reached": self.verdict(figure)} for figure in self.figures]
         about = {"experiment": f"speed, {self.name}", "quick": self.quick, "seed": SEED, "figures": figures}
@@ -82,7 +82,7 @@ class Measurement:
 
     @classmethod
     def read(cls, path: Path) -> "Measurement":
-        """What :meth:`write` wrote."""
+        """The measurement in a file of :meth:`write`."""
         about = json.loads(path.read_text())
         figures = [
             Figure(**{name: value for name, value in figure.items() if name != "reached"})
@@ -92,7 +92,7 @@ class Measurement:
 
 
 def machine() -> dict[str, Any]:
-    """The processor, as far as the system tells."""
+    """The processor and the system."""
     return {
         "cpu": _model() or platform.processor() or platform.machine(),
         "architecture": platform.machine(),
@@ -103,7 +103,7 @@ def machine() -> dict[str, Any]:
 
 
 def _model() -> str | None:
-    """The processor's name where Linux tells it."""
+    """The processor's name; Linux only."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -112,7 +112,7 @@ def _model() -> str | None:
 
 
 def _rounded(value: Any) -> Any:
-    """Floats to five digits: what is measured is not known better."""
+    """Floats rounded to five digits, the precision of the measurements."""
     if isinstance(value, Mapping):
         return {name: _rounded(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

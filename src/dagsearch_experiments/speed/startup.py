@@ -1,4 +1,4 @@
-"""What somebody waits for who has just started Python."""
+"""Time of the import and of the first search of a process."""
 
 import os
 import statistics
@@ -30,9 +30,9 @@ print(first - search())
 
 
 def startup(quick: bool) -> Measurement:
-    """Seconds of the import, and how much longer a process's first search takes than its second."""
+    """Seconds of the import, and by how much a process's first search is slower than its second."""
     repeats = 2 if quick else 7
-    _printed(_IMPORT)  # let the system read the files once
+    _printed(_IMPORT)  # so that the system has the files in memory
     imports = [_printed(_IMPORT) for _ in range(repeats)]
     colds, warms = [], []
     for _ in range(1 if quick else 3):

@@ -1,4 +1,4 @@
-"""Time of a step on the problems that people ask about."""
+"""Time of a step on several problems."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,12 +13,12 @@ from dagsearch_experiments.speed import floors
 from dagsearch_experiments.speed.measure import clock, split_steps, timed_steps, typical
 from dagsearch_experiments.speed.results import SEED, Figure, Measurement
 
-# Of 785 features: one for every pixel, and the one that all subsets share.
+# 785 features: one for every pixel, and one that all subsets share.
 PIXELS, CHOSEN = 784, 10
 
 
 def subsets(quick: bool) -> Measurement:
-    """784 choose 10 with the settings of section 4.3, beside the linear algebra that a step needs."""
+    """784 choose 10 with the settings of section 4.3, as a multiple of a step's linear algebra."""
     steps, repeats = (60, 2) if quick else (1_200, 5)
 
     def make() -> Search:
@@ -42,7 +42,7 @@ def tictactoe(quick: bool) -> Measurement:
 
 
 def digits(quick: bool) -> Measurement:
-    """What ``ds.search`` does on the digits, the evaluations left out."""
+    """``ds.search`` on the digits, without the evaluations."""
     steps, repeats = (40, 1) if quick else (200, 5)
     problem = DigitsPixels()
     known: dict[Any, float] = {}
@@ -63,7 +63,7 @@ def digits(quick: bool) -> Measurement:
 
 
 def uct(quick: bool) -> Measurement:
-    """Simulations per second of UCT on the whole Tic-Tac-Toe, beside OpenSpiel's in Python."""
+    """Simulations per second of UCT on Tic-Tac-Toe without symmetries, relative to OpenSpiel's in Python."""
     steps, repeats = (200, 2) if quick else (2_000, 7)
 
     def make() -> Search:
@@ -76,7 +76,7 @@ def uct(quick: bool) -> Measurement:
     except ModuleNotFoundError as error:
         missing = Figure(what, None, unit, 1.0, at_least=True, note=str(error))
         return Measurement("uct", [missing], measured, quick)
-    theirs(steps)  # once for nothing, as ours did
+    theirs(steps)  # warm up, as ours did
     rates = [
         (_rate(lambda: make().run(steps), steps), _rate(lambda: theirs(steps), steps)) for _ in range(repeats)
     ]
@@ -86,7 +86,7 @@ def uct(quick: bool) -> Measurement:
 
 
 def cheap_subsets(n: int, k: int) -> Subsets:
-    """Subsets whose reward costs nothing: a sum of weights and a little that depends on the pairs."""
+    """Subsets with a cheap reward: a sum of weights and a small term that depends on the whole subset."""
     weights = np.random.default_rng(SEED).normal(size=n).tolist()
 
     def reward(chosen: frozenset[int]) -> float:
@@ -103,11 +103,11 @@ def step_times(
     floor: Callable[[Search], float],
     reward: Callable[[Any], float] | None = None,
 ) -> dict[str, Any]:
-    """Milliseconds of a step over whole runs, where they go, and how large the search is in the end.
+    """Milliseconds of a step over whole runs, their parts, and the final size of the search.
 
-    The floor is measured after every run: what else the machine does then slows down both.
+    The floor is measured after every run, so that other load on the machine slows down both.
     """
-    timed_steps(make(), min(steps, 60), reward)  # compile, and fill what is kept
+    timed_steps(make(), min(steps, 60), reward)  # compile and fill caches
     runs, least = [], []
     for _ in range(repeats):
         search = make()
@@ -139,7 +139,7 @@ def size_of(search: Search) -> tuple[int, int]:
 
 
 def features_of(search: Search) -> int | None:
-    """How many features there are so far; ``None`` for a covariance that has none."""
+    """Current number of features; ``None`` for a covariance without a feature map."""
     dimension = getattr(search.explored.scores.covariance, "dimension", None)
     return None if dimension is None else int(dimension)
 
@@ -151,7 +151,7 @@ def _rate(run: Callable[[], Any], steps: int) -> float:
 
 
 def _openspiel() -> Callable[[int], Any]:
-    """So many simulations of OpenSpiel's MCTS in Python."""
+    """A function that runs a number of simulations of OpenSpiel's MCTS in Python."""
     pyspiel = import_peer("pyspiel")
     mcts = import_peer("open_spiel.python.algorithms.mcts")
     game = pyspiel.load_game("tic_tac_toe")

@@ -1,0 +1,46 @@
+"""What several commands share: types of arguments, checks, and how an error is printed."""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    """What ``ArgumentParser.add_subparsers`` returns: a command adds its parser there."""
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a positive whole number, got {text!r}")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A positive, finite number of seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text!r}")
+    return number
+
+
+def check_folder(folder: Path) -> None:
+    """Create the folder, and raise ``OSError`` before the work starts if it is not writable."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def failed(command: str, error: Exception) -> int:
+    """Print the error; returns the exit code for bad input."""
+    print(f"dagsearch {command}: error: {error}", file=sys.stderr)
+    return 1

@@ -1,0 +1,18 @@
+"""What ``show`` and ``resume`` both read from a journal's events."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dagsearch.durable.journal import Event
+
+
+def budget_of(events: Sequence[Event]) -> int | None:
+    """Number of rewards at which the last run was to end; ``None`` if the journal does not state it."""
+    budgets = [event.content["budget"] for event in events if event.kind == "run"]
+    return int(budgets[-1]) if budgets else None
+
+
+def selection_of(events: Sequence[Event]) -> dict[str, Any] | None:
+    """The request of the ``dagsearch select`` that wrote the journal; ``None`` if another program did."""
+    notes = (event.content.get("note") or {} for event in events)
+    return next((note["select"] for note in notes if "select" in note), None)

@@ -1,0 +1,93 @@
+"""``dagsearch resume``: go on with a search from its journal."""
+
+import argparse
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from dagsearch._internal.imports import imported
+from dagsearch.cli.common import failed, positive
+from dagsearch.cli.events import budget_of, selection_of
+from dagsearch.durable.journal import JournalError, read_events
+from dagsearch.errors import DagSearchError
+from dagsearch.problem import Problem
+from dagsearch.results import Result
+from dagsearch.search import Search
+
+if TYPE_CHECKING:
+    from dagsearch.cli.common import Commands
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add ``resume``."""
+    resume = commands.add_parser(
+        "resume",
+        help="go on with a search from its journal",
+        description=(
+            "Go on with a search from its journal, exactly where it was cut off. Journals of 'dagsearch "
+            "select' know their data; for others name the problem."
+        ),
+    )
+    resume.add_argument("journal", type=Path, metavar="JOURNAL", help="file that a search keeps")
+    resume.add_argument(
+        "--problem",
+        metavar="MODULE:NAME",
+        help="import path of the problem, or of a class or function without arguments that makes it",
+    )
+    resume.add_argument(
+        "--budget",
+        type=positive,
+        help="evaluations in all, those so far included (default: as begun)",
+    )
+    resume.add_argument("--jobs", type=positive, help="evaluations at once (default: 1; select: as begun)")
+    resume.add_argument(
+        "--out", type=Path, metavar="DIR", help="select only: write result.json, history.csv and report.html"
+    )
+    resume.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Go on, by ``dagsearch select`` if it wrote the journal; returns the exit code."""
+    try:
+        selection = selection_of(read_events(options.journal))
+        if selection is not None:
+            from dagsearch.cli.select import resume_selection
+
+            return resume_selection(options, selection)
+        if options.problem is None:
+            raise ValueError("the journal does not know its problem: give --problem module:name")
+        problem = imported_problem(options.problem)
+        result = resume(options.journal, problem, options.budget, options.jobs)
+    except (DagSearchError, ValueError, OSError) as error:
+        return failed("resume", error)
+    print(f"best reward {result.best_reward:.6g} after {len(result.history)} evaluations")
+    print(f"at {result.best_state!r}")
+    return 0
+
+
+def imported_problem(path: str) -> Problem:
+    """A problem by ``module:name``, which is the problem or what makes it when called without arguments."""
+    if ":" not in path:
+        raise JournalError(f"--problem must be module:name, got {path!r}")
+    try:
+        found = imported(path)
+        made = found() if inspect.isclass(found) or inspect.isfunction(found) else found
+    except Exception as error:  # a user's script may fail in any way
+        raise JournalError(
+            f"--problem {path} cannot be imported or called ({type(error).__name__}: {error}); name a "
+            "problem, or a class or function without arguments that makes it"
+        ) from error
+    return cast(Problem, made)
+
+
+def resume(path: Path, problem: Problem, budget: int | None, jobs: int | None) -> Result:
+    """Go on until the search has ``budget`` rewards, by default those of the run that was cut off."""
+    budget = budget_of(read_events(path)) if budget is None else budget
+    if budget is None:
+        raise JournalError(f"{path} does not state the number of evaluations of its run: give --budget")
+    search = Search.resume(path, problem)
+    try:
+        left = budget - len(search.history)
+        return search.result() if left <= 0 else search.run(left, n_jobs=jobs)
+    finally:
+        search.close()

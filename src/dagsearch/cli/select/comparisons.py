@@ -1,0 +1,66 @@
+"""Other subsets that the chosen one is compared with, scored on the same folds."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.feature_selection import f_classif, f_regression
+
+from dagsearch.gaussians import Gaussian
+from dagsearch.selection.likeness import numbers
+from dagsearch.selection.noise import FoldNoise
+from dagsearch.selection.report import Comparison, central_interval
+from dagsearch.selection.scoring import Scored
+from dagsearch.selection.table import Table
+
+Chosen = tuple[Comparison, Sequence[int]]
+"""A comparison and its columns."""
+Score = Callable[[Sequence[int]], Scored]
+"""Cross-validated score of some columns."""
+
+
+def comparisons(
+    score: Score, noise: FoldNoise, table: Table, forbidden: Collection[str], count: int, budget: int
+) -> Iterator[Chosen]:
+    """All features, the best ones each by itself, and forward selection if the budget covers it."""
+    columns = [i for i, name in enumerate(table.features.columns) if name not in forbidden]
+    yield _compared("all features", score(columns), columns, 1, noise)
+    test = f_classif if table.classification else f_regression
+    data = np.column_stack([numbers(table.features.iloc[:, i]) for i in columns])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        strength = np.nan_to_num(test(data, _target_numbers(table))[0], nan=0.0, posinf=np.inf)
+    best = sorted(columns[i] for i in np.argsort(-strength, kind="stable")[:count])
+    yield _compared(f"best {count} one by one ({test.__name__})", score(best), best, 1, noise)
+    needed = sum(len(columns) - taken for taken in range(count))
+    if needed <= budget:
+        yield forward_selection(score, columns, count, noise)
+
+
+def _target_numbers(table: Table) -> Any:
+    return numbers(table.target) if not table.classification else table.target.to_numpy()
+
+
+def forward_selection(score: Score, columns: Sequence[int], count: int, noise: FoldNoise) -> Chosen:
+    """Add the column that helps most, ``count`` times."""
+    taken: list[int] = []
+    tried = 0
+    last: Scored | None = None
+    for _ in range(count):
+        options = [score([*taken, column]) for column in columns if column not in taken]
+        tried += len(options)
+        valid = [option for option in options if option.failure is None]
+        if not valid:
+            break
+        last = max(valid, key=lambda option: option.mean)
+        taken = list(last.columns)
+    if last is None:
+        return Comparison("forward selection", 0, tried, None), taken
+    return _compared("forward selection", last, taken, tried, noise)
+
+
+def _compared(name: str, scored: Scored, columns: Sequence[int], tried: int, noise: FoldNoise) -> Chosen:
+    if scored.failure is not None:
+        return Comparison(name, len(columns), tried, None), columns
+    variance = noise.add(scored.scores)
+    interval = None if variance is None else central_interval(Gaussian(scored.mean, variance))
+    return Comparison(name, len(columns), tried, scored.mean, interval), columns

@@ -1,0 +1,70 @@
+"""The report of a selection as text for a terminal."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dagsearch.selection.report import SelectionReport
+
+
+def summary(report: SelectionReport) -> str:
+    """Chosen features, comparisons and warnings."""
+    content = report.to_dict()
+    chosen = [feature for feature in content["features"] if feature["selected"]]
+    lines = [*_features(chosen), "", *_scores(content, len(chosen)), ""]
+    lines.append("Scores on the folds flatter what was chosen by them; those held out do not.")
+    # The rest of a long message is in the report.
+    lines += [f"warning: {_printable(text.splitlines()[0])}" for text in content["warnings"]]
+    return "\n".join(lines)
+
+
+def _features(chosen: list[dict[str, Any]]) -> list[str]:
+    """The chosen features with the probability that each is in the best subset."""
+    names = [_printable(feature["name"]) for feature in chosen]
+    width = max(map(len, names))
+    lines = [f"{'feature':{width}}  in the best subset with probability"]
+    for name, feature in zip(names, chosen, strict=True):
+        low, high = feature["interval"]
+        lines.append(f"{name:{width}}  {feature['inclusion']:.2f}  ({low:.2f} to {high:.2f})")
+    return lines
+
+
+def _scores(content: Mapping[str, Any], chosen: int) -> list[str]:
+    """The score of the chosen features, then those they are compared with."""
+    found = content["result"]
+    rows = [
+        (
+            "chosen",
+            chosen,
+            found["evaluations"],
+            found["score"],
+            found["score_interval"],
+            found["holdout_score"],
+        )
+    ]
+    rows += [
+        (
+            other["name"],
+            other["features"],
+            other["subsets"],
+            other["score"],
+            other["interval"],
+            other["holdout_score"],
+        )
+        for other in content["comparisons"]
+    ]
+    width = max(len(row[0]) for row in rows)
+    lines = [f"{'':{width}}  features  subsets  cross-validated  90% interval      held out"]
+    for name, features, subsets, score, interval, held in rows:
+        shown = "–" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
+        counts = f"{features:8}  {subsets:7}"
+        lines.append(f"{name:{width}}  {counts}  {_number(score):>15}  {shown:16}  {_number(held):>8}")
+    return lines
+
+
+def _printable(text: str) -> str:
+    """Without characters that move a terminal's cursor or change its colours."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,112 @@
+"""States as features that the user computes: compared by distance, or by a linear function of them."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.walks import random_leaves
+from dagsearch.covariances.base import FeatureMap
+from dagsearch.covariances.checks import checked_variance
+from dagsearch.covariances.items import GivenMatrix
+from dagsearch.covariances.rows import Rows, SparseRows
+from dagsearch.covariances.vector import VectorKernel
+from dagsearch.errors import CovarianceError
+from dagsearch.problem import Problem, State
+
+
+class Features(VectorKernel):
+    """States as vectors of features, each divided by its standard deviation over random leaves.
+
+    Parameters
+    ----------
+    features : callable
+        ``features(state)`` returns the same number of features for every state.
+    linear, nonlinear, length, shape, bias, private
+        As for :class:`dagsearch.covariances.SetKernel`.
+
+    Examples
+    --------
+    >>> kernel = Features(lambda state: [len(state), sum(state)], linear=0.0, bias=0.0)
+    >>> kernel([(1, 2)], [(2, 1), (9, 9)]).round(2)
+    array([[0.5, 0. ]])
+    """
+
+    def __init__(
+        self,
+        features: Callable[[State], Sequence[float]],
+        *,
+        linear: float = 0.5,
+        nonlinear: float = 0.5,
+        length: float = 1.0,
+        shape: str = "squared-exponential",
+        bias: float = 1.0,
+        private: float = 0.02,
+    ) -> None:
+        self._features = features
+        super().__init__(
+            None,
+            linear=linear,
+            nonlinear=nonlinear,
+            length=length,
+            shape=shape,
+            bias=bias,
+            private=private,
+        )
+
+    def _bind(self, problem: Problem) -> None:
+        rows = np.asarray(self.represent(random_leaves(problem)), dtype=np.float64)
+        deviations = rows.std(axis=0)
+        self._between = GivenMatrix(np.diag(1.0 / np.where(deviations > 0.0, deviations, 1.0) ** 2))
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        return _feature_rows(self._features, states)
+
+    def __repr__(self) -> str:
+        return f"Features({self._features!r}, {self.shape})"
+
+
+class LinearFeatures(FeatureMap):
+    """g as a linear function of features; the weights have unit prior variance.
+
+    Parameters
+    ----------
+    features : callable
+        ``features(state)`` returns the same number of features for every state.
+    private : float
+        Variance of an independent offset of every state.
+
+    Examples
+    --------
+    >>> LinearFeatures(lambda state: [1.0, state])([2], [3])
+    array([[7.]])
+    """
+
+    def __init__(self, features: Callable[[State], Sequence[float]], private: float = 0.0) -> None:
+        self._features = features
+        self.private = checked_variance("private", private)
+        self._width = 0
+
+    @property
+    def dimension(self) -> int:
+        return self._width
+
+    def features(self, states: Sequence[State]) -> SparseRows:
+        rows = _feature_rows(self._features, states)
+        self._width = max(self._width, rows.shape[1])
+        count, width = rows.shape
+        columns = np.tile(np.arange(width), count)
+        return SparseRows(np.arange(count + 1) * width, columns, rows.ravel())
+
+    def __repr__(self) -> str:
+        return f"LinearFeatures({self._features!r}, private={self.private!r})"
+
+
+def _feature_rows(features: Callable[[State], Sequence[float]], states: Sequence[State]) -> FloatArray:
+    found = [np.asarray(features(state), dtype=np.float64).ravel() for state in states]
+    for state, row in zip(states, found, strict=True):
+        if row.size != found[0].size or not np.all(np.isfinite(row)):
+            raise CovarianceError(
+                f"features({state!r}) must be {found[0].size} finite numbers, as for {states[0]!r}, got {row}"
+            )
+    return np.array(found).reshape(len(states), -1)

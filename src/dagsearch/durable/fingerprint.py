@@ -1,0 +1,177 @@
+"""What a journal must know of the search that wrote it, to tell whether another one may go on with it."""
+
+import hashlib
+import json
+import logging
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from dagsearch._internal.walks import random_leaves, random_walk, shape_rng
+from dagsearch.durable.encoding import StateCodec
+from dagsearch.durable.journal import JournalError
+from dagsearch.problem import Capabilities, Problem
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+logger = logging.getLogger(__name__)
+
+# Number of random paths by which problems are compared.
+_WALKS = 8
+# Number of random leaves by which covariances are compared.
+_LEAVES = 6
+# Parts whose names have changed since the first journals: then, now.
+_RENAMED = {"Always()": "Eager()", "OnDemand(": "Lazy("}
+
+
+def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The first event of a journal: what must be the same for another search to go on with it."""
+    from dagsearch import __version__
+
+    arguments = {name: _without_numpy(value) for name, value in arguments.items()}
+    return {
+        "dagsearch": __version__,
+        "versions": versions(),
+        "problem": fingerprint(search.problem),
+        "made_by": made_by,
+        "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
+        "given": sorted(name for name, value in arguments.items() if not _is_plain(value)),
+        "parts": parts_of(search),
+        "covariance": covariance_of(search),
+        "generators": generator_states(search),
+    }
+
+
+def versions() -> dict[str, str]:
+    """What the last digits of computed numbers depend on."""
+    return {"numpy": np.__version__, "scipy": scipy.__version__, "machine": platform.machine()}
+
+
+def _without_numpy(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a journal can hold an argument."""
+    if isinstance(value, (tuple, list)):
+        return all(_is_plain(part) for part in value)
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def fingerprint(problem: Problem) -> dict[str, Any]:
+    """What distinguishes a problem: its type, its own identity if it has one, and a digest of some states."""
+    codec, capabilities, rng = StateCodec(problem), Capabilities(problem), shape_rng()
+    seen = []
+    for _ in range(_WALKS):
+        leaf, actions = random_walk(problem, problem.root(), rng)
+        state = problem.root()
+        for action in actions:
+            seen.append([codec.encode(state), len(problem.actions(state)), capabilities.player(state)])
+            state = problem.step(state, action)
+        seen.append(codec.encode(leaf))
+    identity = capabilities.identity
+    return {
+        "type": type(problem).__name__,
+        "identity": None if identity is None else str(identity()),
+        "states": hashlib.sha256(json.dumps(seen).encode()).hexdigest(),
+    }
+
+
+def covariance_of(search: "Search") -> list[list[float]]:
+    """The covariance of a few random leaves: two covariances of the same type may differ in their numbers."""
+    covariance = search.explored.scores.covariance
+    if covariance is None:
+        return []
+    matrix: list[list[float]] = covariance(random_leaves(search.problem)[:_LEAVES]).tolist()
+    return matrix
+
+
+def parts_of(search: "Search") -> dict[str, str]:
+    """The composition in words, without what changes from process to process."""
+    scores = search.explored.scores
+    described = {
+        "policy": search.policy,
+        "rollout": search.rollout,
+        "backup": search.backup,
+        "expansion": search.expansion,
+        "refinements": search.refinements,
+        "freshness": search.refresh,
+        "repeats": search.repeats,
+        "evidence": search.evidence,
+    }
+    words = {name: repr(part) for name, part in described.items()}
+    noise = getattr(scores, "noise", None)
+    words["scores"] = f"{type(scores).__name__}({scores.covariance!r}, {noise!r})"
+    return {name: without_addresses(text) for name, text in words.items()}
+
+
+def without_addresses(text: str) -> str:
+    """A ``repr`` without memory addresses."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def _as_named_now(described: Any) -> Any:
+    """A part's description from a journal, with the present names of renamed classes."""
+    for old, new in _RENAMED.items():
+        described = described.replace(old, new) if isinstance(described, str) else described
+    return described
+
+
+def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None:
+    """Raise unless a search is composed like the one that began the journal."""
+    for what, then, now in (
+        ("problem", settings["problem"], fingerprint(search.problem)),
+        ("search", settings["parts"], parts_of(search)),
+    ):
+        changed = sorted(name for name in then if _as_named_now(then[name]) != now[name])
+        if changed:
+            details = "; ".join(f"{name}: {then[name]} then, {now[name]} now" for name in changed)
+            raise JournalError(f"{path} is of another {what} ({details}). The file was not changed")
+    if not np.allclose(settings["covariance"], covariance_of(search), rtol=1e-6, atol=1e-9):
+        raise JournalError(f"{path} is of a search with another covariance. The file was not changed")
+    if settings["versions"] != versions():
+        logger.warning(
+            "%s was begun with %s, this is %s: the last digits of beliefs may differ, and therefore, "
+            "eventually, the leaves that are asked for",
+            path,
+            settings["versions"],
+            versions(),
+        )
+
+
+# Random numbers ---------------------------------------------------------------------------------
+
+
+def _generators(search: "Search") -> list[np.random.Generator]:
+    """The search's own generator, and those of parts that have their own."""
+    parts = [search.policy, search.rollout, search.backup, search.expansion, *search.refinements]
+    held = [value for part in parts for value in getattr(part, "__dict__", {}).values()]
+    return [search.rng, *(value for value in held if isinstance(value, np.random.Generator))]
+
+
+def generator_states(search: "Search") -> list[Any]:
+    """The states of all generators."""
+    return [
+        json.loads(json.dumps(g.bit_generator.state, default=np.ndarray.tolist)) for g in _generators(search)
+    ]
+
+
+def set_generators(search: "Search", states: Sequence[Any]) -> None:
+    """Set the states of all generators."""
+    for generator, state in zip(_generators(search), states, strict=True):
+        generator.bit_generator.state = state
+
+
+def generator_like(state: Mapping[str, Any]) -> np.random.Generator:
+    """A generator in a recorded state; only NumPy's own kinds are made."""
+    name = str(state["bit_generator"])
+    if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
+        raise JournalError(f"the journal was written with a random generator {name!r} that is not NumPy's")
+    generator = np.random.Generator(getattr(np.random, name)())
+    generator.bit_generator.state = dict(state)
+    return generator

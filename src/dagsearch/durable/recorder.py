@@ -1,0 +1,146 @@
+"""Writes what happens to a search into its journal."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dagsearch._internal.walks import numbered
+from dagsearch.covariances import Covariance
+from dagsearch.durable.encoding import StateCodec
+from dagsearch.durable.fingerprint import generator_states
+from dagsearch.durable.journal import Journal, JournalError
+from dagsearch.engine.engine import Told
+from dagsearch.engine.recorder import Recorder
+from dagsearch.errors import CovarianceError, SearchExhausted
+from dagsearch.problem import Action, State
+from dagsearch.results import Proposal
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+
+class JournalRecorder(Recorder):
+    """Commits every event, with the changes of the DAG and the random generators' states at that time.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where to write.
+    search : Search
+        Whose events they are.
+    """
+
+    keeps_pending = True
+
+    def __init__(self, journal: Journal, search: "Search") -> None:
+        self.journal, self._search = journal, search
+        self._codec = StateCodec(search.problem)
+        self._changes: list[Sequence[Any]] = []
+
+    @property
+    def broken(self) -> bool:  # type: ignore[override]
+        """Whether an event could not be recorded, so that the search must not go on."""
+        return self.journal.broken
+
+    def _append(self, kind: str, **content: Any) -> None:
+        changes, self._changes = self._changes, []
+        generators = generator_states(self._search)
+        self.journal.append(kind, {**content, "changes": changes, "generators": generators})
+
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """While entered, the search does something that is recorded as a whole, or not at all.
+
+        If it is left half done, by Ctrl-C or an error in the user's problem, search and file differ, and only
+        the file is right. A covariance that refuses a reward will do so again in a replay.
+        """
+        try:
+            yield
+        except (CovarianceError, SearchExhausted, JournalError):
+            raise
+        except BaseException as error:
+            self.journal.abandon(error)
+            raise
+
+    def repeating(self) -> AbstractContextManager[None]:
+        """:meth:`deciding` for an event that, when repeated, makes its changes to the DAG again."""
+        return self._without_changes()
+
+    @contextmanager
+    def _without_changes(self) -> Iterator[None]:
+        try:
+            with self.deciding():
+                yield
+        finally:
+            self._changes = []
+
+    def dag_changed(self, kind: str, *details: Any) -> None:
+        """Keep a change of the DAG for the next event."""
+        self._changes.append((kind, *(part if isinstance(part, int) else list(part) for part in details)))
+
+    def asked(self, proposal: Proposal) -> None:
+        """Record the leaf that was chosen, and how the choice changed the search."""
+        search = self._search
+        self._append(
+            "ask",
+            leaf=self._codec.encode(proposal.leaf),
+            actions=numbered(search.problem, proposal.actions),
+            path=proposal.path,
+            turn=list(search.engine.schedule.state),
+            nodes=len(search.explored.graph),
+        )
+
+    def proposed(self, actions: Sequence[Action]) -> None:
+        """Record a proposal of the user."""
+        self._append("propose", actions=numbered(self._search.problem, actions))
+
+    def told(self, told: Told, note: Any) -> None:
+        """Record a reward, with the belief over its leaf just before."""
+        explored, proposal = self._search.explored, told.proposal
+        leaf, expected = explored.graph.states[told.node], explored.score(told.node)
+        pending, actions = self._search.engine.pending.find(leaf, proposal), None
+        if proposal is not None:
+            # A pending proposal is known by its index; the root may have moved since it was asked for.
+            actions = [] if pending is not None else numbered(self._search.problem, proposal.actions)
+        self._append(
+            "tell",
+            leaf=self._codec.encode(leaf),
+            actions=actions,
+            path=() if proposal is None else proposal.path,
+            pending=pending,
+            reward=told.reward,
+            noise=told.noise,
+            seconds=told.seconds,
+            expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
+            note=note,
+        )
+
+    def forgotten(self, index: int, again: bool, note: Any) -> None:
+        """Record that a pending proposal is taken back."""
+        self._append("forget", pending=index, again=again, note=note)
+
+    def settled(self) -> None:
+        """Record that rewards are no longer held back."""
+        self._append("settle")
+
+    def rerooted(self, state: State) -> None:
+        """Record the new root."""
+        self._append("reroot", state=self._codec.encode(state))
+
+    def running(self, budget: int) -> None:
+        """Record the number of rewards that a run ends with."""
+        self._append("run", budget=budget)
+
+    def noted(self, note: Any) -> None:
+        """Record something of the user's own."""
+        self._append("note", note=note)
+
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        """Record hyperparameters."""
+        values = [parameter.value for parameter in covariance.hyperparameters]
+        self.journal.append("learn", {"values": values, "noise": noise})
+
+    def close(self) -> None:
+        """Release the file: another search may resume it."""
+        self.journal.close()

@@ -1,0 +1,92 @@
+"""Beginning a journal, and going on from one."""
+
+import json
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from dagsearch.durable.fingerprint import check_same, generator_like, settings_of
+from dagsearch.durable.journal import Journal, JournalError
+from dagsearch.durable.recorder import JournalRecorder
+from dagsearch.durable.replay import Replay
+from dagsearch.problem import Problem
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+
+def start_journal(
+    search: "Search", path: str | PathLike[str] | None, made_by: str, arguments: Mapping[str, Any]
+) -> None:
+    """Record a fresh search in a new journal; nothing without a path.
+
+    Parameters
+    ----------
+    search : Search
+        Whose events are recorded from now on.
+    path : path, optional
+        The file, which must not exist yet.
+    made_by : str
+        Name of the constructor that made the search.
+    arguments : mapping
+        The arguments it was given, besides the problem, the seed and the journal.
+    """
+    if path is not None:
+        journal = Journal.create(path, settings_of(search, made_by, arguments))
+        search.engine.record_with(JournalRecorder(journal, search))
+
+
+def resume_search(
+    kind: type["Search"], path: str | PathLike[str], problem: Problem, given: Mapping[str, Any]
+) -> "Search":
+    """The search that a journal is of, as it was after the last event; it goes on writing there."""
+    journal, events = Journal.resume(path)
+    try:
+        search = recompose(kind, events[0].content, problem, given)
+        check_same(events[0].content, search, path)
+        Replay(search, events[1:]).run()
+    except BaseException:
+        journal.close()
+        raise
+    search.engine.pending.offer(search.pending)
+    search.engine.history.continue_clock()
+    search.engine.record_with(JournalRecorder(journal, search))
+    return search
+
+
+def recompose(
+    kind: type["Search"], settings: Mapping[str, Any], problem: Problem, given: Mapping[str, Any]
+) -> "Search":
+    """A fresh search composed as a journal's settings say."""
+    from dagsearch import __version__
+
+    if settings["dagsearch"] != __version__:
+        raise JournalError(
+            f"the journal was written by dagsearch {settings['dagsearch']}, this is {__version__}: "
+            "another version may decide differently. Install that version to go on"
+        )
+    makers: dict[str, Callable[..., Search]] = {
+        "Search": kind,
+        "Search.paper": kind.paper,
+        "Search.default": kind.default,
+    }
+    known = settings["arguments"]
+    missing = sorted(set(settings["given"]) - set(given))
+    if missing:
+        raise JournalError(
+            f"the search was made with {', '.join(missing)}, which a journal cannot hold: give the same "
+            "to resume"
+        )
+    for name in sorted(set(known) & set(given)):
+        if known[name] != json.loads(json.dumps(given[name], default=repr)):
+            raise JournalError(
+                f"the search was made with {name}={known[name]!r}, not {given[name]!r}: give the same to "
+                "resume, or nothing"
+            )
+    arguments = {**known, **given, "seed": generator_like(settings["generators"][0])}
+    try:
+        return makers[settings["made_by"]](problem, **arguments)
+    except TypeError as error:
+        raise JournalError(
+            f"the search was made by {settings['made_by']}(...); give resume the same arguments ({error})"
+        ) from error

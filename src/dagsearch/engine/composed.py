@@ -1,0 +1,86 @@
+"""Read access to what a search is composed of and what it holds."""
+
+import numpy as np
+
+from dagsearch.backups import Backup
+from dagsearch.engine.engine import Engine
+from dagsearch.expansions import Expansion
+from dagsearch.explored import Explored
+from dagsearch.learning.evidence import Evidence
+from dagsearch.learning.refresh import Refresh
+from dagsearch.policies import Policy
+from dagsearch.problem import Problem
+from dagsearch.refinements import Refinement
+from dagsearch.results import Evaluation, Proposal
+from dagsearch.rollouts import Rollout
+
+
+class Composed:
+    """What :class:`dagsearch.Search` shows of its engine."""
+
+    engine: Engine
+
+    @property
+    def problem(self) -> Problem:
+        """What is searched; its root moves with :meth:`dagsearch.Search.reroot`."""
+        return self.engine.explored.problem
+
+    @property
+    def explored(self) -> Explored:
+        """The explored DAG with the beliefs over its nodes."""
+        return self.engine.explored
+
+    @property
+    def history(self) -> list[Evaluation]:
+        """Every evaluation, in the order told."""
+        return self.engine.history.evaluations
+
+    @property
+    def pending(self) -> tuple[Proposal, ...]:
+        """Proposals that were asked for and not told yet, the oldest first."""
+        return tuple(self.engine.pending.proposals)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Source of all randomness."""
+        return self.engine.rng
+
+    @property
+    def policy(self) -> Policy:
+        """Where descents go."""
+        return self.engine.policy
+
+    @property
+    def expansion(self) -> Expansion:
+        """How the DAG grows."""
+        return self.engine.expansion
+
+    @property
+    def rollout(self) -> Rollout:
+        """How paths are finished."""
+        return self.engine.rollout
+
+    @property
+    def backup(self) -> Backup:
+        """How values follow from scores."""
+        return self.engine.values.backup
+
+    @property
+    def refresh(self) -> Refresh:
+        """Which nodes are brought up to date after a reward."""
+        return self.engine.values.refresh
+
+    @property
+    def refinements(self) -> tuple[Refinement, ...]:
+        """What takes turns with the descent."""
+        return self.engine.schedule.refinements
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What learns hyperparameters."""
+        return self.engine.learner.evidence
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a leaf may be evaluated again."""
+        return self.engine.repeats

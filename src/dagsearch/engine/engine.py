@@ -1,0 +1,249 @@
+"""The search itself: how a leaf is proposed, and what its reward changes."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.threads import one_thread
+from dagsearch.descent import descend
+from dagsearch.engine.history import History
+from dagsearch.engine.learner import Learner
+from dagsearch.engine.pending import Pending
+from dagsearch.engine.recorder import Recorder
+from dagsearch.engine.schedule import Schedule
+from dagsearch.engine.values import Values
+from dagsearch.errors import ProblemError, SearchExhausted
+from dagsearch.expansions import Expansion
+from dagsearch.explored import Explored
+from dagsearch.learning.rewards import Episode, checked_reward
+from dagsearch.policies import Policy
+from dagsearch.problem import Action, State
+from dagsearch.refinements import Refinement
+from dagsearch.results import Evaluation, Proposal
+from dagsearch.rollouts import Rollout, Uniform
+from dagsearch.scores.base import checked_noise
+
+_NOTHING = nullcontext()
+
+
+class Told(NamedTuple):
+    """A reward as it was told, checked."""
+
+    leaf: State
+    """The evaluated leaf."""
+    node: int
+    """Its node."""
+    proposal: Proposal | None
+    """The proposal that it was evaluated for; ``None`` if the leaf was told without one."""
+    reward: float
+    """In the user's units."""
+    noise: float | None
+    """Variance of this very reward, if it was told."""
+    seconds: float
+    """When it was told, in seconds from the start of the search."""
+
+
+class Engine:
+    """The loop, in two halves: :meth:`propose` goes down to a leaf, :meth:`learn` brings its reward back up.
+
+    Parameters
+    ----------
+    explored : Explored
+        The explored DAG and the belief over it.
+    policy, expansion, rollout
+        Where a descent goes, how the DAG grows at its end, and how the path is finished.
+    learner : Learner
+        From rewards to scores.
+    values : Values
+        From scores to values.
+    schedule : Schedule
+        Initial roll-outs, and when refinements propose instead of the descent.
+    repeats : bool
+        Whether a leaf may be evaluated again.
+    rng : numpy Generator
+        Source of all randomness.
+    """
+
+    def __init__(
+        self,
+        explored: Explored,
+        policy: Policy,
+        expansion: Expansion,
+        rollout: Rollout,
+        learner: Learner,
+        values: Values,
+        schedule: Schedule,
+        repeats: bool,
+        rng: np.random.Generator,
+    ) -> None:
+        self.explored, self.policy, self.expansion, self.rollout = explored, policy, expansion, rollout
+        self.learner, self.values, self.schedule = learner, values, schedule
+        self.repeats, self.rng = repeats, rng
+        self.pending = Pending(explored, learner, values, repeats)
+        self.history = History(explored, learner)
+        self.record_with(Recorder())
+
+    def propose(self) -> Proposal:
+        """The leaf at the end of a descent and its roll-out."""
+        while True:
+            path, actions = self._descend()
+            self.expansion.expand(self.explored, path[-1])
+            end = self._roll_out(path[-1])
+            if end is not None:
+                return self.explored.visited(path, actions, end)
+            self.values.update()  # the DAG has grown without a reward
+            self.explored.changed("back up")
+
+    def learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
+        """Condition the scores on rewards and bring the values up to date; raise if one was refused."""
+        refused = self.learner.condition(episodes, recorded)
+        self.values.update(episodes)
+        if refused:
+            raise refused[0]
+
+    def _descend(self) -> tuple[list[int], list[Action]]:
+        if self.schedule.starts_at_root():
+            return [self.explored.root], []
+        try:
+            return descend(self.explored, self.policy, self.expansion, self.rng)
+        except SearchExhausted:
+            self.settle()  # no further reward will come to standardise with
+            raise
+
+    def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:
+        """A leaf below the node; ``None`` if only closed leaves turned up."""
+        state, end = self.explored.graph.states[node], None
+        if self.learner.informed:
+            end = self.rollout.finish(self.explored, state, self.rng)
+        return end if end is not None else Uniform().finish(self.explored, state, self.rng)
+
+    # What happens to a search -------------------------------------------------------------------------
+
+    def ask(self) -> Proposal:
+        """The next proposal; not for a pending leaf, as long as there are others."""
+        offered = self.pending.next_offered()
+        if offered is not None:
+            return offered
+        with self.recorder.deciding():
+            proposal = self._elsewhere()
+            self.recorder.asked(proposal)
+        return proposal
+
+    def _elsewhere(self) -> Proposal:
+        if not self.repeats or not self.pending.proposals:
+            return self._next()
+        with self.pending.avoided() as avoided:
+            try:
+                return self._next()
+            except SearchExhausted:
+                self.explored.reopen(avoided)
+                return self._next()
+
+    def _next(self) -> Proposal:
+        self.pending.fantasise()
+        refinement = self.schedule.next()
+        proposal = None if refinement is None else self._refined(refinement)
+        return self.pending.add(self.propose() if proposal is None else proposal)
+
+    def _refined(self, refinement: Refinement) -> Proposal | None:
+        """A leaf near the best so far, if there is a best one and every decision maximises."""
+        best = self.history.incumbent()
+        if best is None or best.actions is None or self.explored.graph.adversarial:
+            return None
+        found = refinement.refine(self.explored, best.leaf, best.actions, self.rng)
+        return None if found is None else Proposal(found[0], tuple(found[1]))
+
+    def checked(
+        self, evaluated: Proposal | State, reward: float, noise: float | None, seconds: float | None = None
+    ) -> Told:
+        """A reward as it will be learnt, told now by default; an error names what is wrong with it."""
+        proposal = evaluated if isinstance(evaluated, Proposal) else None
+        leaf = evaluated if proposal is None else proposal.leaf
+        value = checked_reward(reward, leaf)
+        variance = None if noise is None else checked_noise(noise)
+        when = self.history.clock() if seconds is None else seconds
+        return Told(leaf, self.explored.leaf(leaf), proposal, value, variance, when)
+
+    def tell(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
+        """Record a reward and learn from it.
+
+        Parameters
+        ----------
+        told : Told
+            The reward.
+        note : optional
+            What else to record with it.
+        recorded : mapping, optional
+            Hyperparameters to use instead of learning them, if it is time to learn.
+        """
+        self.pending.discard_fantasies()
+        self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
+        with self.one_thread(), self.recorder.repeating():
+            return self._take(told, recorded)
+
+    def _take(self, told: Told, recorded: Mapping[str, Any] | None) -> Evaluation:
+        leaf, node, proposal, reward, noise, seconds = told
+        self.pending.drop(leaf, proposal)
+        self.explored.graph.closed[node] = not self.repeats
+        actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
+        evaluation = self.history.record(leaf, actions, reward, seconds)
+        if self.schedule.refinements and evaluation is self.history.best and actions is not None:
+            self.expansion.adopt(self.explored, actions)
+        self.learn(self.learner.admit(Episode(path, node, reward, noise)), recorded)
+        return evaluation
+
+    def propose_leaf(self, leaf: State, actions: Sequence[Action]) -> Proposal:
+        """Make a leaf of the user's choice pending."""
+        self.recorder.proposed(actions)
+        return self.pending.add(Proposal(leaf, tuple(actions)))
+
+    def forget(self, index: int, again: bool, note: Any = None) -> None:
+        """Take back a pending proposal."""
+        self.pending.discard_fantasies()
+        self.recorder.forgotten(index, again, note)
+        self.pending.forget(index, again)
+
+    def postpone(self, proposal: Proposal) -> None:
+        """Let a proposal be asked for again: its evaluation was cut off."""
+        if self.recorder.broken:
+            return  # what the record lacks must not be known here either
+        index = self.pending.find(proposal.leaf, proposal)
+        if self.recorder.keeps_pending:
+            self.pending.offer([proposal])
+        elif index is not None:
+            self.forget(index, again=True)
+
+    def settle(self) -> None:
+        """Learn from rewards that are still held back to be standardised."""
+        self.recorder.settled()
+        with one_thread(), self.recorder.deciding():
+            self.learn(self.learner.settle())
+
+    def reroot(self, state: State) -> None:
+        """Go on from a state below the root."""
+        explored, graph = self.explored, self.explored.graph
+        from_state = explored.capabilities.from_state
+        if from_state is None:
+            name = type(explored.problem).__name__
+            raise ProblemError(f"reroot needs a from_state(state) method of {name}")
+        self.pending.discard_fantasies()
+        node = explored.find(state)
+        way = explored.way_to(state) if node < 0 or graph.level[node] < 0 else None
+        self.recorder.rerooted(state)  # once it is known to be possible
+        with self.recorder.repeating():
+            if way is not None:
+                self.expansion.adopt(explored, way)
+                node = explored.node(state)
+                graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
+            explored.move_root(node, from_state(state))
+            self.values.update()
+
+    def record_with(self, recorder: Recorder) -> None:
+        """Report everything that happens from now on."""
+        self.recorder = self.explored.listener = self.learner.listener = recorder
+
+    def one_thread(self) -> AbstractContextManager[None]:
+        """One BLAS thread while entered; a small model does without BLAS, and needs no look at threads."""
+        return one_thread() if self.explored.scores.uses_blas else _NOTHING

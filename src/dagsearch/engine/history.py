@@ -1,0 +1,61 @@
+"""The rewards so far, in the user's units."""
+
+import time
+
+import numpy as np
+
+from dagsearch.engine.learner import Learner
+from dagsearch.explored import Explored
+from dagsearch.problem import Action, State
+from dagsearch.results import Evaluation
+
+
+class History:
+    """Every evaluation in the order told, the best of them, and the clock they are dated by."""
+
+    def __init__(self, explored: Explored, learner: Learner) -> None:
+        self._explored, self._learner = explored, learner
+        self.evaluations: list[Evaluation] = []
+        """All evaluations, in the order told."""
+        self.best: Evaluation | None = None
+        """The first evaluation with the largest reward."""
+        self.stopped: str | None = None
+        """Why the last run ended; ``None`` if there was no run."""
+        self._started = time.perf_counter()
+
+    def __len__(self) -> int:
+        return len(self.evaluations)
+
+    def record(
+        self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float
+    ) -> Evaluation:
+        """Add an evaluation."""
+        before = self.evaluations
+        best = max(reward, before[-1].best_reward) if before else reward
+        evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds)
+        if self.best is None or reward > self.best.reward:
+            self.best = evaluation
+        before.append(evaluation)
+        return evaluation
+
+    def incumbent(self) -> Evaluation | None:
+        """The best evaluation: by reward, or by mean g where noise is learnt."""
+        if self.best is None or not self._learner.learns_noise:
+            return self.best
+        nodes = [episode.leaf for episode in self._learner.told]
+        self._explored.scores.refresh(nodes)
+        return self.evaluations[int(np.argmax(self._explored.scores.moments()[0][nodes]))]
+
+    @property
+    def since_best(self) -> int:
+        """Number of evaluations since the best one."""
+        return 0 if self.best is None else len(self.evaluations) - self.best.step
+
+    def clock(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self._started
+
+    def continue_clock(self) -> None:
+        """Let the clock go on from the last evaluation, as if no time had passed since."""
+        if self.evaluations:
+            self._started = time.perf_counter() - self.evaluations[-1].seconds

@@ -1,0 +1,155 @@
+"""From rewards to the belief over g: the only writer of the score model."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from dagsearch._internal.walks import shape_rng
+from dagsearch.covariances import Covariance, Hyperparameter
+from dagsearch.errors import CovarianceError
+from dagsearch.explored import Explored
+from dagsearch.gaussians import Gaussian
+from dagsearch.increments import ProblemShape
+from dagsearch.learning.evidence import Evidence, by_leaf
+from dagsearch.learning.rewards import Episode, Standardizer
+from dagsearch.scores import JointScores, KernelScores
+
+logger = logging.getLogger(__name__)
+
+
+class LearnerListener(Protocol):
+    """Is told what the learner learnt."""
+
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        """New hyperparameters have been found, and are about to be used."""
+
+
+class _NoListener:
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        """Nothing happens."""
+
+
+class Learner:
+    """Standardises rewards, conditions the scores on them and learns hyperparameters.
+
+    Parameters
+    ----------
+    explored : Explored
+        Whose scores learn.
+    evidence : Evidence, optional
+        Learns hyperparameters; by default they stay as given.
+    standardize : int
+        Number of initial rewards that standardise all rewards; 0 leaves rewards as they are.
+    repeats : bool
+        Whether a leaf may be evaluated again. With evidence, the noise is learnt then.
+    """
+
+    def __init__(
+        self, explored: Explored, evidence: Evidence | None, standardize: int, repeats: bool
+    ) -> None:
+        self._explored, self.evidence = explored, evidence
+        self._shape = None if evidence is None else ProblemShape(explored.problem, shape_rng())
+        self.standardizer = Standardizer(standardize)
+        self.learns_noise = repeats and evidence is not None
+        """Whether the noise is learnt; the best leaf is then the one with the best mean g."""
+        self.told: list[Episode] = []
+        """Every reward told, in the user's units."""
+        self.listener: LearnerListener = _NoListener()
+
+    @property
+    def informed(self) -> bool:
+        """Whether the model knows any reward."""
+        return bool(self.told) and not self.standardizer.waiting
+
+    def admit(self, episode: Episode) -> Sequence[Episode]:
+        """Take a reward; returns the episodes that the model may learn from now, in its units."""
+        self.told.append(episode)
+        return self.standardizer.admit(episode)
+
+    def settle(self) -> Sequence[Episode]:
+        """Stop holding rewards back; returns those that were, in the model's units."""
+        return self.standardizer.release()
+
+    def condition(
+        self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None
+    ) -> list[CovarianceError]:
+        """Learn from episodes; a reward that the scores refuse does not hold up the others.
+
+        Parameters
+        ----------
+        episodes : sequence of Episode
+            In the model's units.
+        recorded : mapping, optional
+            Hyperparameters to use instead of learning them, if it is time to learn.
+
+        Returns
+        -------
+        list of CovarianceError
+            One for each reward that was refused.
+        """
+        refused = []
+        for episode in episodes:
+            try:
+                self._explored.scores.condition(episode.leaf, episode.reward, episode.noise)
+            except CovarianceError as error:
+                refused.append(error)
+        if episodes and self.evidence is not None and self.evidence.due(len(self.told)):
+            self._learn_hyperparameters(self.evidence, recorded)
+        elif self._explored.scores.outgrown:
+            self._use_landmarks()
+        return refused
+
+    def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
+        scale_before = self.standardizer.scale
+        try:
+            self._refit(evidence, recorded)
+        except BaseException:  # Ctrl-C for example: beliefs and units must belong together
+            self.standardizer.scale = scale_before
+            raise
+
+    def _refit(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
+        """Replace the scores by those with the hyperparameters of largest evidence."""
+        explored, old = self._explored, cast(JointScores, self._explored.scores)
+        assert self._shape is not None
+        self.standardizer.recalibrate([episode.reward for episode in self.told])
+        leaves, rewards, noises = self._all_rewards()
+        rows = old.covariance.represent([explored.graph.states[leaf] for leaf in np.unique(leaves)])
+        observed = by_leaf(rows, leaves, rewards, noises)
+        if recorded is None:
+            covariance, noise = evidence.maximise(old.covariance, self._noise(old), observed, shape_rng())
+        else:
+            covariance, noise = evidence.recall(old.covariance, recorded), recorded["noise"]
+        self.listener.learnt(covariance, noise)
+        scores = old.refitted(covariance, noise, explored.graph.states)
+        scores.condition_all(leaves, rewards, noises)
+        explored.scores = scores
+        explored.increments = self._shape.increments(covariance)
+        logger.debug("after %d rewards: %r, noise %.3g", len(leaves), covariance, noise)
+
+    def _use_landmarks(self) -> None:
+        """Replace the scores by a model whose cost does not grow with the number of rewards."""
+        leaves, rewards, noises = self._all_rewards()
+        scores = cast(KernelScores, self._explored.scores).induced(np.unique(leaves).tolist())
+        scores.condition_all(leaves, rewards, noises)
+        self._explored.scores = scores
+        logger.debug("after %d rewards: scores by landmarks", len(leaves))
+
+    def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
+        """Leaf, reward and noise of every reward told, in the model's units."""
+        told = [self.standardizer.standardized(episode) for episode in self.told]
+        rewards = [episode.reward for episode in told]
+        return [episode.leaf for episode in told], rewards, [episode.noise for episode in told]
+
+    def _noise(self, scores: JointScores) -> Hyperparameter:
+        """The noise as a hyperparameter; fixed if rewards have none and leaves have private variance."""
+        if self.learns_noise:
+            return Hyperparameter("noise", scores.noise, 0.1, 1.5)
+        if scores.covariance.private > 0.0:
+            return Hyperparameter("noise", scores.noise, scores.noise, 0.0)
+        return Hyperparameter("noise", scores.noise, 1e-3, 1.5)
+
+    def in_reward_units(self, belief: Gaussian) -> Gaussian:
+        """A belief of the model in the user's units."""
+        return self.standardizer.in_units_of_reward(belief)

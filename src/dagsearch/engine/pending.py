@@ -1,0 +1,114 @@
+"""Leaves that were asked for and whose rewards have not come yet."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from dagsearch.engine.learner import Learner
+from dagsearch.engine.values import Values
+from dagsearch.explored import Explored
+from dagsearch.problem import State
+from dagsearch.results import Proposal
+from dagsearch.scores import Capability, JointScores
+
+
+class Pending:
+    """Pending proposals, and the fantasies that stand for their rewards in the model.
+
+    A pending leaf counts as observed for the variance of the belief but not for its mean, so that the next
+    proposals lie elsewhere.
+
+    Parameters
+    ----------
+    explored, learner, values
+        The search's own.
+    repeats : bool
+        Whether a leaf may be asked for again.
+    """
+
+    def __init__(self, explored: Explored, learner: Learner, values: Values, repeats: bool) -> None:
+        self._explored, self._learner, self._values = explored, learner, values
+        self._repeats = repeats
+        self.proposals: list[Proposal] = []
+        """Pending proposals, the oldest first."""
+        self._offered: list[Proposal] = []
+        self._fantasies = 0
+
+    def add(self, proposal: Proposal) -> Proposal:
+        """Make a proposal pending."""
+        node = self._explored.node(proposal.leaf)
+        if not self._repeats:  # asked for once is enough, whether its reward comes soon, late or never
+            self._explored.graph.closed[node] = True
+        self.proposals.append(proposal)
+        return proposal
+
+    def find(self, leaf: State, proposal: Proposal | None) -> int | None:
+        """Index of this very proposal, else of the oldest one for its leaf; ``None`` if there is none."""
+        for index, other in enumerate(self.proposals):
+            if other is proposal:
+                return index
+        same = self._explored.same
+        return next((i for i, other in enumerate(self.proposals) if same(other.leaf, leaf)), None)
+
+    def drop(self, leaf: State, proposal: Proposal | None) -> None:
+        """Remove what :meth:`find` finds."""
+        found = self.find(leaf, proposal)
+        if found is not None:
+            del self.proposals[found]
+
+    def forget(self, index: int, again: bool) -> None:
+        """Remove a proposal as if it had not been asked for; ``again`` lets its leaf be asked for again."""
+        proposal = self.proposals.pop(index)
+        self._explored.graph.visits[list(proposal.path)] -= 1
+        if again and not self._repeats:
+            self._explored.reopen([self._explored.find(proposal.leaf)])
+
+    # Offered again ---------------------------------------------------------------------------------
+
+    def offer(self, proposals: Sequence[Proposal]) -> None:
+        """Let pending proposals be given out again before new ones: their evaluations were cut off."""
+        self._offered.extend(proposals)
+
+    def next_offered(self) -> Proposal | None:
+        """The next proposal that is offered again and still pending."""
+        while self._offered:
+            offered = self._offered.pop(0)
+            if any(offered is proposal for proposal in self.proposals):
+                return offered
+        return None
+
+    # Elsewhere ----------------------------------------------------------------------------------------
+
+    def fantasise(self) -> None:
+        """Let the model count pending leaves as observed, except for the mean."""
+        fresh = self.proposals[self._fantasies :]
+        if not fresh or self._learner.standardizer.waiting:
+            return
+        if Capability.FANTASIES not in self._explored.scores.can:
+            return
+        scores = cast(JointScores, self._explored.scores)
+        if self._fantasies == 0:
+            self._values.remember()
+        for proposal in fresh:
+            node = self._explored.node(proposal.leaf)
+            self._fantasies += 1
+            scores.fantasise(node)
+        # Around all of them, so that it makes no difference whether some were discarded in between.
+        self._values.update(paths=[proposal.path for proposal in self.proposals])
+
+    def discard_fantasies(self) -> None:
+        """Bring the belief back to what is known."""
+        if self._fantasies > 0:
+            cast(JointScores, self._explored.scores).discard()
+            self._fantasies = 0
+            self._values.restore()
+
+    @contextmanager
+    def avoided(self) -> Iterator[list[int]]:
+        """While entered, pending leaves are closed, even if they may be evaluated again; their nodes."""
+        pending = self._explored.nodes([proposal.leaf for proposal in self.proposals])
+        self._explored.graph.closed[pending] = True
+        try:
+            yield pending
+        finally:
+            self._explored.reopen(pending)

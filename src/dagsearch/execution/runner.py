@@ -1,0 +1,193 @@
+"""The run loop: ask, evaluate, tell, until the budget is spent or there is a reason to stop."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch.errors import EvaluationError, RewardError, SearchExhausted
+from dagsearch.execution.pools import Pool, Running, breakdown
+from dagsearch.execution.stopping import Stop
+from dagsearch.learning.rewards import checked_reward
+from dagsearch.results import Evaluation, Proposal
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+logger = logging.getLogger(__name__)
+
+OnError = Literal["raise", "skip"] | float
+"""What a failed evaluation means: an error, nothing, or a reward."""
+
+T = TypeVar("T")
+Take = Callable[[Running, bool], T | None]
+"""Learns what an ended evaluation gave; ``None`` if that does not count. The second argument says whether the
+run is winding up, when a failure must not raise."""
+
+
+class Runner(Generic[T]):
+    """Keeps a pool of workers busy with what a search asks for.
+
+    Parameters
+    ----------
+    search : Search
+        Asked, and told by ``take``.
+    pool : Pool
+        Computes rewards; it is closed at the end.
+    take : callable
+        Called with every evaluation that has ended.
+    stop : Stop
+        Reasons to stop before the budget is spent.
+    first : sequence of Proposal
+        Pending proposals to evaluate before the search is asked.
+    began : float, optional
+        When the run began, by ``time.perf_counter()``; now by default.
+    """
+
+    def __init__(
+        self,
+        search: "Search",
+        pool: Pool,
+        take: Take[T],
+        stop: Stop,
+        first: Sequence[Proposal] = (),
+        began: float | None = None,
+    ) -> None:
+        self._search, self._pool, self._take, self._stop = search, pool, take, stop
+        self._first = list(first)
+        self._began = time.perf_counter() if began is None else began
+        self._running: list[Running] = []
+        self._left = 0
+
+    def steps(self, budget: int) -> Generator[T]:
+        """Evaluate ``budget`` leaves and give what ``take`` makes of each; evaluations begun are awaited."""
+        self._left = budget
+        self.end("budget", left=budget)
+        try:
+            while self._start_evaluations():
+                for ended in self._pool.finished(self._running, self._search.problem):
+                    self._running.remove(ended)
+                    taken = self._take(ended, False)
+                    if taken is not None:
+                        yield taken
+                if self.stopped == "budget":
+                    reason = self._reason_to_stop()
+                    if reason is not None:
+                        self.end(reason)
+        finally:
+            try:
+                self._wind_up()
+            finally:
+                self._pool.close()
+
+    @property
+    def stopped(self) -> str:
+        """Why the run ended, or ``"budget"`` while it goes on."""
+        return self._search.engine.history.stopped or "budget"
+
+    def end(self, reason: str, left: int = 0) -> None:
+        """Begin no further evaluation, for this reason; those that are running are awaited."""
+        self._search.engine.history.stopped, self._left = reason, left
+
+    def _start_evaluations(self) -> bool:
+        """Begin as many evaluations as there are workers; whether any is running."""
+        while self._left > 0 and len(self._running) < self._pool.workers():
+            try:
+                proposal = self._first.pop(0) if self._first else self._search.ask()
+            except SearchExhausted:
+                rewards = len(self._search.history)
+                logger.info("every leaf has been evaluated or is being evaluated, after %d rewards", rewards)
+                self.end("exhausted")
+                break
+            self._left -= 1
+            try:
+                self._running.append(self._pool.start(self._search.problem, proposal))
+            except BaseException:
+                self._search.engine.postpone(proposal)
+                raise
+        return bool(self._running)
+
+    def _reason_to_stop(self) -> str | None:
+        engine, seconds = self._search.engine, time.perf_counter() - self._began
+        best = engine.history.best
+        if best is None:  # only the time can be judged
+            return self._stop.reason(-math.inf, 0, seconds, lambda: None)
+        probability = self._search.findings.recent_probability
+        return self._stop.reason(best.reward, engine.history.since_best, seconds, probability)
+
+    def _wind_up(self) -> None:
+        """Take what has ended; let the rest be asked for again."""
+        engine = self._search.engine
+        for one in self._running:
+            one.future.cancel()
+            if engine.recorder.broken:
+                continue  # what the record lacks must not be known here either
+            if one.future.done() and breakdown(one.future) is None:
+                self._take(one, True)  # paid for already
+            else:
+                engine.postpone(one.proposal)
+
+
+def evaluations(
+    search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
+) -> Iterator[Evaluation]:
+    """Evaluate ``budget`` leaves with the problem's own reward."""
+    search.engine.recorder.running(len(search.history) + budget)
+
+    def take(ended: Running, closing: bool) -> Evaluation | None:
+        return tell_or_fail(search, ended, "skip" if closing else on_error)
+
+    yield from Runner(search, pool, take, stop).steps(budget)
+
+
+def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:
+    """Tell the reward of an evaluation; ``None`` if it failed and failures do not count.
+
+    Parameters
+    ----------
+    search : Search
+        Asked for the evaluation.
+    ended : Running
+        The evaluation.
+    on_error : "raise", "skip" or float
+        What a failure means: an :class:`dagsearch.EvaluationError`, nothing, or this reward.
+    """
+    proposal, leaf = ended.proposal, ended.proposal.leaf
+    error = TimeoutError("it took longer than the timeout") if ended.late else ended.future.exception()
+    reward = float("nan")
+    if error is None:
+        try:
+            reward = checked_reward(ended.future.result(), leaf)
+        except RewardError as refused:
+            error = refused
+    if error is None:
+        return search.tell(proposal, reward)
+    described = f"{type(error).__name__}: {error}"
+    if isinstance(on_error, str):
+        search.forget(proposal, again=False, note={"failure": described})
+    if on_error == "raise":
+        failure = EvaluationError(
+            f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
+            f"({described}). Nothing told before is lost: call run again to "
+            "go on with another leaf, result() for what is known, or see error.result"
+        )
+        failure.result = search.result()
+        raise failure from error
+    logger.warning("evaluating %r failed (%s)", leaf, described)
+    return None if on_error == "skip" else search.tell(proposal, float(on_error))
+
+
+def checked_budget(budget: int) -> int:
+    """``budget`` if it is a number of evaluations."""
+    if not is_whole(budget) or budget <= 0:
+        raise ValueError(f"budget must be a positive whole number of evaluations, got {budget!r}")
+    return int(budget)
+
+
+def checked_on_error(on_error: OnError) -> OnError:
+    """``on_error`` if it says what a failed evaluation means."""
+    if on_error not in ("raise", "skip") and not is_finite(on_error):
+        raise ValueError(f"on_error must be 'raise', 'skip' or a finite reward, got {on_error!r}")
+    return on_error

@@ -1,0 +1,241 @@
+"""The arguments of the selector: what they mean, and what is wrong with them."""
+
+import difflib
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import FloatArray
+from dagsearch.covariances import Covariance, SetKernel
+from dagsearch.errors import ProblemError
+from dagsearch.execution.stopping import Stop
+from dagsearch.problems import SubsetRange, Subsets
+from dagsearch.problems.ground import SubsetProblem
+from dagsearch.selection.likeness import likeness
+
+# With more features, the matrix of their correlations would need too much memory.
+_MAX_CORRELATED = 10_000
+# With fewer scores, the search has nothing to learn from.
+_MIN_BUDGET = 5
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features of the data."""
+
+    count: int
+    """Number of features."""
+    names: Sequence[str] | None
+    """Their names; ``None`` if the data have none."""
+
+    def labels(self, columns: Iterable[int]) -> tuple[Any, ...]:
+        """Names of columns, or their numbers if they have no names."""
+        return tuple(int(column) if self.names is None else self.names[column] for column in columns)
+
+    def columns(self, argument: str, given: Any) -> list[int]:
+        """Column numbers of features that an argument gives by number, name or mask."""
+        if given is None:
+            return []
+        if isinstance(given, (str, Integral)):
+            given = [given]
+        listed = as_list(argument, given, "features")
+        if listed and all(isinstance(feature, (bool, np.bool_)) for feature in listed):
+            if len(listed) != self.count:
+                raise ValueError(
+                    f"{argument}: a mask must have one entry per feature ({self.count}), got {len(listed)}"
+                )
+            return [int(column) for column in np.flatnonzero(listed)]
+        return [self._column(argument, feature) for feature in listed]
+
+    def _column(self, argument: str, feature: Any) -> int:
+        if isinstance(feature, Integral):
+            if not 0 <= int(feature) < self.count:
+                raise ValueError(
+                    f"{argument}: there is no feature {feature}, they are numbered 0 to {self.count - 1}"
+                )
+            return int(feature)
+        names = [] if self.names is None else list(self.names)
+        if str(feature) not in names:
+            similar = difflib.get_close_matches(str(feature), names, 1)
+            advice = (
+                f"; did you mean {similar[0]!r}?" if similar else "" if names else ": X has no column names"
+            )
+            raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
+        return names.index(str(feature))
+
+
+class WarmStart(NamedTuple):
+    """Subsets to begin with."""
+
+    known: Mapping[frozenset[int], float]
+    """Subsets whose scores are given."""
+    first: Sequence[frozenset[int]]
+    """Subsets to score before all others."""
+
+
+def as_list(argument: str, given: Any, entries: str) -> list[Any]:
+    """The entries of an iterable that is not text."""
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise ValueError(f"{argument} must be a sequence of {entries}, got {given!r}")
+    return list(given)
+
+
+def checked_budget(budget: Any) -> int:
+    """The number of subsets to score."""
+    if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
+        raise ValueError(f"budget must be a positive whole number of subsets, got {budget!r}")
+    return int(budget)
+
+
+def warn_small_budget(budget: int) -> None:
+    """Warn of a budget that is too small for the search to learn from; to be called by ``fit`` itself."""
+    if budget < _MIN_BUDGET:
+        warnings.warn(
+            f"a budget of {budget} subsets is too small to learn from: the result is little better than "
+            f"random; use at least {4 * _MIN_BUDGET}, or better 10 per feature to select",
+            stacklevel=3,  # whoever called fit
+        )
+
+
+def checked_callbacks(callbacks: Any) -> list[Callable[[Any], Any]]:
+    """The callbacks as a list."""
+    listed = [] if callbacks is None else as_list("callbacks", callbacks, "callables")
+    if not all(callable(callback) for callback in listed):
+        raise ValueError(f"callbacks must be a sequence of callables, got {callbacks!r}")
+    return listed
+
+
+def stop_rules(
+    patience: int | None, target_score: float | None, max_seconds: float | None, confidence: float | None
+) -> Stop:
+    """The reasons to stop before the budget is spent. Errors name the selector's arguments."""
+    arguments: dict[str, tuple[str, Any]] = {
+        "patience": ("patience", patience),
+        "target_score": ("target", target_score),
+        "max_seconds": ("seconds", max_seconds),
+        "confidence": ("confidence", confidence),
+    }
+    for argument, (name, value) in arguments.items():
+        try:
+            Stop(**{name: value})
+        except ValueError as error:
+            raise ValueError(argument + str(error).removeprefix(name)) from error
+    return Stop(**dict(arguments.values()))
+
+
+def subset_problem(
+    features: Features, n_features_to_select: Any, fixed: Any, forbidden: Any, groups: Any
+) -> SubsetProblem:
+    """The problem of choosing a subset; to be called by ``fit`` itself, because it may warn.
+
+    The problem has no reward of its own: the selector scores the subsets.
+    """
+    required, excluded = features.columns("fixed", fixed), features.columns("forbidden", forbidden)
+    listed = [] if groups is None else as_list("groups", groups, "groups")
+    grouped = [features.columns("groups", as_list("groups", group, "groups")) for group in listed]
+    # A group is one choice: its first column stands for all of them.
+    choice_of = {column: group[0] for group in grouped for column in group}
+    held = {choice_of.get(column, column) for column in required}
+    banned = {choice_of.get(column, column) for column in excluded}
+    choices = {choice_of.get(column, column) for column in range(features.count)} - banned
+    if not choices:
+        raise ValueError("forbidden: there is no other feature to choose")
+    least, most = _size_range(n_features_to_select, len(choices), len(held))
+    settings: dict[str, Any] = {"fixed": required, "forbidden": excluded, "groups": grouped}
+    if least == most:
+        return Subsets(features.count, most, _no_reward, **settings)
+    return SubsetRange(features.count, least, most, _no_reward, **settings)
+
+
+def _no_reward(subset: frozenset[int]) -> float:
+    raise NotImplementedError("subsets are scored by the selector")
+
+
+def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
+    """The smallest and the largest number of choices; ``held`` of them are fixed."""
+    if wanted is None:
+        return (max(1, held, choices // 2),) * 2
+    least, most = _wanted_sizes(wanted, choices)
+    if not 1 <= least <= most:
+        raise ValueError(f"n_features_to_select must be at least 1, and ascending, got {wanted!r}")
+    if most > choices or (least == most == choices and choices > 1):
+        warnings.warn(
+            f"n_features_to_select={wanted!r}, but there are {choices} features to choose from: "
+            + ("all of them are selected" if least >= choices else f"at most {choices} are selected"),
+            stacklevel=4,  # whoever called fit
+        )
+        least, most = min(least, choices), choices
+    if most < held:
+        raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed")
+    return max(least, held), most
+
+
+def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
+    if isinstance(wanted, Integral) and not isinstance(wanted, bool):
+        return int(wanted), int(wanted)
+    if isinstance(wanted, Real) and 0.0 < float(wanted) < 1.0:
+        return (max(1, int(choices * float(wanted))),) * 2
+    if (
+        isinstance(wanted, (tuple, list))
+        and len(wanted) == 2
+        and all(isinstance(size, Integral) for size in wanted)
+    ):
+        return int(wanted[0]), int(wanted[1])
+    raise ValueError(
+        "n_features_to_select must be a whole number, a fraction between 0 and 1, a pair (least, most) "
+        f"or None, got {wanted!r}"
+    )
+
+
+def subset_covariance(covariance: Any, features: Features, data: Any) -> Covariance:
+    """The covariance over subsets that the argument ``covariance`` stands for."""
+    if isinstance(covariance, Covariance):
+        return covariance
+    return SetKernel(_feature_covariance(covariance, features, data))
+
+
+def _feature_covariance(covariance: Any, features: Features, data: Any) -> FloatArray | None:
+    """The matrix of similarities between features; ``None`` if they are independent."""
+    if covariance is None:
+        return None
+    if isinstance(covariance, str) and covariance == "correlation":
+        return likeness(data) if features.count <= _MAX_CORRELATED else None
+    try:
+        matrix = np.asarray(covariance, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"covariance must be 'correlation', a matrix, a dagsearch covariance or None, got {covariance!r}"
+        ) from error
+    if matrix.shape != (features.count, features.count):
+        raise ValueError(
+            f"covariance must be a matrix between the {features.count} features, got shape {matrix.shape}"
+        )
+    return matrix
+
+
+def warm_start_subsets(warm_start: Any, features: Features, problem: SubsetProblem) -> WarmStart:
+    """The subsets that the argument ``warm_start`` gives, with or without scores."""
+    if warm_start is None or warm_start is False:
+        return WarmStart({}, [])
+    listed = as_list("warm_start", warm_start, "subsets")
+    subsets = [_warm_start_subset(subset, features, problem) for subset in listed]
+    if not isinstance(warm_start, Mapping):
+        return WarmStart({}, subsets)
+    for subset, score in warm_start.items():
+        if not is_finite(score):
+            raise ValueError(f"warm_start: the score of {subset!r} must be finite, got {score!r}")
+    return WarmStart(dict(zip(subsets, map(float, warm_start.values()), strict=True)), [])
+
+
+def _warm_start_subset(subset: Any, features: Features, problem: SubsetProblem) -> frozenset[int]:
+    leaf = frozenset(features.columns("warm_start", as_list("warm_start", subset, "subsets")))
+    try:
+        problem.path_to(leaf)
+    except ProblemError as error:
+        raise ValueError(f"warm_start: {subset!r} cannot be chosen ({error})") from error
+    return leaf

@@ -1,0 +1,81 @@
+"""What a feature selection writes to the journal of its search, and reads again when it is resumed."""
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+import joblib
+import numpy as np
+
+from dagsearch.durable.fingerprint import without_addresses
+from dagsearch.durable.journal import Event, JournalError, has_begun, read_events
+from dagsearch.gaussians import Gaussian
+from dagsearch.selection.record import Entry
+from dagsearch.selection.scoring import Scored
+
+
+def data_digest(data: Any, target: Any, splits: Any, estimator: Any, scoring: Any) -> str:
+    """Identifies what scores depend on: two selections with the same digest give a subset the same score."""
+    method = without_addresses(f"{estimator!r} {scoring!r}")
+    return f"{joblib.hash((data, target, splits))} {method}"
+
+
+def recorded_events(journal: str | PathLike[str], digest: str) -> list[Event]:
+    """The events of a journal that exists already; none if it does not.
+
+    Raises
+    ------
+    JournalError
+        If its scores are not those of the data with this digest.
+    """
+    if not has_begun(journal):
+        return []
+    events = read_events(journal)
+    if digest not in [note["data"] for note in map(_note, events) if "data" in note]:
+        raise JournalError(
+            f"journal: {journal} holds scores of other data, folds, estimator or scoring; it was left "
+            "unchanged. Give the file another name to start a new journal"
+        )
+    return events
+
+
+def entry_note(scored: Scored, seconds: float) -> dict[str, Any]:
+    """The note that goes with the reward of a subset."""
+    return {
+        "columns": scored.columns,
+        "scores": None if scored.failure else scored.scores.tolist(),
+        "score_time": scored.seconds,
+        "failure": scored.failure,
+        "seconds": seconds,
+    }
+
+
+def recorded_entries(events: Iterable[Event], folds: int) -> list[Entry]:
+    """The entries in the notes of a journal."""
+    entries: list[Entry] = []
+    best: float | None = None
+    for event in events:
+        if event.kind == "tell":
+            reward = event.content["reward"]
+            best = reward if best is None else max(best, reward)
+        note = _note(event)
+        if "columns" in note:
+            scores = np.full(folds, np.nan) if note["scores"] is None else np.array(note["scores"])
+            scored = Scored(tuple(note["columns"]), scores, note["score_time"], note["failure"])
+            entries.append(Entry(scored, best, note["seconds"]))
+    return entries
+
+
+def belief_note(entries: int, belief: Gaussian) -> dict[str, Any]:
+    """The note of a belief about the best possible score, after a number of entries."""
+    return {"belief": [entries, *belief]}
+
+
+def recorded_beliefs(events: Iterable[Event]) -> list[tuple[int, Gaussian]]:
+    """The beliefs in the notes of a journal, each with the number of entries at that time."""
+    noted = (note["belief"] for note in map(_note, events) if "belief" in note)
+    return [(entries, Gaussian(mean, variance)) for entries, mean, variance in noted]
+
+
+def _note(event: Event) -> dict[str, Any]:
+    return event.content.get("note") or {}

@@ -1,0 +1,142 @@
+"""The tables in ``docs`` from the files of ``dagsearch benchmark``.
+
+``python -m dagsearch_experiments.benchmark.tables results/beyond`` prints them; a test compares them with
+the pages.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from dagsearch_experiments.benchmark.selection import FOLDS, METHODS, OURS, TASKS
+from dagsearch_experiments.runner import Curve, curves, read_rows
+
+Curves = Mapping[tuple[str, str], Curve]
+
+
+def tables(folder: Path) -> dict[str, str]:
+    """Every table by name, as far as the folder has its file."""
+    makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
+    makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
+    makers |= {"freshness": _freshness}
+    found = {}
+    for name, make in makers.items():
+        path = folder / f"{'selection' if name == 'overhead' else name}.csv.gz"
+        if path.exists():
+            found[name] = make(curves(read_rows(path)))
+    return found
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def _at(curve: Curve, step: int, digits: int = 3) -> str:
+    if curve.steps[0] > step:
+        return "–"
+    return f"{curve.mean[curve.at(step)]:.{digits}f}"
+
+
+def _synthetic(found: Curves) -> str:
+    steps = (15, 20, 25, 50)
+    head = ["method", *(f"found by {step}" for step in steps)]
+    return _table(
+        head, [[method, *(_at(curve, s, 2) for s in steps)] for (method, _), curve in found.items()]
+    )
+
+
+def _digits(found: Curves) -> str:
+    methods = list(dict.fromkeys(method for method, _ in found))
+    rows = []
+    for method in methods:
+        row = [method]
+        for split in range(3):
+            curve = found.get((method, f"split {split}"))
+            cells = [] if curve is None else [_at(curve, step) for step in (50, 100, 200)]
+            row.append(" / ".join(cells) if cells else "")
+        row.append(" / ".join(_over_splits(found, method, step) for step in (100, 200)))
+        row.append(_at(found[method, "split 0, own ms"], 10_000, 1))
+        rows.append(row)
+    head = ["method", "demo's split, at 50 / 100 / 200", "split 1", "split 2", "mean at 100 / 200", "own ms"]
+    return _table(head, rows)
+
+
+def _over_splits(found: Curves, method: str, step: int) -> str:
+    """Mean over all splits, or a dash if the method did not run on all of them."""
+    splits = [found.get((method, f"split {split}")) for split in range(3)]
+    known = [curve.mean[curve.at(step)] for curve in splits if curve is not None]
+    return f"{np.mean(known):.4f}" if len(known) == len(splits) else "–"
+
+
+def _game(found: Curves) -> str:
+    steps = (50, 75, 100, 150, 200)
+    rows = []
+    for (method, _), curve in found.items():
+        perfect = int(np.sum(curve.values[:, -1] == 0.0))
+        rows.append([method, *(_at(curve, s) for s in steps), f"{perfect} of {len(curve.values)}"])
+    return _table(["method", *(f"at {step}" for step in steps), "perfect at 200"], rows)
+
+
+def _calibration(found: Curves) -> str:
+    methods = list(dict.fromkeys(method for method, _ in found))
+    steps = [int(step) for step in found[methods[0], "covered"].steps]
+    rows = []
+    for method in methods:
+        covered, off = found[method, "covered"], found[method, "mean less optimum"]
+        rows.append([method, *(_at(covered, step, 2) for step in steps), f"{off.mean.mean():+.2f}"])
+    head = ["values by", *(f"{step} rewards" for step in steps), "mean error of the mean"]
+    return _table(head, rows)
+
+
+def _mnist(found: Curves) -> str:
+    recorded = next(iter(found.values()))
+    steps = [int(recorded.steps[recorded.at(step)]) for step in (100, 200, 400, 800, 1200)]
+    head = ["method", *(f"at {step}" for step in steps)]
+    return _table(head, [[method, *(_at(curve, s) for s in steps)] for (method, _), curve in found.items()])
+
+
+def _selection(found: Curves) -> str:
+    head = ["method", *TASKS]
+    return _table(head, [[method, *(_answer(found, method, name) for name in TASKS)] for method in METHODS])
+
+
+def _answer(found: Curves, method: str, name: str) -> str:
+    """Scores after 100 and 300 subsets, or the final score and the number of fits."""
+    if (method, name) in found:
+        return " / ".join(_at(found[method, name], step) for step in (100, 300))
+    end, fits = (found[method, f"{name}, {what}"].mean[0] for what in ("end", "fits"))
+    return f"{end:.3f} after {fits:,.0f} fits"
+
+
+def _overhead(found: Curves) -> str:
+    own, whole = (
+        found[OURS, f"overhead, {what}"].mean[-1]
+        for what in ("own ms", f"{FOLDS}-fold logistic regression ms")
+    )
+    head = ["own time per subset", f"{FOLDS}-fold logistic regression, 1,000 × 50", "ratio"]
+    return _table(head, [[f"{own:.1f} ms", f"{whole:.1f} ms", f"{own / whole:.2f}"]])
+
+
+def _batches(found: Curves) -> str:
+    steps = (50, 100, 160, 200)
+    methods = [method for method, setting in found if setting == "split 0"]
+    rows = [[method, *(_over_splits(found, method, step) for step in steps)] for method in methods]
+    return _table(["mean of three splits", *(f"at {step}" for step in steps)], rows)
+
+
+def _freshness(found: Curves) -> str:
+    steps = (50, 100, 200)
+    rows = []
+    for method in dict.fromkeys(method for method, _ in found):
+        synthetic, digits = found[method, "synthetic"], found[method, "digits"]
+        rows.append([method, _at(synthetic, 20, 2), *(_at(digits, step, 4) for step in steps)])
+    head = ["brought up to date", "optimum found by 20", *(f"digits at {step}" for step in steps)]
+    return _table(head, rows)
+
+
+if __name__ == "__main__":
+    for name, table in tables(Path(sys.argv[1])).items():
+        sys.stdout.write(f"## {name}\n\n{table}\n\n")

@@ -1,0 +1,1 @@
+"""Commands that ``dagsearch`` gets from this package, by entry points."""

@@ -1,0 +1,80 @@
+"""``dagsearch benchmark``: comparisons beyond the paper, and speed."""
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dagsearch_experiments.commands.common import add_network_options, add_options, carry_out
+
+if TYPE_CHECKING:
+    from dagsearch.cli.common import Commands
+
+_NAMES = (
+    "synthetic",
+    "digits",
+    "mnist",
+    "tictactoe",
+    "calibration",
+    "selection",
+    "batches",
+    "freshness",
+    "speed",
+)
+_OUT = Path("results/beyond")
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add ``benchmark``."""
+    benchmark = commands.add_parser(
+        "benchmark",
+        help="compare dagsearch with the paper's method, with other packages and with parts of itself",
+        description=(
+            "Run what docs/beyond.md reports. Writes the measurements as compressed CSV, the settings as "
+            "JSON, and the figures as PNG and PDF."
+        ),
+        epilog=(
+            "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
+            "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
+            "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: does the belief over "
+            "the best reward hold the truth as often as it says? selection: feature selectors (ten minutes "
+            "on two cores). batches: eight evaluations at once, on digits. freshness: all nodes brought "
+            "up to date every time, or those that are looked at. speed: what a step costs, for "
+            "docs/speed.md (ten minutes on one core, into results/speed)."
+        ),
+    )
+    benchmark.add_argument("name", choices=_NAMES)
+    add_options(benchmark, _OUT)
+    benchmark.add_argument(
+        "--only", nargs="+", metavar="MEASUREMENT", help="speed: some of growth, memory, uct and so on"
+    )
+    benchmark.add_argument("--no-peers", action="store_true", help="digits: other packages are left out")
+    add_network_options(benchmark.add_argument_group("options of mnist"))
+    benchmark.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one benchmark; returns the exit code."""
+    from dagsearch_experiments import benchmark, speed
+
+    refused = [] if options.name == "mnist" else ["data", "weights", "device"]
+    refused += [] if options.name == "digits" else ["no_peers"]
+    if options.name == "speed":
+        if options.out == _OUT:
+            options.out = Path("results/speed")
+        measure = partial(speed.run, options.only or (), quick=options.quick)
+        return carry_out(options, refused, measure, speed.summary)
+    return carry_out(
+        options,
+        [*refused, "only"],
+        lambda: benchmark.run(
+            options.name,
+            quick=options.quick,
+            jobs=options.jobs,
+            peers=not options.no_peers,
+            data=options.data,
+            weights=options.weights,
+            device=options.device or "cpu",
+        ),
+        benchmark.summary,
+    )
