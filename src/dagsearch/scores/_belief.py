@@ -79,10 +79,10 @@ class WeightBelief:
 
     def snapshot(self) -> tuple[int, FloatArray]:
         """What fantasies change."""
-        return self._aside, self.variance.copy()
+        return self._aside, self.variance[: self.dimension].copy()
 
     def restore(self, snapshot: tuple[int, FloatArray]) -> None:
-        """Take back the steps since a snapshot; they must all be in U still."""
+        """Take back the steps since a snapshot, none of which may have been absorbed; new weights stay."""
         self._aside, variance = snapshot
         self.variance[: variance.size] = variance
         self.variance[variance.size : self.dimension] = 1.0

@@ -24,8 +24,8 @@ class WeightSamples:
 
     A reward that adds the precision δ and the information h on φ·w moves every sample w by
     q (h + sqrt(δ) ε − δ φ·w)/(1 + δs), with fresh ε ~ N(0, 1): O(dK) for K samples. The private offset of a
-    leaf follows from w: at an observed one it is κ(r̄ − φ·w) + sqrt(κλ̄) z, else sqrt(p) z, with a z
-    for every node and sample that stays.
+    leaf follows from w: at an observed one it is κ(r̄ − φ·w) + sqrt(κλ̄) z, else sqrt(p) z, with one z for
+    every node and sample that never changes. The symbols are those of :mod:`dagsearch.scores.weights`.
     """
 
     def __init__(self, scores: "WeightScores", count: int, rng: np.random.Generator) -> None:
@@ -38,7 +38,7 @@ class WeightSamples:
         self._offsets = np.zeros((0, count))
 
     def _grow(self) -> None:
-        """Draw what new features and new nodes need."""
+        """Draw weights of new features and offsets of new nodes."""
         new = self._scores._weights.dimension - len(self._weights)
         if new > 0:
             self._weights = np.vstack([self._weights, self._rng.standard_normal((new, self._count))])
@@ -107,7 +107,7 @@ class KernelSamples:
         return np.asarray(prior - np.einsum("ij,ij->i", factor, factor))
 
     def _grow(self) -> None:
-        """Draw the prior at new nodes, given what it is at the others."""
+        """Draw the prior at new nodes, given its draw at the others."""
         scores, old, new = self._scores, self._nodes, self._scores._nodes
         if new == old:
             return
@@ -120,7 +120,7 @@ class KernelSamples:
             factor = self._factor[:old, :old]
             across = linalg.solve_triangular(factor, covariance.cross(rows[:old], rows[old:new]), lower=True)
         rest = own - across.T @ across
-        # Nodes that others determine leave rest singular: a jitter far below what rewards can tell.
+        # rest is singular if other nodes determine a new one: add a jitter too small to matter.
         rest[np.diag_indices(new - old)] += 1e-9 * max(scores._scale, 1e-300)
         block = np.linalg.cholesky(rest)
         self._factor = grown(self._factor, new, new)
@@ -136,8 +136,8 @@ class KernelSamples:
     def condition(self, node: int, reward: float, noise: float, row: FloatArray, pivot: float) -> None:
         """Move the samples; called before the scores themselves move."""
         self._grow()
-        told = reward + np.sqrt(noise) * self._rng.standard_normal(self._count)
-        missing = (told - self._values[node]) / pivot
+        rewards = reward + np.sqrt(noise) * self._rng.standard_normal(self._count)
+        missing = (rewards - self._values[node]) / pivot
         self._values += np.outer(row, missing)
         self._whitened = np.vstack([self._whitened, missing])
         self._rewards += 1

@@ -78,7 +78,7 @@ class WhitenedScores(ABC):
         self._scale = float(variances.max(initial=0.0))
 
     def additive(self) -> PackedBelief | None:
-        """None: children have no features of their own that could be added."""
+        """None: the features of a child are not those of its parent and one more."""
         return None
 
     @property
@@ -98,7 +98,7 @@ class WhitenedScores(ABC):
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
     def track(self, states: Sequence[State]) -> None:
-        """Number new states; their beliefs are up to date."""
+        """Number new states and bring their beliefs up to date."""
         rows = self.covariance.represent(states)
         prior, whitened = self._whiten(rows)
         means = prior_means(self._prior_mean, states)
@@ -140,7 +140,7 @@ class WhitenedScores(ABC):
 
     @abstractmethod
     def _sibling_moments(self, siblings: Siblings, means: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of siblings with given prior means."""
+        """Mean and variance of g of siblings with these prior means."""
 
     def _next_rows(self, siblings: Siblings, end: int) -> tuple[FloatArray, FloatArray]:
         """φ of siblings for the anchors from the first they do not know to ``end``, and ω of these."""
@@ -179,7 +179,7 @@ class WhitenedScores(ABC):
         cross, prior = self.covariance.of_children(families, self._anchors.rows, places)
         means = self._prior_means(families)
         means = means if places is None else means[places]
-        # Without private variance, which is no reason to prefer a child: it tells nothing about other states.
+        # Without private variance: it is not a reason to prefer a child, as it is shared with no other state.
         mean, variance = self._moments(means, prior, self._factor.whiten(cross.T))
         return sign * mean + beta * np.sqrt(variance)
 
@@ -221,7 +221,7 @@ class WhitenedScores(ABC):
         return cross.T, self._prior_variances(variances)
 
     def _prior_variances(self, shared: FloatArray) -> FloatArray:
-        """Prior variances, from what states have in common with others and from their private part."""
+        """Prior variances: the shared part that the covariance gives, plus the private one."""
         prior = shared + self.covariance.private
         if not np.all(np.isfinite(prior)) or np.any(prior < 0.0):
             raise CovarianceError(

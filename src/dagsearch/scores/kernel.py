@@ -77,7 +77,7 @@ class KernelScores(WhitenedScores):
         return self._factor.size
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "KernelScores":
-        """A model without rewards of the same nodes, with another covariance and noise."""
+        """A model of the same nodes without rewards, with another covariance and noise."""
         fresh = KernelScores(covariance, noise, self._prior_mean)
         if not self._keeps_columns:
             fresh.as_lazy()
@@ -90,12 +90,12 @@ class KernelScores(WhitenedScores):
             self._prepared.append(self.covariance.prepared(self._rows.rows))
 
     def _keeps_prepared(self, nodes: int) -> bool:
-        """Whether rows are kept prepared: those of many nodes would take more memory than all else."""
+        """Whether rows are kept prepared; for many nodes they would take more memory than everything else."""
         return self._keeps_columns and nodes <= _MOST_PREPARED
 
     @property
     def outgrown(self) -> bool:
-        """Whether there are so many rewards that a model of constant size should take over."""
+        """Whether the number of rewards is one from which a model of constant size should take over."""
         return not self._keeps_columns and self._rewards - self._fantasies >= _MOST_EXACT
 
     def induced(self, leaves: Sequence[int]) -> InducedScores:
@@ -155,7 +155,7 @@ class KernelScores(WhitenedScores):
         return mean, joint
 
     def sampled(self, count: int, rng: np.random.Generator) -> KernelSamples:
-        """Joint posterior samples of all tracked nodes that are kept current from now on."""
+        """Joint posterior samples of all tracked nodes; they follow later rewards."""
         self._samples = KernelSamples(self, count, rng)
         return self._samples
 

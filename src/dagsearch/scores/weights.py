@@ -27,9 +27,8 @@ and every tracked node follows through its own φ·q alone. Where there are many
 every reward would cost more than all the rest: the last rows u = q sqrt(δ/(1 + δs)) are kept aside as U, so
 that the belief's covariance is S − UᵀU, and U enters S only now and then, by one matrix product.
 
-Given w, ε_x of an observed leaf is Gaussian with
-mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, hence g has mean (1−κ) φ·m + κ r̄ and variance
-(1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
+Given w, ε_x of an observed leaf is Gaussian with mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, so g has
+mean (1−κ) φ·m + κ r̄ and variance (1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
 """
 
 from collections.abc import Sequence
@@ -71,21 +70,26 @@ class _Before(NamedTuple):
     """The state before fantasies."""
 
     nodes: int
+    """Number of nodes."""
     behind: int
+    """Number of updates that not all nodes had seen."""
     some_ahead: bool
+    """Whether some nodes had."""
     beliefs: list[FloatArray]
+    """:attr:`WeightScores._beliefs`."""
     weights: tuple[int, FloatArray]
+    """:meth:`WeightBelief.snapshot`."""
     observed: list[tuple[int, float, float]]
-    """Leaves that became fantasies, in this order, with r̄ and λ̄ as they were."""
+    """The leaves of the fantasies, in their order, with r̄ and λ̄."""
 
 
 class WeightScores:
-    """Exact Gaussian regression in weight space: O(d²) per reward, however many there were.
+    """Exact Gaussian regression in weight space: O(d²) per reward, for any number of rewards.
 
     Parameters
     ----------
     covariance : FeatureMap
-        Such as :class:`dagsearch.covariances.Overlap`.
+        A covariance with features, such as :class:`dagsearch.covariances.Overlap`.
     noise : float
         Variance λ of a reward around its leaf's g.
     mean : float or callable
@@ -109,13 +113,14 @@ class WeightScores:
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._samples: WeightSamples | None = None
-        # Number of updates that not all nodes have seen; the last one: q, and its change of m and S along q.
+        # Number of updates that not all nodes have seen, whether some have, and the last update: q, and the
+        # change of m and S along q.
         self._behind, self._some_ahead = 0, False
         self._last: tuple[FloatArray, float, float] = (np.zeros(0), 0.0, 0.0)
         self._before: _Before | None = None  # None if there are no fantasies
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
-        """A model without rewards of the same nodes, with another covariance and noise."""
+        """A model of the same nodes without rewards, with another covariance and noise."""
         assert isinstance(covariance, FeatureMap)
         fresh = WeightScores(covariance, noise, self._prior_mean)
         fresh.track(states)
@@ -123,7 +128,7 @@ class WeightScores:
 
     @property
     def uses_blas(self) -> bool:
-        """Whether a step multiplies matrices; with few features compiled loops do."""
+        """Whether a step multiplies matrices by BLAS; with few features compiled loops do it."""
         return self._weights.dimension > _MANY_FEATURES or self._samples is not None
 
     @property
@@ -143,7 +148,7 @@ class WeightScores:
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
     def track(self, states: Sequence[State]) -> None:
-        """Number new states and keep their beliefs current from now on."""
+        """Number new states and bring their beliefs up to date."""
         rows = self._features(self.covariance.features(states))
         old, new = self._nodes, self._nodes + len(states)
         entries = int(self._starts[old])
@@ -242,8 +247,8 @@ class WeightScores:
         """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
         return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
 
-    def sampled(self, count: int, rng: np.random.Generator) -> "WeightSamples":
-        """Joint posterior samples of all tracked nodes that are kept current from now on."""
+    def sampled(self, count: int, rng: np.random.Generator) -> WeightSamples:
+        """Joint posterior samples of all tracked nodes; they follow later rewards."""
         self._samples = WeightSamples(self, count, rng)
         return self._samples
 
