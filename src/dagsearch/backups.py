@@ -1,4 +1,4 @@
-"""Optimal values v of the explored DAG, from the children's to the parents' (sections 3.2.3 and 3.2.4).
+"""Optimal values v of the explored DAG, from children to parents (sections 3.2.3 and 3.2.4).
 
 ================  ================  ===========================================================
 paper             code              meaning
@@ -42,10 +42,10 @@ class Backup(Protocol):
     """Whether values depend on nothing but the DAG and the scores as they are, not on earlier values."""
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
-        """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last time.
+        """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last call.
 
-        The scores have been conditioned on them already. If ``nodes`` are given, children before parents, no
-        others need to be written; that is asked only of a back-up with ``from_scratch``.
+        The scores have been conditioned on them already. If ``nodes`` are given, children before parents,
+        only these must be written; the search gives them only to a back-up that is ``from_scratch``.
         """
 
 
@@ -152,8 +152,8 @@ class MomentMatching(Backup):
     Parameters
     ----------
     prior : (mean, variance), optional
-        Gaussian prior on the value of every inner node, at the last merge. It holds back the
-        overestimation that comes from taking the children for independent.
+        Gaussian prior on the value of every inner node, applied at the last merge. It reduces the
+        overestimation that comes from treating the children as independent.
     """
 
     from_scratch = True
@@ -174,7 +174,7 @@ class MomentMatching(Backup):
 class Softmax(Backup):
     """v of an inner node: its children's average, weighted towards the best (section 3.2.4).
 
-    The printed weights are normalised by themselves; here, as they must be, by the sum of the
+    The paper prints weights that are normalised by themselves; here they are normalised by the sum of the
     exponentials exp(−(μ_max − μ_i)/σ_i). MIN nodes use the mirror image.
     """
 
@@ -236,16 +236,15 @@ def _sample_pass(
 class JointSamples(Backup):
     """v by joint samples of g: an inner node's are the elementwise maximum (minimum) of its children's.
 
-    Correlations between children need no assumption: they are in the samples. The scores must be able to
-    give joint samples, as :class:`dagsearch.scores.WeightScores` and
-    :class:`dagsearch.scores.KernelScores` are.
+    Correlations between children need no assumption: they are in the samples. Requires scores with joint
+    samples: :class:`dagsearch.scores.WeightScores` or :class:`dagsearch.scores.KernelScores`.
 
     Parameters
     ----------
     count : int
         Number of samples.
     seed : int, numpy Generator or None
-        Draws the samples.
+        Source of the samples.
     """
 
     requires = frozenset({Capability.SAMPLES})
@@ -272,7 +271,7 @@ class JointSamples(Backup):
         graph.v_var[linked] = self.values[linked].var(axis=1)
 
     def update(self, explored: Explored) -> FloatArray:
-        """Bring :attr:`values` up to date, and nothing else; returns samples of g of every node."""
+        """Bring :attr:`values` up to date, but not the graph; returns samples of g of every node."""
         graph, increments = explored.graph, explored.increments
         if self._scores is not explored.scores:
             check_requirements(explored.scores, self)

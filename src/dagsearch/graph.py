@@ -59,7 +59,7 @@ PackedGraph = tuple[Any, ...]
 class GraphArrays(NamedTuple):
     """The arrays of a graph, for compiled code: ``GraphArrays(*arrays)`` of a :data:`PackedGraph`.
 
-    The head of the module says what they mean. They are as long as there is room for, not as there are nodes.
+    The head of the module says what they mean. They are longer than the numbers of nodes and edges.
     """
 
     level: IntArray
@@ -117,7 +117,7 @@ class Graph:
         return tuple([getattr(self, name) for name in GraphArrays._fields])
 
     def with_leaves(self, terminal: BoolArray) -> "Graph":
-        """The same graph, its other arrays shared, with other nodes for leaves; shape ``(nodes,)``."""
+        """A view of the graph that shares all arrays but ``terminal``, which is given: shape ``(nodes,)``."""
         view = copy(self)
         view.terminal = self.terminal.copy()
         view.terminal[: len(self)] = terminal

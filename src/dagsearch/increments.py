@@ -1,4 +1,4 @@
-"""The increments Δ: how much better than random play best play is, before any data (section 3.2).
+"""The increments Δ: by how much optimal play beats random play, before any data (section 3.2).
 
 ==========  ==============  ===================  ==================================================
 paper       code            shape                meaning
@@ -9,9 +9,9 @@ c           step_variance   ``(depth,)``         variance of the Brownian step �
 —           tables          ``(depth + 1, B)``   Δ "as if b children remained", by level and b ≥ 1
 ==========  ==============  ===================  ==================================================
 
-Below the boundary the DAG is taken for a tree: a child's score is its parent's plus a step ξ, hence
+Below the boundary the DAG is treated as a tree: a child's score is its parent's plus a step ξ, so
 Δ_i = max_j (Δ_j + ξ_j), with identical children at one level. Folding these one by one yields Δ for every
-number of children on the way, so that all tables cost one pass over the branching factors.
+number of children in between, so that all tables cost one pass over the branching factors.
 """
 
 import math
@@ -30,7 +30,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior
 from dagsearch.problem import LONGEST_PATH, MAX, MIN, Capabilities, Problem, State
 
-# Random paths walked to learn a problem's shape and the covariance's step.
+# Number of random paths that measure a problem's shape and the covariance's step.
 _WALKS = 64
 
 
@@ -63,14 +63,14 @@ class Increments:
     branching : sequence of int, length ``depth``
         Number of children of a node at level 0 (the root), 1, …, ``depth - 1``.
     step_variance : float or sequence of float
-        Variance of the Brownian step to a child, in general or by the parent's level. It must be the
-        covariance's own, or the search is ruined.
+        Variance of the Brownian step to a child: one number, or one by level of the parent. It must be that
+        of the covariance: with a wrong one the values of unexplored nodes mislead the search.
     players : sequence of MAX or MIN, optional
-        Who moves at each level; everyone maximises by default.
+        The player at each level; MAX everywhere by default.
     prior : (mean, variance), optional
         Gaussian prior on Δ itself, at every level.
     method : {"pairwise", "exact"}
-        How the maximum of the children is matched, see :func:`dagsearch.gaussians.max_of_many`.
+        How the moments of the children's maximum are computed, see :func:`dagsearch.gaussians.max_of_many`.
 
     Examples
     --------
@@ -141,12 +141,12 @@ class Increments:
         return len(self.branching)
 
     def at(self, level: int) -> Gaussian:
-        """Δ of a boundary node at ``level``; nothing is left to decide at ``depth`` and below."""
+        """Δ of a boundary node at ``level``; 0 from ``depth`` on, where nothing is left to decide."""
         level = min(level, self.depth)
         return Gaussian(float(self.mean[level]), float(self.variance[level]))
 
     def remaining(self, level: int, children: int) -> Gaussian:
-        """Δ at ``level`` as if only ``children`` of the node's children remained."""
+        """Δ of a node at ``level`` of which only this number of children remain."""
         if children < 1:
             raise ValueError(f"children must be at least 1, got {children}")
         self.widen(children)
@@ -154,7 +154,7 @@ class Increments:
         return Gaussian(float(self.mean_table[level, children]), float(self.var_table[level, children]))
 
     def widen(self, children: int) -> None:
-        """Make sure that the tables reach nodes with this many children."""
+        """Extend the tables to nodes with this number of children."""
         if children >= self.mean_table.shape[1]:
             widest = max(children, 2 * self.mean_table.shape[1])
             self.mean_table, self.var_table = self._tabulate(widest)
@@ -170,21 +170,21 @@ class Increments:
     ) -> "Increments":
         """The increments of a problem under a covariance.
 
-        ``depth`` and ``branching`` are the problem's own where it declares them. The rest (they too, if
-        not declared; who moves; the covariance's variance per step) is measured on random paths.
+        ``depth`` and ``branching`` are the problem's own if it declares them. If not, they are measured on
+        random paths, as are the players and the variance of a step.
         """
         return ProblemShape(problem, rng).increments(covariance, prior, method)
 
 
 class ProblemShape:
-    """What random paths tell about a problem, by level."""
+    """A problem's branching, players and steps by level, measured on random paths."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self._problem, self._capabilities = problem, Capabilities(problem)
         self._widths: list[list[int]] = []
         self._players: list[list[int]] = []
         self._paths = [self._walk(rng) for _ in range(_WALKS)]
-        self._rows: list[Rows] = []  # of the paths; hyperparameters do not change them
+        self._rows: list[Rows] = []  # of the paths; they do not depend on hyperparameters
 
     def increments(
         self,
@@ -207,8 +207,8 @@ class ProblemShape:
             path.append(self._problem.step(path[-1], actions[int(rng.integers(len(actions)))]))
             if len(path) > LONGEST_PATH:
                 raise ProblemError(
-                    f"no leaf after {LONGEST_PATH} random steps from the root: does the problem have "
-                    "a cycle, or does actions() never become empty?"
+                    f"no leaf after {LONGEST_PATH} random steps from the root: check that the problem has no "
+                    "cycle and that actions() of every leaf is empty"
                 )
         return path
 
@@ -236,6 +236,6 @@ class ProblemShape:
         return [float(np.mean(found)) for found in self._padded(steps)]
 
     def _padded(self, columns: list[list[Any]]) -> list[list[Any]]:
-        """One entry per level, also where no walk came that deep."""
+        """One entry per level, also for levels that no path reached."""
         depth = self._depth()
         return (columns + [columns[-1]] * depth)[:depth] if columns else []

@@ -24,22 +24,22 @@ class Policy(Protocol):
     """The back-up whose results the policy reads, which must be the search's own; by default any will do."""
 
     def rate(self, options: Options) -> FloatArray:
-        """One number per option; the largest is the most urgent, whoever moves."""
+        """One number per option: how urgent it is to try. The largest is best at MAX's and at MIN's turn."""
 
     def value(self, options: Options) -> FloatArray:
-        """One number per option; the largest is the best as far as is known, whoever moves."""
+        """One number per option: how good it is believed to be. The largest is best at either turn."""
 
 
 class CompiledPolicy(Policy, Protocol):
-    """A policy that compiled code can follow where it needs nothing but arrays.
+    """A policy whose ratings compiled code can compute where it needs nothing but arrays.
 
-    Subclasses that rate differently need not care: only a class that defines ``follow`` itself is followed.
+    Only a class that defines ``follow`` itself is followed, so that a subclass may rate differently.
     """
 
     def follow(
         self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, as far as compiled code can tell.
+        """Where :meth:`rate` leads from a node, as far as compiled code can go.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class CompiledPolicy(Policy, Protocol):
         tie_breaker : TieBreaker
             Breaks ties; the walk stops where its resolution is used up.
         one_by_one : bool
-            Whether children enter the DAG one at a time, so that others may be chosen, too.
+            Whether children enter the DAG one at a time, so that children outside of it may be chosen, too.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class UpperConfidence(CompiledPolicy):
         return options.sign * options.mean + width * np.sqrt(options.variance)
 
     def value(self, options: Options) -> FloatArray:
-        """Mean v of every option, as the one who moves sees it."""
+        """Mean v of every option, negated at MIN's turn."""
         return options.sign * options.mean
 
     def follow(
@@ -108,9 +108,9 @@ class UpperConfidence(CompiledPolicy):
 
 
 class Thompson(Policy):
-    """Follows one joint sample of v from the root down, another one every time.
+    """Follows one joint sample of v from the root down, a new one in every descent.
 
-    Options that are not in the DAG have no sample yet and are drawn on their own.
+    Options that are not in the DAG have no sample yet and are drawn independently.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ class Thompson(Policy):
         self._column = 0
 
     def rate(self, options: Options) -> FloatArray:
-        """v of every option in the sample, as the one who moves sees it."""
+        """v of every option in the sample, negated at MIN's turn."""
         rng = self._samples.rng
         if options.at_root:
             self._column = int(rng.integers(self._samples.count))
@@ -135,7 +135,7 @@ class Thompson(Policy):
         return options.sign * drawn
 
     def value(self, options: Options) -> FloatArray:
-        """Mean v of every option, as the one who moves sees it."""
+        """Mean v of every option, negated at MIN's turn."""
         return options.sign * options.mean
 
     def __repr__(self) -> str:

@@ -205,13 +205,13 @@ def test_what_is_kept_of_children_is_bounded(monkeypatch):
     scores, root = search.explored.scores, search.explored.root
     nodes = [root, *search.explored.graph.children(root)[:12].tolist()]
     before = [scores.predict_children(search.explored.children(node), node) for node in nodes]
-    monkeypatch.setattr("dagsearch.scores.kernel._MOST_KEPT", 5_000)
+    monkeypatch.setattr("dagsearch.scores._siblings._MOST_NUMBERS", 5_000)
     for node, (mean, variance) in zip(nodes, before, strict=True):
         again = scores.predict_children(search.explored.children(node), node)
         assert np.array_equal(again[0], mean)
         assert np.array_equal(again[1], variance)
-        kept = sum(siblings.whitened.size for siblings in scores._siblings.values())
-        assert kept == scores._kept <= 5_000 + 64 * 30  # as of before the last one was looked at
+        kept = sum(siblings.whitened.size for siblings in scores._siblings.families.values())
+        assert kept == scores._siblings.numbers <= 5_000 + 64 * 30  # as of before the last one was looked at
 
 
 def test_features_may_grow_while_rewards_come_in():
@@ -464,11 +464,11 @@ def test_a_family_too_large_to_be_kept_is_looked_at_all_the_same(monkeypatch):
         scores.condition(1 + node, reward)
         if node == 40:
             scores.predict_children(children, 0)
-            assert scores._kept > 0
-            monkeypatch.setattr("dagsearch.scores.kernel._MOST_KEPT", 45 * len(children.actions))
+            assert scores._siblings.numbers > 0
+            monkeypatch.setattr("dagsearch.scores._siblings._MOST_NUMBERS", 45 * len(children.actions))
     found = scores.predict_children(children, 0)
-    assert scores._kept == 0
-    assert not scores._siblings
+    assert scores._siblings.numbers == 0
+    assert not scores._siblings.families
     assert np.array_equal(found, scores.predict_children(children))
 
 

@@ -116,7 +116,7 @@ def test_rave_is_the_rule_of_the_appendix():
 
 
 def test_uct_rave_needs_items():
-    with pytest.raises(ds.ProblemError, match="UCT-RAVE scores items"):
+    with pytest.raises(ds.ProblemError, match="UCT-RAVE needs a problem"):
         baselines.uct_rave(ds.problems.TicTacToe())
 
 
@@ -149,7 +149,7 @@ def test_rave_counts_a_leaf_once():
 
 def test_rave_needs_one_item_per_action():
     search = baselines.uct_rave(ds.problems.Subsets(6, 2, reward=len, groups=[(0, 1)]), seed=0)
-    with pytest.raises(ds.ProblemError, match="one item each"):
+    with pytest.raises(ds.ProblemError, match="exactly one item"):
         search.run(5)
 
 

@@ -5,11 +5,11 @@ import pytest
 from dagsearch.backups import JointSamples, MomentMatching
 from dagsearch.covariances import Overlap, SharedPath
 from dagsearch.refinements.proofs import WithProofs
-from dagsearch.scores import Capability, KernelScores, NoScores, TreeScores, WeightScores
+from dagsearch.scores import Capability, InducedScores, KernelScores, NoScores, TreeScores, WeightScores
 from dagsearch.scores.base import check_requirements
 
 
-@pytest.mark.parametrize("kind", [WeightScores, KernelScores, NoScores, TreeScores])
+@pytest.mark.parametrize("kind", [WeightScores, KernelScores, InducedScores, NoScores, TreeScores])
 def test_what_a_model_says_it_can_do_it_has_methods_for(kind):
     methods = {
         Capability.UPPER_CONFIDENCE: ("upper_confidence",),

@@ -203,8 +203,8 @@ def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatc
             for sign, children in zip(signs, families.each(), strict=True)
         ]
     )
-    monkeypatch.setattr("dagsearch.scores.kernel._CLOSER", 6)
-    monkeypatch.setattr("dagsearch.scores.kernel._MANY", 6)
+    monkeypatch.setattr("dagsearch.scores._whitened._CLOSER", 6)
+    monkeypatch.setattr("dagsearch.scores._whitened._MANY", 6)
     found = scores.upper_confidence(families, signs, 1.0)
     assert found.size == 13 + 13
     best = np.argsort(-means)[:6]

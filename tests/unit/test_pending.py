@@ -131,7 +131,7 @@ def test_what_is_tracked_meanwhile_is_right_after_release(make):
     pretended.fantasise(1)
     pretended.track(states[5:])  # with items that are new
     pretended.fantasise(9)
-    with pytest.raises(AssertionError, match="release"):
+    with pytest.raises(AssertionError, match="discard"):
         pretended.condition(2, 0.0)
     pretended.discard()
     plain.track(states[5:])

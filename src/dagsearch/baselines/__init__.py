@@ -1,4 +1,4 @@
-"""Methods to compare with, composed for the same loop.
+"""Baseline methods, composed for the same search loop.
 
 Every function returns a :class:`dagsearch.Search`; only its parts differ.
 """
@@ -59,8 +59,8 @@ def ucd(
     c : float
         Exploration constant of :class:`UCB1`.
     credit : Credit, optional
-        Which ancestors a reward counts for: those traversed (default), ``WithinDistance(d)``, or all,
-        ``WithinDistance(None)``.
+        Rule for which ancestors a reward counts: those traversed (default), those within a distance,
+        ``WithinDistance(d)``, or all, ``WithinDistance(None)``.
     standardize, seed
         See :class:`dagsearch.Search`.
     """
@@ -88,7 +88,7 @@ def uct(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
 def greedy(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
     """Best-first: :func:`ucd` without exploration.
 
-    Every child of a node on the way is tried once; from then on the one with the best mean is taken.
+    Every child of a visited node is tried once; after that the child with the best mean is taken.
     """
     return ucd(problem, c=0.0, standardize=standardize, seed=seed)
 
@@ -118,15 +118,15 @@ def uct_rave(
 ) -> Search:
     """UCT-RAVE for feature selection, as in appendix B.2 of the paper, on the DAG of subsets.
 
-    The constants belong to rewards between 0 and 1. The problem must have ``items`` and ``added_items``, with
-    one item added per action.
+    The default constants are for rewards between 0 and 1. The problem must have ``items`` and
+    ``added_items``, and every action must add one item.
     """
     capabilities = Capabilities(problem)
     items, added = capabilities.items, capabilities.added_items
     if items is None or added is None:
         raise ProblemError(
-            f"UCT-RAVE scores items, but {type(problem).__name__} has no items(state) and "
-            "added_items(state, actions) methods; dagsearch.problems.Subsets does"
+            f"UCT-RAVE needs a problem with the methods items(state) and added_items(state, actions), which "
+            f"{type(problem).__name__} does not have; dagsearch.problems.Subsets does"
         )
     averages = RaveAverages(items)
     return Search(
@@ -159,7 +159,7 @@ def probabilistic_tree(
     Parameters
     ----------
     problem : Problem
-        What to search; its states are made to carry their path.
+        What to search; it is searched as a tree, see :func:`dagsearch.as_tree`.
     c : float
         Variance of a step.
     noise, beta

@@ -1,4 +1,4 @@
-"""Values as averages of rewards, and the bandit rule that goes with them: UCT, UCD and their kin."""
+"""Values as averages of rewards, and the bandit rule that goes with them: UCT, UCD and variants."""
 
 import math
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from dagsearch.policies import CompiledPolicy
 
 
 class Credit(Protocol):
-    """Which nodes a reward counts for."""
+    """The rule for which nodes a reward counts."""
 
     def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
-        """The nodes to update after a descent along ``path``."""
+        """The nodes that are credited with the reward after a descent along ``path``."""
 
 
 class Traversed:
@@ -45,7 +45,7 @@ class WithinDistance:
     Parameters
     ----------
     distance : int or None
-        In edges, along the shortest way up; ``None`` for all ancestors.
+        Largest number of edges on the shortest path up; ``None`` for all ancestors.
     """
 
     def __init__(self, distance: int | None) -> None:
@@ -69,7 +69,7 @@ class WithinDistance:
 def _distances_up(
     node: int, order: IntArray, first: IntArray, count: IntArray, edge_child: IntArray, nodes: int
 ) -> IntArray:
-    """Shortest way from every ancestor down to ``node``; −1 elsewhere."""
+    """Number of edges on the shortest path from every ancestor to ``node``; −1 for other nodes."""
     up = np.full(nodes, -1, dtype=np.int64)
     up[node] = 0
     for ancestor in order:
@@ -82,19 +82,19 @@ def _distances_up(
 
 @dataclass(frozen=True)
 class Statistics:
-    """A node's options in numbers."""
+    """Statistics of a node's options."""
 
     visits: float
-    """Rewards credited to the deciding node."""
+    """Number of rewards credited to the deciding node."""
     count: FloatArray
-    """Rewards credited to each option."""
+    """Number of rewards credited to each option."""
     mean: FloatArray
     """Their mean."""
     variance: FloatArray
     """Their empirical variance."""
 
     def value(self, sign: int) -> FloatArray:
-        """Mean reward of every option, as the one who moves sees it; −∞ where there is none."""
+        """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""
         return np.asarray(np.where(self.count > 0.0, sign * self.mean, -np.inf))
 
 
@@ -102,19 +102,19 @@ class Averages(Backup):
     """v of a node: the mean of the rewards it was credited with.
 
     Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
-    one count, whichever way the descents came. A node counts as an option that was not tried, though,
-    until it is entered from the deciding node itself. On a tree there is no difference.
+    one count for all of them. But until a node is entered from the deciding node itself, it counts there as
+    an option that was not tried. On a tree there is no difference.
 
     Parameters
     ----------
     credit : Credit
-        Which nodes a reward counts for.
+        Rule for which nodes a reward counts.
     """
 
     def __init__(self, credit: Credit) -> None:
         self._credit = credit
         self.count = np.zeros(64)
-        """Rewards credited to each node."""
+        """Number of rewards credited to each node."""
         self.mean = np.zeros(64)
         """Their mean."""
         self._squares = np.zeros(64)  # sum of squared deviations from it
@@ -141,13 +141,13 @@ class Averages(Backup):
                 )
 
     def reserve(self, nodes: int) -> None:
-        """Let there be room for so many nodes."""
+        """Make room for this number of nodes."""
         if nodes > self.count.size:
             self.count, self.mean = grown(self.count, nodes), grown(self.mean, nodes)
             self._squares = grown(self._squares, nodes)
 
     def of(self, options: Options) -> Statistics:
-        """What is known of each option; nothing of those that are not in the DAG."""
+        """Statistics of each option; no rewards for those that are not in the DAG."""
         self.reserve(max(options.node, int(options.children.max(initial=0))) + 1)
         seen, children = options.children >= 0, options.children
         return Statistics(
@@ -164,13 +164,13 @@ class UCB1(CompiledPolicy):
     ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:
 
     - options without a reward come first, in random order;
-    - a leaf that has its reward gets no bonus: there is nothing more to learn of it;
+    - a leaf that has its reward gets no bonus: there is nothing left to learn about it;
     - at a MIN node the smallest ``μ_i − c sqrt(ln(n) / n_i)`` is taken.
 
     Parameters
     ----------
     averages : Averages
-        The statistics.
+        The back-up of the search, which keeps the statistics.
     c : float
         Exploration constant.
     """
@@ -182,7 +182,7 @@ class UCB1(CompiledPolicy):
         self.c = float(c)
 
     def rate(self, options: Options) -> FloatArray:
-        """The bound of every option; infinite where there is no reward yet."""
+        """The bound of every option; infinite for options without rewards."""
         known = self._averages.of(options)
         bonus = self.c * np.sqrt(math.log(max(1.0, known.visits)) / np.maximum(known.count, 1.0))
         bound = options.sign * known.mean + self._bonus(options, bonus)
@@ -210,7 +210,7 @@ class UCB1(CompiledPolicy):
         return nodes, actions, next_action
 
     def value(self, options: Options) -> FloatArray:
-        """Mean reward of every option, as the one who moves sees it."""
+        """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""
         return self._averages.of(options).value(options.sign)
 
     def __repr__(self) -> str:
@@ -227,6 +227,7 @@ def _credit(
     v_mean: FloatArray,
     v_var: FloatArray,
 ) -> None:
+    """Update the statistics of nodes with a reward (Welford's method), and their values."""
     for node in nodes:
         count[node] += 1.0
         before = reward - mean[node]

@@ -14,9 +14,9 @@ A child is rated
 
     (1−α) μ_j + α ((1−β) l-RAVE + β g-RAVE) + sqrt(c_1 ln(n_i)/n_j · min(1/4, σ_j² + sqrt(2 ln(n_i)/n_j))).
 
-The paper leaves open what to do before there are numbers. Here a child that was never visited has n_j = 1 in
-the last term (else all of 784 would have to be visited before any is visited twice), and an item that no
-leaf contained yet has the mean of all rewards for its g-RAVE.
+The paper does not say what to do while there are no rewards. Here a child that was never visited has n_j = 1
+in the last term (otherwise all of 784 children would be visited before any is visited twice), and the g-RAVE
+of an item that no observed leaf contains is the mean of all rewards.
 """
 
 import math
@@ -36,7 +36,7 @@ from dagsearch.problem import Action, State
 
 
 class _ItemMeans:
-    """Mean reward of the leaves that contain each item; a leaf counts once, however often it was observed."""
+    """Mean reward of the leaves that contain each item; a leaf counts only the first time it is observed."""
 
     def __init__(self) -> None:
         self._leaves: set[int] = set()
@@ -59,7 +59,7 @@ class _ItemMeans:
 
 def _only(added: Collection[Hashable]) -> Hashable:
     if len(added) != 1:
-        raise ProblemError(f"UCT-RAVE needs actions that add one item each; one adds {list(added)!r}")
+        raise ProblemError(f"UCT-RAVE needs actions that add exactly one item, but one adds {list(added)!r}")
     return next(iter(added))
 
 
@@ -69,7 +69,7 @@ class RaveAverages(Averages):
     Parameters
     ----------
     items : callable
-        ``items(leaf)``, what the leaf consists of.
+        ``items(leaf)``: the items of a leaf, see :class:`dagsearch.Problem`.
     """
 
     def __init__(self, items: Callable[[State], Iterable[Hashable]]) -> None:
@@ -99,11 +99,12 @@ class Rave(Policy):
     Parameters
     ----------
     averages : RaveAverages
-        The statistics.
+        The back-up of the search, which keeps the statistics.
     added_items : callable
         ``added_items(state, actions)``, see :class:`dagsearch.Problem`.
     c1, c2, c3 : float
-        Exploration, and how fast the children's own means and the local scores take over.
+        Exploration constant, and numbers of rewards after which the children's own means (c2) and the local
+        scores (c3) have the same weight as the more general ones.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class Rave(Policy):
         return mixed
 
     def value(self, options: Options) -> FloatArray:
-        """Mean reward of every option, as the one who moves sees it."""
+        """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""
         return self._averages.of(options).value(options.sign)
 
     def __repr__(self) -> str:

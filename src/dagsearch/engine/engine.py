@@ -123,8 +123,7 @@ class Engine:
 
     def ask(self) -> Proposal:
         """The next proposal; not for a pending leaf, as long as there are others."""
-        offered = self.pending.next_offered()
-        if offered is not None:
+        if self.pending.offered and (offered := self.pending.next_offered()) is not None:
             return offered
         with self.recorder.deciding():
             proposal = self._elsewhere()

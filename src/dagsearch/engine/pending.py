@@ -31,7 +31,8 @@ class Pending:
         self._repeats = repeats
         self.proposals: list[Proposal] = []
         """Pending proposals, the oldest first."""
-        self._offered: list[Proposal] = []
+        self.offered: list[Proposal] = []
+        """Proposals to give out again before new ones; some may no longer be pending."""
         self._fantasies = 0
 
     def add(self, proposal: Proposal) -> Proposal:
@@ -67,12 +68,12 @@ class Pending:
 
     def offer(self, proposals: Sequence[Proposal]) -> None:
         """Let pending proposals be given out again before new ones: their evaluations were cut off."""
-        self._offered.extend(proposals)
+        self.offered.extend(proposals)
 
     def next_offered(self) -> Proposal | None:
         """The next proposal that is offered again and still pending."""
-        while self._offered:
-            offered = self._offered.pop(0)
+        while self.offered:
+            offered = self.offered.pop(0)
             if any(offered is proposal for proposal in self.proposals):
                 return offered
         return None

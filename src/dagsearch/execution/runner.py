@@ -55,7 +55,8 @@ class Runner(Generic[T]):
         first: Sequence[Proposal] = (),
         began: float | None = None,
     ) -> None:
-        self._search, self._pool, self._take, self._stop = search, pool, take, stop
+        self._search, self._pool, self._take = search, pool, take
+        self._stop = None if stop == Stop() else stop  # without rules there is nothing to check
         self._first = list(first)
         self._began = time.perf_counter() if began is None else began
         self._running: list[Running] = []
@@ -72,8 +73,8 @@ class Runner(Generic[T]):
                     taken = self._take(ended, False)
                     if taken is not None:
                         yield taken
-                if self.stopped == "budget":
-                    reason = self._reason_to_stop()
+                if self._stop is not None and self.stopped == "budget":
+                    reason = self._reason_to_stop(self._stop)
                     if reason is not None:
                         self.end(reason)
         finally:
@@ -109,13 +110,13 @@ class Runner(Generic[T]):
                 raise
         return bool(self._running)
 
-    def _reason_to_stop(self) -> str | None:
+    def _reason_to_stop(self, stop: Stop) -> str | None:
         engine, seconds = self._search.engine, time.perf_counter() - self._began
         best = engine.history.best
         if best is None:  # only the time can be judged
-            return self._stop.reason(-math.inf, 0, seconds, lambda: None)
+            return stop.reason(-math.inf, 0, seconds, lambda: None)
         probability = self._search.findings.recent_probability
-        return self._stop.reason(best.reward, engine.history.since_best, seconds, probability)
+        return stop.reason(best.reward, engine.history.since_best, seconds, probability)
 
     def _wind_up(self) -> None:
         """Take what has ended; let the rest be asked for again."""

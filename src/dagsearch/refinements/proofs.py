@@ -1,9 +1,9 @@
 """Values that are certain: proven wins, losses and draws, and bounds on the way to them.
 
 At a leaf the value is its reward. At MAX's turn the value is at least every child's lower bound, and at most
-the largest upper bound of the children, if all of them are known; at MIN's turn likewise, mirrored. Where
-both bounds meet, the value is proven, whatever the model believes. This presumes that rewards are free and
-certain, as in a game whose rules are known.
+the largest upper bound of the children, if all of them are in the DAG; MIN's turn is the mirror image. Where
+both bounds meet, the value is proven, whatever the model believes. This assumes that rewards cost nothing and
+have no noise, as in a game whose rules are known.
 """
 
 from collections.abc import Sequence
@@ -22,17 +22,17 @@ from dagsearch.scores.base import in_words, requirements
 
 
 class WithProofs(Backup):
-    """A back-up that knows what is proven, and uses it for the rest.
+    """A back-up that proves values where it can, and computes the others from them.
 
-    A proven node has its value for certain, so that its parents' values are made of that; and it is closed:
-    no descent goes there any more.
+    A proven node has a certain value, from which the values of its parents follow. It is also closed: no
+    descent goes there any more.
 
     Parameters
     ----------
     backup : Backup
-        For what is not proven.
+        Computes the values that are not proven.
     lowest, highest : float
-        The least and the largest reward there are.
+        Smallest and largest reward of the problem.
     """
 
     def __init__(self, backup: Backup, lowest: float, highest: float) -> None:
@@ -60,7 +60,7 @@ class WithProofs(Backup):
         self.backup.back_up(_with_known(explored, proven), episodes)
 
     def _look_at_new_nodes(self, explored: Explored) -> None:
-        """Rewards of leaves are known as soon as there is a node."""
+        """Set the bounds of new nodes: a leaf's reward, or the smallest and largest reward there is."""
         graph = explored.graph
         for node in range(self._seen, len(graph)):
             graph.lower[node], graph.upper[node] = self.lowest, self.highest
@@ -73,13 +73,13 @@ class WithProofs(Backup):
 
 
 def proven_nodes(graph: Graph) -> BoolArray:
-    """Which nodes have a proven value, shape ``(nodes,)``."""
+    """Whether each node has a proven value, shape ``(nodes,)``."""
     seen = slice(len(graph))
     return np.asarray(graph.lower[seen] == graph.upper[seen])
 
 
 class _Known:
-    """Scores that are certain where something is proven, as a back-up reads them."""
+    """The moments of scores that are certain where a value is proven; a back-up reads nothing else."""
 
     def __init__(self, mean: FloatArray, variance: FloatArray) -> None:
         self._mean, self._variance = mean, variance
@@ -89,7 +89,7 @@ class _Known:
 
 
 def _with_known(explored: Explored, proven: BoolArray) -> Explored:
-    """The same nodes, but those that are proven look like leaves whose reward is known."""
+    """A view in which proven nodes are leaves with a known reward."""
     graph = explored.graph.with_leaves(explored.graph.terminal[: proven.size] | proven)
     scores: Any = _Known(
         np.where(proven, graph.lower[: proven.size], explored.scores.mean),
@@ -110,7 +110,7 @@ def _bounds_pass(order: IntArray, arrays: PackedGraph, lowest: float, highest: f
     for node in order:
         if terminal[node] or count[node] == 0 or lower[node] == upper[node]:
             continue
-        low, high, known = -np.inf, -np.inf, 0  # as the one who moves sees it
+        low, high, known = -np.inf, -np.inf, 0  # from the view of the player who moves
         for edge in range(first[node], first[node] + count[node]):
             child = edge_child[edge]
             if child >= 0:

@@ -1,8 +1,9 @@
 """Score models: the Gaussian belief over the generative scores g, given the rewards so far.
 
-Two solvers of one protocol. Same covariance, same rewards: same belief. :class:`WeightScores` takes
-covariances that are feature maps, at O(d²) per reward; :class:`KernelScores` takes any, at O(n · nodes), and
-hands over to :class:`InducedScores`, which approximate it at a constant cost, where there are many rewards.
+Two solvers of one protocol: the same covariance and the same rewards give the same belief.
+:class:`WeightScores` takes covariances that are feature maps, at O(d²) per reward. :class:`KernelScores`
+takes any covariance, at O(n · nodes) for the n-th reward; from many rewards on, :class:`InducedScores`
+approximates it at a constant cost. :class:`Capability` lists what only some models can do.
 """
 
 from dagsearch.covariances import Covariance, FeatureMap

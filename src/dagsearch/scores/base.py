@@ -17,7 +17,7 @@ MeanFunction = float | Callable[[State], float]
 
 
 Wanted = Callable[[int], bool]
-"""Whether the child at a place counts."""
+"""Whether the child with a given index may be chosen."""
 
 
 class Capability(Enum):
@@ -64,7 +64,7 @@ def check_requirements(scores: "Scores", *parts: object) -> None:
 
 
 class Scores(Protocol):
-    """Gaussian belief over g of the tracked nodes, numbered in the order of their tracking.
+    """Gaussian belief over g of the tracked nodes, which are numbered in the order of their tracking.
 
     A model of your own may inherit from :class:`SimpleScores`, which declares that it has no capability.
     """
@@ -103,23 +103,23 @@ class Scores(Protocol):
         """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
 
     def track(self, states: Sequence[State]) -> None:
-        """Number new states; their beliefs are up to date."""
+        """Number new states and bring their beliefs up to date."""
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Bring mean and variance of some nodes up to date, or of all, after rewards."""
+        """Bring mean and variance of some nodes up to date with the rewards, or of all nodes."""
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`predict` for all children of a state, whose node helps if it is tracked."""
+        """Mean and variance of g of all children of a state; faster if the state's ``node`` is given."""
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
 
 
 class SimpleScores:
-    """Base of score models without any capability; they use no BLAS, and any number of rewards is fine."""
+    """Base of score models without any capability, for any number of rewards and without BLAS."""
 
     can = NOTHING
     uses_blas = False
@@ -141,12 +141,12 @@ class JointScores(Scores, Protocol):
     """Variance of a reward around its leaf's g."""
 
     def as_lazy(self) -> "JointScores":
-        """The same belief by a model that does no work for nodes which nobody refreshes."""
+        """A model with the same belief that does no work for nodes until they are refreshed."""
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
-        """A model without rewards of the same nodes, with another covariance and noise.
+        """A model of the same nodes without rewards, with another covariance and noise.
 
-        ``states`` are those of all nodes.
+        ``states`` are the states of all nodes.
         """
 
     def condition_all(
@@ -157,19 +157,19 @@ class JointScores(Scores, Protocol):
     def fantasise(self, node: int) -> None:
         """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`.
 
-        Nothing may be conditioned on before that.
+        No reward may be conditioned on before that.
         """
 
     def discard(self) -> None:
-        """Take back all that was pretended."""
+        """Take back all fantasies."""
 
     def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
     ) -> FloatArray:
-        """Upper confidence ``sign · μ + β σ`` of the children of some states; −∞ for the hopeless.
+        """Upper confidence ``sign · μ + β σ`` of the children of some states.
 
-        ``signs`` are those of the states. ``wanted`` says of a child, by its place, whether it counts; one
-        that does not may have a number all the same.
+        It may be −∞ for children that are far from the best. ``signs`` are the states' players. ``wanted``
+        says by a child's index whether it may be chosen; the numbers of the others have no meaning.
         """
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
@@ -183,7 +183,7 @@ class SampledScores(JointScores, Protocol):
     """Scores with all capabilities."""
 
     def sampled(self, count: int, rng: np.random.Generator) -> "Samples":
-        """Joint posterior samples of all tracked nodes that are kept current from now on."""
+        """Joint posterior samples of all tracked nodes; they follow later rewards."""
 
 
 class Samples(Protocol):
@@ -206,12 +206,12 @@ def upper_of(
 
 
 def joint_draws(mean: FloatArray, covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Draws from a Gaussian whose covariance may be singular, shape ``(variables, count)``."""
+    """Samples of a Gaussian whose covariance may be singular, shape ``(variables, count)``."""
     jittered = covariance.copy()
     jittered[np.diag_indices(mean.size)] += 1e-10 * max(float(covariance.diagonal().max(initial=0.0)), 1e-300)
     try:
         spread = np.linalg.cholesky(jittered)
-    except np.linalg.LinAlgError:  # slower, but rounding cannot fail it
+    except np.linalg.LinAlgError:  # slower, but rounding cannot make it fail
         values, vectors = np.linalg.eigh(covariance)
         spread = vectors * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(mean[:, None] + spread @ rng.standard_normal((mean.size, count)))
@@ -224,11 +224,11 @@ def prior_means(mean: MeanFunction, states: Sequence[State]) -> FloatArray:
     means = np.array([float(mean(state)) for state in states], dtype=np.float64)
     if not np.all(np.isfinite(means)):
         wrong = states[int(np.argmin(np.isfinite(means)))]
-        raise ValueError(f"mean must be finite everywhere, but is {mean(wrong)!r} at {wrong!r}")
+        raise ValueError(f"mean must be finite for every state, but is {mean(wrong)!r} for {wrong!r}")
     return means
 
 
-# The inverse of a smaller one overflows on the way.
+# Inverses of smaller variances overflow.
 _SMALLEST = 1e-100
 
 

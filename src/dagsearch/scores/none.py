@@ -1,4 +1,4 @@
-"""No belief over g, for methods that do not have one."""
+"""Scores for methods without a belief over g."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from dagsearch.scores.base import SimpleScores
 
 
 class NoScores(SimpleScores):
-    """Numbers nodes and knows nothing of them: mean and variance 0 everywhere."""
+    """Numbers nodes and believes nothing about them: mean and variance are 0 everywhere."""
 
     covariance = None
 
@@ -40,7 +40,7 @@ class NoScores(SimpleScores):
         return self.mean, self.variance
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Zeros."""
@@ -51,4 +51,4 @@ class NoScores(SimpleScores):
         return np.zeros(len(children.actions)), np.zeros(len(children.actions))
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
-        """Nothing."""
+        """Do nothing."""

@@ -14,8 +14,8 @@ m_i, V_i            mean, variance         marginal of g_i given all rewards
 ==================  =====================  =======================================================
 
 Down again: given the parent's g and the rewards below the child, the child's g has mean
-(g_parent + ξh)/(1 + ξτ) and variance ξ/(1 + ξτ), and no other reward says more. The nodes are those of the
-paths to everything tracked, the unexplored ones between a boundary node and an evaluated leaf included.
+(g_parent + ξh)/(1 + ξτ) and variance ξ/(1 + ξτ), whatever the other rewards are. The nodes are those of all
+paths to tracked states, including the unexplored ones between a boundary node and an evaluated leaf.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class TreeScores(SimpleScores):
         return self._variance[self._tracked[: self._nodes]]
 
     def track(self, states: Sequence[TreeState]) -> None:
-        """Number new states and keep their beliefs current from now on."""
+        """Number new states and bring their beliefs up to date."""
         self._tracked = grown(self._tracked, self._nodes + len(states))
         for i, state in enumerate(states):
             self._tracked[self._nodes + i] = self._grow(state)
@@ -80,10 +80,10 @@ class TreeScores(SimpleScores):
         return self.mean, self.variance
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Nothing: all nodes are up to date."""
+        """Do nothing: all nodes are always up to date."""
 
     def _grow(self, state: TreeState) -> int:
-        """The state's place in the tree; what is new on the way has no rewards below it."""
+        """The state's place in the tree, which grows by the nodes of its path that are new."""
         place, known = self._walk(state)
         for action in state.path[known:]:
             child = len(self._below)
@@ -99,7 +99,7 @@ class TreeScores(SimpleScores):
         return place
 
     def _walk(self, state: TreeState) -> tuple[int, int]:
-        """The deepest known node on the state's path, and how many steps lead there."""
+        """The deepest known node on the state's path, and the number of steps to it."""
         place = 0
         for steps, action in enumerate(state.path):
             child = self._below[place].get(action)
@@ -118,7 +118,7 @@ class TreeScores(SimpleScores):
         return mean, variance
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`predict` for all children of a state, whose node helps if it is tracked."""
+        """Mean and variance of g of all children of a state; faster if the state's ``node`` is given."""
         if node is None:
             return self.predict(children.states)
         place = int(self._tracked[node])

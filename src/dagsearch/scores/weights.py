@@ -24,28 +24,34 @@ With q = Sφ and s = φᵀq either is the same rank-1 step, exact and without a 
     m += q (h − δ φ·m)/(1 + δs),    S −= q qᵀ δ/(1 + δs),
 
 and every tracked node follows through its own φ·q alone. Where there are many features, a pass over S for
-every reward would cost more than all the rest: the last rows u = q sqrt(δ/(1 + δs)) are kept aside, so that
-the belief's covariance is S − UᵀU, and U enters S only now and then, by one matrix product.
+every reward would cost more than all the rest: the last rows u = q sqrt(δ/(1 + δs)) are kept aside as U, so
+that the belief's covariance is S − UᵀU, and U enters S only now and then, by one matrix product.
 
-Given w, ε_x of an observed leaf is Gaussian with
-mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, hence g has mean (1−κ) φ·m + κ r̄ and variance
-(1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
+Given w, ε_x of an observed leaf is Gaussian with mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, so g has
+mean (1−κ) φ·m + κ r̄ and variance (1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.problem import Children, Families, State
-from dagsearch.scores._linear import PackedBelief, gain_vector, linear_belief, subtract_outer
+from dagsearch.scores._belief import WeightBelief
+from dagsearch.scores._linear import (
+    PackedBelief,
+    added_by,
+    project,
+    project_added,
+    project_some,
+    project_step,
+    scores_of,
+)
+from dagsearch.scores._samples import WeightSamples
 from dagsearch.scores.base import (
     Capability,
     MeanFunction,
@@ -56,29 +62,34 @@ from dagsearch.scores.base import (
     upper_of,
 )
 
-# With more features than these the rows of so many rewards are kept aside.
+# Number of features from which rows of rewards are kept aside, and how many of them.
 _MANY_FEATURES, _ASIDE = 128, 32
-# What a reward changes of a node.
-_BELIEFS = ("_linear_mean", "_linear_var", "_mean", "_variance")
 
 
 class _Before(NamedTuple):
-    """What is put back when what was pretended is released."""
+    """The state before fantasies."""
 
     nodes: int
-    aside: int
+    """Number of nodes."""
     behind: int
+    """Number of updates that not all nodes had seen."""
     some_ahead: bool
-    beliefs: dict[str, FloatArray]
+    """Whether some nodes had."""
+    beliefs: list[FloatArray]
+    """:attr:`WeightScores._beliefs`."""
+    weights: tuple[int, FloatArray]
+    """:meth:`WeightBelief.snapshot`."""
+    observed: list[tuple[int, float, float]]
+    """The leaves of the fantasies, in their order, with r̄ and λ̄."""
 
 
 class WeightScores:
-    """Exact Gaussian regression in weight space: O(d²) per reward, however many there were.
+    """Exact Gaussian regression in weight space: O(d²) per reward, for any number of rewards.
 
     Parameters
     ----------
     covariance : FeatureMap
-        Such as :class:`dagsearch.covariances.Overlap`.
+        A covariance with features, such as :class:`dagsearch.covariances.Overlap`.
     noise : float
         Variance λ of a reward around its leaf's g.
     mean : float or callable
@@ -92,11 +103,7 @@ class WeightScores:
         self.covariance = covariance
         self.noise = checked_noise(noise)
         self._prior_mean = mean
-        self._dimension = 0
-        self._weight_mean = np.zeros(0)
-        self._weight_cov = np.zeros((0, 0))
-        self._weight_var = np.zeros(0)  # the diagonal of S − UᵀU
-        self._recent, self._aside = np.zeros((0, 0)), 0
+        self._weights = WeightBelief()
         self._nodes = 0
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
@@ -106,14 +113,14 @@ class WeightScores:
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._samples: WeightSamples | None = None
-        # Updates that not all nodes have seen, and the last of them: q, and what it adds to m and S along q.
+        # Number of updates that not all nodes have seen, whether some have, and the last update: q, and the
+        # change of m and S along q.
         self._behind, self._some_ahead = 0, False
         self._last: tuple[FloatArray, float, float] = (np.zeros(0), 0.0, 0.0)
-        self._pretended: list[tuple[int, float, float]] = []  # leaves with r̄ and λ̄ as they were
-        self._before: _Before | None = None
+        self._before: _Before | None = None  # None if there are no fantasies
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
-        """A model without rewards of the same nodes, with another covariance and noise."""
+        """A model of the same nodes without rewards, with another covariance and noise."""
         assert isinstance(covariance, FeatureMap)
         fresh = WeightScores(covariance, noise, self._prior_mean)
         fresh.track(states)
@@ -121,8 +128,8 @@ class WeightScores:
 
     @property
     def uses_blas(self) -> bool:
-        """Whether a step multiplies matrices; with few features compiled loops do."""
-        return self._dimension > _MANY_FEATURES or self._samples is not None
+        """Whether a step multiplies matrices by BLAS; with few features compiled loops do it."""
+        return self._weights.dimension > _MANY_FEATURES or self._samples is not None
 
     @property
     def mean(self) -> FloatArray:
@@ -141,7 +148,7 @@ class WeightScores:
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
     def track(self, states: Sequence[State]) -> None:
-        """Number new states and keep their beliefs current from now on."""
+        """Number new states and bring their beliefs up to date."""
         rows = self._features(self.covariance.features(states))
         old, new = self._nodes, self._nodes + len(states)
         entries = int(self._starts[old])
@@ -150,7 +157,7 @@ class WeightScores:
         self._columns[entries : entries + rows.columns.size] = rows.columns
         self._values[entries : entries + rows.values.size] = rows.values
         self._prior[old:new] = prior_means(self._prior_mean, states)
-        linear = _project(*rows, *self._weights)
+        linear = project(*rows, *self._weights.arrays)
         self._linear_mean[old:new], self._linear_var[old:new] = linear
         self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
         self._mean[old:new] = self._prior[old:new] + linear[0]
@@ -160,11 +167,11 @@ class WeightScores:
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
         rows = self._features(self.covariance.features(states))
-        mean, var = _project(*rows, *self._weights)
+        mean, var = project(*rows, *self._weights.arrays)
         return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`predict` for all children of a state, whose node helps if it is tracked."""
+        """:meth:`predict` for all children of a state; faster if its ``node`` is given."""
         added = self.covariance.added_features(children)
         if added is None:
             return self.predict(children.states)
@@ -172,17 +179,17 @@ class WeightScores:
         if node is None:
             parent = self._features(self.covariance.features([children.parent]))
             columns, values = parent.columns, parent.values
-            linear = _project(*parent, *self._weights)
+            linear = project(*parent, *self._weights.arrays)
             linear_mean, linear_var = float(linear[0][0]), float(linear[1][0])
         else:
             entries = slice(self._starts[node], self._starts[node + 1])
             columns, values = self._columns[entries], self._values[entries]
             self.refresh([node])
             linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
-        mean, var = _project_added(*rows, columns, values, *self._weights, self._weight_var)
+        mean, var = project_added(*rows, columns, values, *self._weights.arrays, self._weights.variance)
         mean += linear_mean
         var += linear_var
-        # The additive shortcut never makes the children, so only a varying prior mean asks for them.
+        # The children are made only for a varying prior mean.
         if callable(self._prior_mean):
             mean += prior_means(self._prior_mean, children.states)
         else:
@@ -197,7 +204,7 @@ class WeightScores:
         self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
         rows = self._starts, self._columns, self._values
         prior = float(self._prior_mean)
-        return (prior, self.covariance.private, *single, *rows, *self._weights, self._weight_var)
+        return (prior, self.covariance.private, *single, *rows, *self._weights.arrays, self._weights.variance)
 
     def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
@@ -208,13 +215,13 @@ class WeightScores:
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
         fresh = self._features(self.covariance.features(states))
-        dense = np.zeros((len(nodes) + len(states), self._dimension))
+        dense = np.zeros((len(nodes) + len(states), self._weights.dimension))
         for row, node in zip(dense, nodes, strict=False):
             entries = slice(self._starts[node], self._starts[node + 1])
             np.add.at(row, self._columns[entries], self._values[entries])
         owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
         np.add.at(dense, (owners, fresh.columns), fresh.values)
-        weight_mean, weight_cov, recent = self._weights
+        weight_mean, weight_cov, recent = self._weights.arrays
         aside = recent @ dense.T
         mean, joint = dense @ weight_mean, dense @ weight_cov @ dense.T - aside.T @ aside
         own = np.full(len(dense), self.covariance.private)
@@ -240,8 +247,8 @@ class WeightScores:
         """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
         return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
 
-    def sampled(self, count: int, rng: np.random.Generator) -> "WeightSamples":
-        """Joint posterior samples of all tracked nodes that are kept current from now on."""
+    def sampled(self, count: int, rng: np.random.Generator) -> WeightSamples:
+        """Joint posterior samples of all tracked nodes; they follow later rewards."""
         self._samples = WeightSamples(self, count, rng)
         return self._samples
 
@@ -249,10 +256,11 @@ class WeightScores:
         """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`."""
         self.refresh([node])
         if self._before is None:
-            beliefs = {name: getattr(self, name)[: self._nodes].copy() for name in _BELIEFS}
-            beliefs["_weight_var"] = self._weight_var.copy()
-            self._before = _Before(self._nodes, self._aside, self._behind, self._some_ahead, beliefs)
-        self._pretended.append((node, float(self._observed[node]), float(self._observed_noise[node])))
+            beliefs = [belief[: self._nodes].copy() for belief in self._beliefs]
+            counts = self._nodes, self._behind, self._some_ahead
+            self._before = _Before(*counts, beliefs, self._weights.snapshot(), [])
+        observed = node, float(self._observed[node]), float(self._observed_noise[node])
+        self._before.observed.append(observed)
         samples, self._samples = self._samples, None  # they follow real rewards only
         try:
             self._learn(node, float(self._mean[node]), self.noise)  # a reward equal to the mean
@@ -260,59 +268,32 @@ class WeightScores:
             self._samples = samples
 
     def discard(self) -> None:
-        """Take back all that was pretended."""
+        """Take back all fantasies."""
         if self._before is None:
             return
-        nodes, self._aside, self._behind, self._some_ahead, beliefs = self._before
-        self._before = None
-        for name, before in beliefs.items():
-            getattr(self, name)[: before.size] = before
-        for node, observed, noise in reversed(self._pretended):
+        before, self._before = self._before, None
+        self._behind, self._some_ahead = before.behind, before.some_ahead
+        for belief, old in zip(self._beliefs, before.beliefs, strict=True):
+            belief[: old.size] = old
+        for node, observed, noise in reversed(before.observed):
             self._observed[node], self._observed_noise[node] = observed, noise
-        self._pretended.clear()
-        self._weight_var[beliefs["_weight_var"].size : self._dimension] = 1.0
-        self._project_nodes(np.arange(nodes, self._nodes))  # those that came since
+        self._weights.restore(before.weights)
+        self._project_nodes(np.arange(before.nodes, self._nodes))  # nodes that are new since
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
-        assert self._before is None, "release what was pretended first"
+        assert self._before is None, "discard fantasies first"
         self._learn(node, reward, self.noise if noise is None else checked_noise(noise))
-        self._put_aside_into_covariance(_ASIDE if self._dimension > _MANY_FEATURES else 1)
+        self._weights.absorb(_ASIDE if self._weights.dimension > _MANY_FEATURES else 1)
 
     def _learn(self, node: int, reward: float, variance: float) -> None:
         precision, information = self._observe(node, reward - self._prior[node], variance)
         if self._samples is not None:
             self._samples.condition(node, precision, information)
         entries = slice(self._starts[node], self._starts[node + 1])
-        columns, values = self._columns[entries], self._values[entries]
-        q, expected, s = gain_vector(columns, values, *self._weights)
-        gain = (information - precision * expected) / (1.0 + precision * s)
-        shrink = precision / (1.0 + precision * s)
-        if self._before is None:
-            self._weight_mean[: self._dimension] += gain * q
-        else:  # a reward that was expected moves no mean, not even by rounding
-            gain = 0.0
-        self._recent = grown(self._recent, self._aside + 1, self._dimension)
-        u = math.sqrt(shrink) * q
-        self._recent[self._aside, : self._dimension] = u
-        self._aside += 1
-        self._weight_var[: self._dimension] -= u * u
-        self._last = q, gain, shrink
+        row = self._columns[entries], self._values[entries]
+        self._last = self._weights.learn(*row, precision, information, fantasy=self._before is not None)
         self._behind += 1
-
-    def _put_aside_into_covariance(self, most: int) -> None:
-        """Let S have the rows that are kept aside, if they are as many."""
-        if self._aside < most:
-            return
-        if self._aside == 1:
-            subtract_outer(self._weight_cov[: self._dimension, : self._dimension], self._weights[2][0])
-        else:
-            _, cov, recent = self._weights
-            if cov.flags.c_contiguous and recent.flags.c_contiguous:  # in place, by BLAS, which wants columns
-                linalg.dgemm(-1.0, recent.T, recent.T, beta=1.0, c=cov.T, trans_b=1, overwrite_c=1)
-            else:
-                cov -= recent.T @ recent
-        self._aside = 0
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
         """Bring mean and variance of some nodes up to date, or of all."""
@@ -323,7 +304,7 @@ class WeightScores:
             self._some_ahead = True
             return
         if self._behind == 1 and not self._some_ahead:
-            _follow(
+            project_step(
                 self._starts[: self._nodes + 1],
                 self._columns,
                 self._values,
@@ -337,12 +318,12 @@ class WeightScores:
         self._behind, self._some_ahead = 0, False
 
     def _project_nodes(self, nodes: IntArray) -> None:
-        _project_some(
+        project_some(
             nodes,
             self._starts,
             self._columns,
             self._values,
-            *self._weights,
+            *self._weights.arrays,
             self._linear_mean,
             self._linear_var,
         )
@@ -350,7 +331,7 @@ class WeightScores:
 
     def _rescore(self, nodes: IntArray) -> None:
         """g of nodes from their linear part and, at observed leaves, the private offset."""
-        _scores(
+        scores_of(
             nodes,
             self.covariance.private,
             self._prior,
@@ -363,7 +344,7 @@ class WeightScores:
         )
 
     def as_lazy(self) -> "WeightScores":
-        """Itself: rewards cost nothing for nodes which nobody refreshes."""
+        """Itself: rewards cost nothing for nodes that are not refreshed."""
         return self
 
     def condition_all(
@@ -381,23 +362,13 @@ class WeightScores:
         return precision, information
 
     @property
-    def _weights(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """m, S and U."""
-        d = self._dimension
-        return self._weight_mean[:d], self._weight_cov[:d, :d], self._recent[: self._aside, :d]
+    def _beliefs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """What a reward changes of the nodes."""
+        return self._linear_mean, self._linear_var, self._mean, self._variance
 
     def _features(self, rows: SparseRows) -> SparseRows:
-        """The rows, once the weights reach as far as they do."""
-        old, new = self._dimension, self.covariance.dimension
-        if new > old:
-            self._weight_mean = grown(self._weight_mean, new)
-            self._weight_cov = grown(self._weight_cov, new, new)
-            self._recent = grown(self._recent, self._recent.shape[0], new)
-            fresh = np.arange(old, new)
-            self._weight_cov[fresh, fresh] = 1.0
-            self._weight_var = grown(self._weight_var, new)
-            self._weight_var[fresh] = 1.0
-            self._dimension = new
+        """The rows themselves, after the weights have grown to the covariance's features."""
+        self._weights.grow(self.covariance.dimension)
         return rows
 
     def _reserve(self, nodes: int, entries: int) -> None:
@@ -412,188 +383,3 @@ class WeightScores:
         self._observed = grown(self._observed, nodes)
         self._observed_noise = grown(self._observed_noise, nodes)
         self._mean, self._variance = grown(self._mean, nodes), grown(self._variance, nodes)
-
-
-def added_by(
-    old: float, old_noise: float, residual: float, variance: float, private: float
-) -> tuple[tuple[float, float], float, float]:
-    """A leaf's r̄, λ̄ after a further reward, and what that reward adds on φ·w: δ and h."""
-    if old_noise == math.inf:
-        precision = 1.0 / (private + variance)
-        return (residual, variance), precision, precision * residual
-    noise = old_noise * variance / (old_noise + variance)
-    merged = old + (residual - old) * noise / variance
-    precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
-    return (merged, noise), precision, precision * merged + (merged - old) / (private + old_noise)
-
-
-class WeightSamples:
-    """Joint samples of the weights, and with them of all tracked nodes.
-
-    A reward that adds the precision δ and the information h on φ·w moves every sample w by
-    q (h + sqrt(δ) ε − δ φ·w)/(1 + δs), with fresh ε ~ N(0, 1): O(dK) for K samples. The private offset of a
-    leaf follows from w: at an observed one it is κ(r̄ − φ·w) + sqrt(κλ̄) z, else sqrt(p) z, with a z
-    for every node and sample that stays.
-    """
-
-    def __init__(self, scores: WeightScores, count: int, rng: np.random.Generator) -> None:
-        self._scores, self._count, self._rng = scores, count, rng
-        mean, cov, recent = scores._weights
-        cov = cov - recent.T @ recent
-        values, vectors = np.linalg.eigh(cov)
-        spread = vectors * np.sqrt(np.maximum(values, 0.0))
-        self._weights = mean[:, None] + spread @ rng.standard_normal((mean.size, count))
-        self._offsets = np.zeros((0, count))
-
-    def _grow(self) -> None:
-        """Draw what new features and new nodes need."""
-        new = self._scores._dimension - len(self._weights)
-        if new > 0:
-            self._weights = np.vstack([self._weights, self._rng.standard_normal((new, self._count))])
-        new = self._scores._nodes - len(self._offsets)
-        if new > 0:
-            self._offsets = np.vstack([self._offsets, self._rng.standard_normal((new, self._count))])
-
-    def condition(self, node: int, precision: float, information: float) -> None:
-        """Move the samples; called before the scores themselves move."""
-        self._grow()
-        scores = self._scores
-        entries = slice(scores._starts[node], scores._starts[node + 1])
-        columns, values = scores._columns[entries], scores._values[entries]
-        q, _, s = gain_vector(columns, values, *scores._weights)
-        noise = np.sqrt(precision) * self._rng.standard_normal(self._count)
-        missing = information + noise - precision * (values @ self._weights[columns])
-        self._weights += np.outer(q, missing / (1.0 + precision * s))
-
-    def values(self) -> FloatArray:
-        """One row per tracked node, shape ``(nodes, count)``."""
-        self._grow()
-        scores, nodes = self._scores, self._scores._nodes
-        linear = _linear_samples(scores._starts[: nodes + 1], scores._columns, scores._values, self._weights)
-        kappa, spread = scores._offsets(np.arange(nodes))
-        seen = scores._prior[:nodes] + kappa * scores._observed[:nodes]
-        offsets = spread[:, None] * self._offsets[:nodes]
-        return np.asarray(seen[:, None] + (1.0 - kappa)[:, None] * linear + offsets)
-
-
-@compiled
-def _linear_samples(
-    starts: IntArray, columns: IntArray, values: FloatArray, weights: FloatArray
-) -> FloatArray:
-    """φ·w of each row and sample."""
-    found = np.zeros((starts.size - 1, weights.shape[1]))
-    for i in range(starts.size - 1):
-        for e in range(starts[i], starts[i + 1]):
-            found[i] += values[e] * weights[columns[e]]
-    return found
-
-
-@compiled
-def _project(
-    starts: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    weight_mean: FloatArray,
-    weight_cov: FloatArray,
-    recent: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """φ·m and the variance of φ·w of each row."""
-    rows = starts.size - 1
-    mean, var = np.zeros(rows), np.zeros(rows)
-    for i in range(rows):
-        mean[i], var[i] = linear_belief(
-            starts[i], starts[i + 1], columns, values, weight_mean, weight_cov, recent
-        )
-    return mean, var
-
-
-@compiled
-def _project_some(
-    nodes: IntArray,
-    starts: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    weight_mean: FloatArray,
-    weight_cov: FloatArray,
-    recent: FloatArray,
-    linear_mean: FloatArray,
-    linear_var: FloatArray,
-) -> None:
-    for node in nodes:
-        linear_mean[node], linear_var[node] = linear_belief(
-            starts[node], starts[node + 1], columns, values, weight_mean, weight_cov, recent
-        )
-
-
-@compiled
-def _project_added(
-    starts: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    parent_columns: IntArray,
-    parent_values: FloatArray,
-    weight_mean: FloatArray,
-    weight_cov: FloatArray,
-    recent: FloatArray,
-    weight_var: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """What rows added to a parent's features add to φ·m and the variance of φ·w."""
-    q, _, _ = gain_vector(parent_columns, parent_values, weight_mean, weight_cov, recent)
-    rows = starts.size - 1
-    mean, var = np.zeros(rows), np.zeros(rows)
-    for i in range(rows):
-        first = starts[i]
-        if starts[i + 1] == first + 1:
-            column, value = columns[first], values[first]
-            mean[i] = value * weight_mean[column]
-            var[i] = value * (value * weight_var[column] + 2.0 * q[column])
-            continue
-        mean[i], var[i] = linear_belief(
-            first, starts[i + 1], columns, values, weight_mean, weight_cov, recent
-        )
-        for e in range(first, starts[i + 1]):
-            var[i] += 2.0 * values[e] * q[columns[e]]
-    return mean, var
-
-
-@compiled
-def _follow(
-    starts: IntArray,
-    columns: IntArray,
-    values: FloatArray,
-    q: FloatArray,
-    gain: float,
-    shrink: float,
-    linear_mean: FloatArray,
-    linear_var: FloatArray,
-) -> None:
-    """The linear part of all tracked nodes after one rank-1 step of the weights."""
-    for i in range(starts.size - 1):
-        across = 0.0
-        for e in range(starts[i], starts[i + 1]):
-            across += values[e] * q[columns[e]]
-        linear_mean[i] += gain * across
-        linear_var[i] = max(linear_var[i] - shrink * across * across, 0.0)
-
-
-@compiled
-def _scores(
-    nodes: IntArray,
-    private: float,
-    prior: FloatArray,
-    linear_mean: FloatArray,
-    linear_var: FloatArray,
-    observed: FloatArray,
-    observed_noise: FloatArray,
-    mean: FloatArray,
-    variance: FloatArray,
-) -> None:
-    """g of nodes from their linear part and, at observed leaves, the private offset."""
-    for i in nodes:
-        if observed_noise[i] == np.inf:
-            mean[i] = prior[i] + linear_mean[i]
-            variance[i] = linear_var[i] + private
-        else:
-            kappa = private / (private + observed_noise[i])
-            mean[i] = prior[i] + (1.0 - kappa) * linear_mean[i] + kappa * observed[i]
-            variance[i] = (1.0 - kappa) ** 2 * linear_var[i] + kappa * observed_noise[i]
