@@ -64,7 +64,8 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.fixture(scope="session")
+# Not for the session: experiments that are cut off end all processes that are left.
+@pytest.fixture(scope="module")
 def local_cluster() -> Iterator[Any]:
     """An executor on a Dask cluster of two processes."""
     from support.executors import cluster
@@ -73,7 +74,7 @@ def local_cluster() -> Iterator[Any]:
         yield executor
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def process_executor() -> Iterator[Any]:
     """An executor of two processes."""
     from support.executors import processes

@@ -124,6 +124,7 @@ def test_an_evaluation_that_hangs(hanging):
     assert hanging.hanging()
 
 
+@pytest.mark.slow
 def test_nothing_but_a_late_evaluation_is_lost(hanging):
     search = search_of(hanging)
     result = search.run(10, n_jobs=3, timeout=0.1, on_error="skip")
@@ -260,6 +261,7 @@ def test_a_cluster_loses_and_gains_workers(tmp_path):
     assert len(list(tmp_path.glob("death*"))) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # Dask's, of its lost scheduler
