@@ -10,8 +10,8 @@ c           step_variance   ``(depth,)``         variance of the Brownian step �
 ==========  ==============  ===================  ==================================================
 
 Below the boundary the DAG is taken for a tree: a child's score is its parent's plus a step ξ, hence
-Δ_i = max_j (Δ_j + ξ_j), with identical children at one level. Folding these one by one yields Δ for every
-number of children on the way, so that all tables cost one pass over the branching factors.
+Δ_i = max_j (Δ_j + ξ_j), with identical children at one level. Folding these one by one also yields Δ
+for every smaller number of children, so that all tables cost one pass over the branching factors.
 """
 
 import math
@@ -36,7 +36,7 @@ _WALKS = 64
 
 @compiled
 def _fold_copies(mean: float, var: float, copies: int, prior_mean: float, prior_var: float) -> FloatArray:
-    """Maximum of 1, 2, …, ``copies`` independent copies of a Gaussian; the prior at each last merge."""
+    """Moments of the maximum of 1, 2, …, ``copies`` independent copies of a Gaussian, under the prior."""
     moments = np.empty((2, copies))
     folded, spread = mean, var
     for b in range(copies):
@@ -63,8 +63,8 @@ class Increments:
     branching : sequence of int, length ``depth``
         Number of children of a node at level 0 (the root), 1, …, ``depth - 1``.
     step_variance : float or sequence of float
-        Variance of the Brownian step to a child, in general or by the parent's level. It must be the
-        covariance's own, or the search is ruined.
+        Variance of the Brownian step to a child: one number, or one per level of the parent. It must be the
+        covariance's own variance per step; with another one the search finds little.
     players : sequence of MAX or MIN, optional
         Who moves at each level; everyone maximises by default.
     prior : (mean, variance), optional
@@ -141,7 +141,7 @@ class Increments:
         return len(self.branching)
 
     def at(self, level: int) -> Gaussian:
-        """Δ of a boundary node at ``level``; nothing is left to decide at ``depth`` and below."""
+        """Δ of a boundary node at ``level``; zero at ``depth`` and below, where nothing is left to decide."""
         level = min(level, self.depth)
         return Gaussian(float(self.mean[level]), float(self.variance[level]))
 
@@ -154,7 +154,7 @@ class Increments:
         return Gaussian(float(self.mean_table[level, children]), float(self.var_table[level, children]))
 
     def widen(self, children: int) -> None:
-        """Make sure that the tables reach nodes with this many children."""
+        """Extend the tables to nodes with this number of children, if necessary."""
         if children >= self.mean_table.shape[1]:
             widest = max(children, 2 * self.mean_table.shape[1])
             self.mean_table, self.var_table = self._tabulate(widest)
@@ -170,21 +170,21 @@ class Increments:
     ) -> "Increments":
         """The increments of a problem under a covariance.
 
-        ``depth`` and ``branching`` are the problem's own where it declares them. The rest (they too, if
-        not declared; who moves; the covariance's variance per step) is measured on random paths.
+        ``depth`` and ``branching`` are the problem's own if it declares them. Everything else is measured on
+        random paths: depth and branching if not declared, who moves, and the covariance's variance per step.
         """
         return ProblemShape(problem, rng).increments(covariance, prior, method)
 
 
 class ProblemShape:
-    """What random paths tell about a problem, by level."""
+    """Depth, branching and players of a problem by level, measured on random paths."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
         self._problem, self._capabilities = problem, Capabilities(problem)
         self._widths: list[list[int]] = []
         self._players: list[list[int]] = []
         self._paths = [self._walk(rng) for _ in range(_WALKS)]
-        self._rows: list[Rows] = []  # of the paths; hyperparameters do not change them
+        self._rows: list[Rows] = []  # rows of the paths; hyperparameters do not change them
 
     def increments(
         self,
@@ -193,7 +193,7 @@ class ProblemShape:
         method: Literal["pairwise", "exact"] = "pairwise",
     ) -> Increments:
         """The increments under a covariance."""
-        return Increments(self._branching(), self._steps(covariance), self._whose(), prior, method)
+        return Increments(self._branching(), self._steps(covariance), self._player_by_level(), prior, method)
 
     def _walk(self, rng: np.random.Generator) -> list[State]:
         path = [self._problem.root()]
@@ -222,7 +222,7 @@ class ProblemShape:
             return [max(1, int(declared(level))) for level in range(self._depth())]
         return [max(1, round(float(np.mean(w)))) for w in self._padded(self._widths)]
 
-    def _whose(self) -> list[int]:
+    def _player_by_level(self) -> list[int]:
         return [MAX if sum(who) >= 0 else MIN for who in self._padded(self._players)]
 
     def _steps(self, covariance: Covariance) -> list[float]:
@@ -236,6 +236,6 @@ class ProblemShape:
         return [float(np.mean(found)) for found in self._padded(steps)]
 
     def _padded(self, columns: list[list[Any]]) -> list[list[Any]]:
-        """One entry per level, also where no walk came that deep."""
+        """One entry per level; levels that no walk reached get the entry of the deepest reached one."""
         depth = self._depth()
         return (columns + [columns[-1]] * depth)[:depth] if columns else []
