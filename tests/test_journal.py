@@ -299,7 +299,7 @@ def test_other_files_are_refused(tmp_path):
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE event (number)")
     connection.close()
-    refused(other, "no journal of dagsearch")
+    refused(other, "not a journal of dagsearch")
     with pytest.raises(JournalError, match="there is no journal"):
         ds.Search.resume(tmp_path / "missing.db", Sum())
 

@@ -157,7 +157,7 @@ class Explored:
         return Gaussian(float(mean[node]), float(variance[node]))
 
     def around(self, paths: Iterable[Sequence[int]]) -> IntArray:
-        """The nodes of some paths, and their children at the boundary; sorted with children before parents."""
+        """The nodes of some paths, and their children at the boundary; children come before parents."""
         graph = self.graph
         inner = list({self.root, *(node for path in paths for node in path)})
         below = np.concatenate([graph.children(node) for node in inner])

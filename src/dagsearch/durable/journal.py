@@ -75,7 +75,7 @@ class Journal:
         lock = _locked(path)
         journal = cls(path, lock, _connected(path))
         try:
-            # FULL survives a power cut, not only the end of the process; a lost evaluation would cost more time.
+            # FULL survives a power cut, not only the end of the process; a lost evaluation costs more.
             journal._connection.executescript(
                 f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA application_id={_APPLICATION}; "
                 f"PRAGMA user_version={_FORMAT};"
