@@ -1,4 +1,4 @@
-"""Methods to compare with, composed for the same loop.
+"""Baselines: other methods, composed for the same search loop.
 
 Every function returns a :class:`dagsearch.Search`; only its parts differ.
 """
@@ -88,7 +88,7 @@ def uct(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Se
 def greedy(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
     """Best-first: :func:`ucd` without exploration.
 
-    Every child of a node on the way is tried once; from then on the one with the best mean is taken.
+    Every child of a node on the path is tried once; afterwards the child with the best mean is taken.
     """
     return ucd(problem, c=0.0, standardize=standardize, seed=seed)
 
@@ -118,8 +118,8 @@ def uct_rave(
 ) -> Search:
     """UCT-RAVE for feature selection, as in appendix B.2 of the paper, on the DAG of subsets.
 
-    The constants belong to rewards between 0 and 1. The problem must have ``items`` and ``added_items``, with
-    one item added per action.
+    The constants are meant for rewards between 0 and 1. The problem must have ``items`` and ``added_items``,
+    with one item added per action.
     """
     capabilities = Capabilities(problem)
     items, added = capabilities.items, capabilities.added_items
@@ -154,7 +154,8 @@ def probabilistic_tree(
 ) -> Search:
     """Probabilistic tree search (Hennig, Stern and Graepel 2010).
 
-    A Brownian walk along every path instead of a covariance over states; values as in the paper's method.
+    The belief is a Brownian walk along every path instead of a covariance over states. Values are those of
+    the paper's method.
 
     Parameters
     ----------
@@ -165,9 +166,9 @@ def probabilistic_tree(
     noise, beta
         As in :meth:`dagsearch.Search.paper`.
     root_variance : float, optional
-        Prior variance of the root's score; that of a step by default.
+        Prior variance of the root's score; by default the variance of a step.
     backup, expansion, standardize, seed
-        As in :meth:`dagsearch.Search.paper`, the prior on inner values included.
+        As in :meth:`dagsearch.Search.paper`, including the prior on inner values.
     """
     tree = as_tree(problem)
     covariance = SharedPath(step=c, root=c if root_variance is None else root_variance)

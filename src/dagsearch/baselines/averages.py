@@ -1,4 +1,4 @@
-"""Values as averages of rewards, and the bandit rule that goes with them: UCT, UCD and their kin."""
+"""Values as averages of rewards, and the bandit rule of UCT and UCD."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Credit(Protocol):
 
 
 class Traversed:
-    """The nodes that the descent came through."""
+    """The nodes on the path of the descent."""
 
     def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
         """The path itself."""
@@ -40,7 +40,7 @@ class Traversed:
 
 
 class WithinDistance:
-    """The nodes that the descent came through, and other ancestors of its end up to a distance.
+    """The nodes on the path of the descent, and other ancestors of its end up to a distance.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class WithinDistance:
 def _distances_up(
     node: int, order: IntArray, first: IntArray, count: IntArray, edge_child: IntArray, nodes: int
 ) -> IntArray:
-    """Shortest way from every ancestor down to ``node``; −1 elsewhere."""
+    """Length of the shortest path from every ancestor down to ``node``; −1 for other nodes."""
     up = np.full(nodes, -1, dtype=np.int64)
     up[node] = 0
     for ancestor in order:
@@ -82,19 +82,19 @@ def _distances_up(
 
 @dataclass(frozen=True)
 class Statistics:
-    """A node's options in numbers."""
+    """Statistics of the rewards of a node's options."""
 
     visits: float
-    """Rewards credited to the deciding node."""
+    """Number of rewards credited to the deciding node."""
     count: FloatArray
-    """Rewards credited to each option."""
+    """Number of rewards credited to each option."""
     mean: FloatArray
-    """Their mean."""
+    """Mean of each option's rewards."""
     variance: FloatArray
-    """Their empirical variance."""
+    """Empirical variance of each option's rewards."""
 
     def value(self, sign: int) -> FloatArray:
-        """Mean reward of every option, as the one who moves sees it; −∞ where there is none."""
+        """Mean reward of every option for the player who moves; −∞ if there is no reward."""
         return np.asarray(np.where(self.count > 0.0, sign * self.mean, -np.inf))
 
 
@@ -102,8 +102,8 @@ class Averages(Backup):
     """v of a node: the mean of the rewards it was credited with.
 
     Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
-    one count, whichever way the descents came. A node counts as an option that was not tried, though,
-    until it is entered from the deciding node itself. On a tree there is no difference.
+    one count, whichever path the descents took. However, an option counts as not tried until a descent has
+    entered it from the deciding node itself. On a tree there is no difference.
 
     Parameters
     ----------
@@ -114,10 +114,10 @@ class Averages(Backup):
     def __init__(self, credit: Credit) -> None:
         self._credit = credit
         self.count = np.zeros(64)
-        """Rewards credited to each node."""
+        """Number of rewards credited to each node."""
         self.mean = np.zeros(64)
-        """Their mean."""
-        self._squares = np.zeros(64)  # sum of squared deviations from it
+        """Mean of each node's rewards."""
+        self._squares = np.zeros(64)  # sum of squared deviations from the mean
 
     @property
     def variance(self) -> FloatArray:
@@ -141,13 +141,13 @@ class Averages(Backup):
                 )
 
     def reserve(self, nodes: int) -> None:
-        """Let there be room for so many nodes."""
+        """Make room for this number of nodes."""
         if nodes > self.count.size:
             self.count, self.mean = grown(self.count, nodes), grown(self.mean, nodes)
             self._squares = grown(self._squares, nodes)
 
     def of(self, options: Options) -> Statistics:
-        """What is known of each option; nothing of those that are not in the DAG."""
+        """The statistics of each option; zero for options outside the DAG."""
         self.reserve(max(options.node, int(options.children.max(initial=0))) + 1)
         seen, children = options.children >= 0, options.children
         return Statistics(
@@ -164,7 +164,7 @@ class UCB1(CompiledPolicy):
     ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:
 
     - options without a reward come first, in random order;
-    - a leaf that has its reward gets no bonus: there is nothing more to learn of it;
+    - a leaf whose reward is known gets no bonus: there is nothing more to learn about it;
     - at a MIN node the smallest ``μ_i − c sqrt(ln(n) / n_i)`` is taken.
 
     Parameters
@@ -210,7 +210,7 @@ class UCB1(CompiledPolicy):
         return nodes, actions, next_action
 
     def value(self, options: Options) -> FloatArray:
-        """Mean reward of every option, as the one who moves sees it."""
+        """Mean reward of every option for the player who moves."""
         return self._averages.of(options).value(options.sign)
 
     def __repr__(self) -> str:

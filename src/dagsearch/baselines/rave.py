@@ -4,7 +4,7 @@
 paper           code                meaning
 ==============  ==================  ======================================================================
 g-RAVE_p        overall             mean reward of the observed leaves that contain item p
-l-RAVE_{i,p}    at a node           the same over the descents that came through node i; n_l of them
+l-RAVE_{i,p}    at a node           the same over the n_l descents through node i
 μ_j, σ_j², n_j  averages            mean, variance and number of the rewards of child j
 n_i             averages.count      number of rewards of the deciding node
 α, β            alpha, beta         c_2/(c_2 + n_j) and c_3/(c_3 + n_l)
@@ -15,8 +15,8 @@ A child is rated
     (1−α) μ_j + α ((1−β) l-RAVE + β g-RAVE) + sqrt(c_1 ln(n_i)/n_j · min(1/4, σ_j² + sqrt(2 ln(n_i)/n_j))).
 
 The paper leaves open what to do before there are numbers. Here a child that was never visited has n_j = 1 in
-the last term (else all of 784 would have to be visited before any is visited twice), and an item that no
-leaf contained yet has the mean of all rewards for its g-RAVE.
+the last term (otherwise all 784 children would be visited before any is visited twice), and the g-RAVE of an
+item that no leaf has contained yet is the mean of all rewards.
 """
 
 import math
@@ -69,7 +69,7 @@ class RaveAverages(Averages):
     Parameters
     ----------
     items : callable
-        ``items(leaf)``, what the leaf consists of.
+        ``items(leaf)`` returns the items of a leaf.
     """
 
     def __init__(self, items: Callable[[State], Iterable[Hashable]]) -> None:
@@ -145,7 +145,7 @@ class Rave(Policy):
         return mixed
 
     def value(self, options: Options) -> FloatArray:
-        """Mean reward of every option, as the one who moves sees it."""
+        """Mean reward of every option for the player who moves."""
         return self._averages.of(options).value(options.sign)
 
     def __repr__(self) -> str:
