@@ -9,7 +9,7 @@ c           step_variance   ``(depth,)``         variance of the Brownian step �
 —           tables          ``(depth + 1, B)``   Δ "as if b children remained", by level and b ≥ 1
 ==========  ==============  ===================  ==================================================
 
-Below the boundary the DAG is taken for a tree: a child's score is its parent's plus a step ξ, hence
+Below the boundary the DAG is treated as a tree: a child's score is its parent's plus a step ξ, so
 Δ_i = max_j (Δ_j + ξ_j), with identical children at one level. Folding these one by one also yields Δ
 for every smaller number of children, so that all tables cost one pass over the branching factors.
 """

@@ -98,7 +98,7 @@ def warn_small_budget(budget: int) -> None:
         warnings.warn(
             f"a budget of {budget} subsets is too small to learn from: the result is little better than "
             f"random; use at least {4 * _MIN_BUDGET}, or better 10 per feature to select",
-            stacklevel=3,  # whoever called fit
+            stacklevel=3,  # points to the call of fit
         )
 
 
@@ -167,7 +167,7 @@ def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
         warnings.warn(
             f"n_features_to_select={wanted!r}, but there are {choices} features to choose from: "
             + ("all of them are selected" if least >= choices else f"at most {choices} are selected"),
-            stacklevel=4,  # whoever called fit
+            stacklevel=4,  # points to the call of fit
         )
         least, most = min(least, choices), choices
     if most < held:
