@@ -191,7 +191,7 @@ def test_the_command_adds_to_what_is_there(tmp_path, capsys):
     assert main(["benchmark", "speed", "--only", "nothing", "--out", str(tmp_path)]) == 1
     assert "no measurement 'nothing'" in capsys.readouterr().err
     assert main(["benchmark", "synthetic", "--quick", "--only", "growth", "--out", str(tmp_path)]) == 1
-    assert "takes no --only" in capsys.readouterr().err
+    assert "does not accept --only" in capsys.readouterr().err
 
 
 def test_the_tables_of_the_page_are_those_of_the_results():
