@@ -97,7 +97,7 @@ keep_old_paths()
 
 
 def __getattr__(name: str) -> Any:
-    """Players are bots of OpenSpiel, which not everybody has; and modules that have moved."""
+    """Players, imported only when needed because they require OpenSpiel, and modules that have moved."""
     if name == "players":
         return importlib.import_module("dagsearch.games.players")
     old = f"{__name__}.{name}"

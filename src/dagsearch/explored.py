@@ -1,4 +1,4 @@
-"""The explored DAG together with what is believed of it."""
+"""The explored DAG with the beliefs over its nodes."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -20,19 +20,19 @@ _FEW_STATES = 2000
 
 
 class DagListener(Protocol):
-    """Is told how the explored DAG changes."""
+    """Receives the changes of the explored DAG."""
 
     def dag_changed(self, kind: str, *details: Any) -> None:
-        """Something has been added, closed or opened."""
+        """Nodes have been linked, closed or reopened, according to ``kind``."""
 
 
 class _NoListener:
     def dag_changed(self, kind: str, *details: Any) -> None:
-        """Nothing happens."""
+        """Do nothing."""
 
 
 class Explored:
-    """Nodes with their beliefs: every node of the graph is tracked by the scores under the same number."""
+    """The graph and the beliefs over its nodes; graph and scores number nodes in the same way."""
 
     def __init__(self, problem: Problem, scores: Scores, increments: Increments) -> None:
         self.problem, self.capabilities = problem, Capabilities(problem)
@@ -40,18 +40,19 @@ class Explored:
         self.increments = increments
         self.graph = Graph()
         self.listener: DagListener = _NoListener()
-        """Is told how the DAG changes."""
+        """Receives every change of the DAG."""
         self.key = self.capabilities.key
         """What identifies a state."""
         self.has_lazy_children = self.capabilities.added_items is not None
-        """Whether children can be rated without being made; all children of a state are then of one kind."""
+        """Whether children can be rated without making their states; either all children of a state are then
+        leaves, or none is."""
         self.root = self.node(problem.root())
         self.graph.set_root(self.root)
 
     def move_root(self, node: int, problem: Problem) -> None:
-        """Let the search begin at another node from now on, the root of ``problem``."""
+        """Make another node the root; ``problem`` is the same problem with this root."""
         self.root, self.problem, self.capabilities = node, problem, Capabilities(problem)
-        self.__dict__.pop("few_leaves", None)  # of the old root
+        self.__dict__.pop("few_leaves", None)  # computed for the old root
 
     def way_to(self, state: State) -> list[Action]:
         """Actions from the root to a state that is at most two decisions away."""
@@ -72,7 +73,7 @@ class Explored:
 
     @cached_property
     def few_leaves(self) -> list[State]:
-        """Every leaf of a problem with few states; nothing if there are too many."""
+        """Every leaf of a problem with few states; an empty list if there are too many states."""
         problem = self.problem
         known = {self.key(problem.root())}
         pending, leaves = [problem.root()], []
@@ -100,7 +101,7 @@ class Explored:
         return self.key(one) == self.key(other)
 
     def is_closed(self, state: State) -> bool:
-        """Whether nothing at or below the state is left to evaluate, as far as is known."""
+        """Whether the state is known to have no leaf left to evaluate, neither itself nor below it."""
         node = self.find(state)
         return node >= 0 and bool(self.graph.closed[node])
 
@@ -122,7 +123,7 @@ class Explored:
             for key, state in zip(keys, states, strict=True)
             if self.graph.find(key) < 0
         }
-        # Whatever can fail, the user's problem or covariance, has had its say before the graph grows.
+        # The user's problem and covariance may fail, so they are called before the graph grows.
         if fresh:
             self.scores.track([state for state, _, _ in fresh.values()])
             for key, (state, sign, branching) in fresh.items():
@@ -130,7 +131,7 @@ class Explored:
         return [self.graph.find(key) for key in keys]
 
     def leaf(self, state: State) -> int:
-        """The node of a leaf, made if it does not exist; an error if the state is not a leaf."""
+        """The node of a leaf, made if it does not exist; raises if the state is not a leaf."""
         node = self.find(state)
         if node < 0:
             if self.capabilities.validate is not None:
@@ -144,7 +145,7 @@ class Explored:
         return node
 
     def value(self, node: int) -> Gaussian:
-        """Belief over a node's v; an evaluated leaf need not have a path to it for that."""
+        """Belief over a node's v; for a leaf that was told without a path from the root, over its g."""
         if self.graph.level[node] >= 0:
             return Gaussian(float(self.graph.v_mean[node]), float(self.graph.v_var[node]))
         return self.score(node)
@@ -156,7 +157,7 @@ class Explored:
         return Gaussian(float(mean[node]), float(variance[node]))
 
     def around(self, paths: Iterable[Sequence[int]]) -> IntArray:
-        """The nodes of some paths and their children at the boundary, children before parents."""
+        """The nodes of some paths, and their children at the boundary; children come before parents."""
         graph = self.graph
         inner = list({self.root, *(node for path in paths for node in path)})
         below = np.concatenate([graph.children(node) for node in inner])
@@ -193,12 +194,12 @@ class Explored:
                 graph.v_var[child] += delta.variance
 
     def close(self, node: int) -> None:
-        """Mark a node below which nothing is left to evaluate."""
+        """Mark a node below which no leaf is left to evaluate."""
         self.changed("close", node)
         self.graph.closed[node] = True
 
     def reopen(self, leaves: Sequence[int]) -> None:
-        """Let leaves be evaluated again; whether others are closed will be found out where it matters."""
+        """Let leaves be evaluated again. All inner nodes are reopened; descents close them again."""
         self.changed("reopen", list(leaves))
         graph = self.graph
         graph.closed[leaves] = False
@@ -213,12 +214,12 @@ class Explored:
     ) -> Proposal:
         """Count a descent along ``path`` and propose the leaf at its ``end``."""
         visits = self.graph.visits
-        for node in path:  # few of them: faster than indexing by a list
+        for node in path:  # paths are short: faster than indexing by a list
             visits[node] += 1
         return Proposal(end[0], (*actions, *end[1]), tuple(path))
 
     def repeat(self, change: Sequence[Any]) -> None:
-        """Make a change that a listener was told of in another run."""
+        """Repeat a change that a listener received in another run."""
         kind, what = change[0], change[1]
         if kind == "link":
             family, actions = self.children(what), change[2]

@@ -36,7 +36,7 @@ _WALKS = 64
 
 @compiled
 def _fold_copies(mean: float, var: float, copies: int, prior_mean: float, prior_var: float) -> FloatArray:
-    """Maximum of 1, 2, …, ``copies`` independent copies of a Gaussian; the prior at each last merge."""
+    """Moments of the maximum of 1, 2, …, ``copies`` independent copies of a Gaussian, under the prior."""
     moments = np.empty((2, copies))
     folded, spread = mean, var
     for b in range(copies):
@@ -193,7 +193,7 @@ class ProblemShape:
         method: Literal["pairwise", "exact"] = "pairwise",
     ) -> Increments:
         """The increments under a covariance."""
-        return Increments(self._branching(), self._steps(covariance), self._whose(), prior, method)
+        return Increments(self._branching(), self._steps(covariance), self._player_by_level(), prior, method)
 
     def _walk(self, rng: np.random.Generator) -> list[State]:
         path = [self._problem.root()]
@@ -222,7 +222,7 @@ class ProblemShape:
             return [max(1, int(declared(level))) for level in range(self._depth())]
         return [max(1, round(float(np.mean(w)))) for w in self._padded(self._widths)]
 
-    def _whose(self) -> list[int]:
+    def _player_by_level(self) -> list[int]:
         return [MAX if sum(who) >= 0 else MIN for who in self._padded(self._players)]
 
     def _steps(self, covariance: Covariance) -> list[float]:

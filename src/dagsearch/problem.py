@@ -42,41 +42,41 @@ class Problem(Protocol):
     ``items(state) -> Iterable[Hashable]``
         What a state consists of, for :class:`dagsearch.covariances.Overlap`.
     ``added_items(state, actions) -> Sequence[Collection[Hashable]]``
-        The items each action adds to ``items(state)``, where actions do nothing but add: then the
-        search looks at all children at once without making them. It cannot tell then which of those
-        outside the DAG are leaves or known from elsewhere, so let all children of a state be leaves, or none.
+        The items that each action adds to ``items(state)``, if actions only add items. The search then rates
+        all children at once without making their states. It cannot know which children outside the DAG are
+        leaves, or were reached by another path, so either all children of a state must be leaves, or none.
     ``inclusion(states) -> array``
-        Probability of each item to be in the leaf that random play ends at, one row per state; for
+        Probability of each item to be in the leaf that random play reaches, one row per state; for
         :class:`dagsearch.covariances.SetKernel`, which :func:`dagsearch.search` then uses.
     ``inclusion_of_children(states) -> Inclusion | None``
         ``inclusion`` of all children of some inner states, as :class:`dagsearch.problem.Inclusion`, without
-        making the children, which are in the order of ``states``, those of one state in the order of its
+        making the children. Children are in the order of ``states``, those of one state in the order of its
         actions. Child ``i`` has the row ``common[family[i]]``, plus ``added[family[i]]`` at its own items
         ``item[child == i]``. Shapes: ``common`` ``(states, items)``, ``added`` ``(states,)``, ``family``
         ``(children,)``, ``child`` and ``item`` one entry per added item. ``None`` if the children cannot be
         described in this way. Ignored if a subclass overrides ``actions`` or ``step`` without it.
     ``positions: array``
-        Where each item is, for the same; near items are alike.
+        Position of each item, for ``SetKernel``; items that are near each other are alike.
     ``parents(state) -> Sequence[tuple[State, Action]]``
-        The states one decision before, and that decision. Without it the search finds out which of a
-        leaf's actions could have been the last by replaying them.
+        The states one decision before, each with that decision. Without it the search replays a leaf's
+        actions to find out which of them could have been the last.
     ``random_leaf(state, rng) -> tuple[State, list[Action]]``
-        A leaf by uniformly random actions from ``state`` on, and these, if the problem has a faster way than
-        step by step. Not used of a class whose subclass has other ``actions`` or another ``step``.
+        A leaf reached by uniformly random actions from ``state``, and these actions, if the problem has a
+        faster way than step by step. Ignored if a subclass overrides ``actions`` or ``step`` without it.
     ``from_state(state) -> Problem``
         The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
-        The least and the largest reward there are, for :class:`dagsearch.refinements.proofs.WithProofs`.
+        The smallest and the largest possible reward, for :class:`dagsearch.refinements.proofs.WithProofs`.
     ``validate(state) -> None``
-        Raises if something that was told as a leaf is not a state at all.
+        Raises an error if a leaf given to ``tell`` is not a state of the problem.
     ``encode(state)`` and ``decode(encoded)``
-        A state as what JSON knows, and back, for a journal. States made of numbers, text, tuples and
-        frozensets need neither.
+        Convert a state to types that JSON has, and back, for a journal. States made of numbers, text, tuples
+        and frozensets need neither.
     ``identity() -> str``
-        What tells the problem from others with the same states, say a digest of its data, so that a journal
-        of another one is noticed.
+        Distinguishes the problem from others with the same states, for example by a digest of its data, so
+        that a journal of another problem is refused.
     ``covariance: dagsearch.covariances.Covariance``
-        The covariance that suits the problem; it is used unless another one is given.
+        The covariance to use unless another one is given.
     """
 
     def root(self) -> State:
@@ -89,24 +89,24 @@ class Problem(Protocol):
         """The state that ``action`` leads to. Equal states are one node of the search."""
 
     def reward(self, leaf: State) -> float:
-        """What ``leaf`` earns: the expensive call. Large is good for ``MAX``."""
+        """The reward of ``leaf``: the expensive call. ``MAX`` wants large rewards."""
 
 
 class Inclusion(NamedTuple):
     """Inclusion probabilities of the children of several states, without a row for every child.
 
-    Child ``i`` has the row ``common[family[i]]``, and ``added[family[i]]`` more at its own items, which are
+    The row of child ``i`` is ``common[family[i]]``, plus ``added[family[i]]`` at its own items
     ``item[child == i]``.
     """
 
     common: FloatArray
-    """What the children of each state have in common, shape ``(states, items)``."""
+    """The row that all children of a state have in common, shape ``(states, items)``."""
     added: FloatArray
-    """What each of them has more at its own items, by state, shape ``(states,)``."""
+    """The number that each child of a state adds at its own items, shape ``(states,)``."""
     family: IntArray
-    """Which state each child is of, ascending; shape ``(children,)``."""
+    """Index of each child's parent among the states, ascending; shape ``(children,)``."""
     child: IntArray
-    """Which child each entry of ``item`` is about, ascending."""
+    """Index of the child that adds each entry of ``item``, ascending."""
     item: IntArray
     """The items that children add."""
     actions_are_items: bool
@@ -119,7 +119,7 @@ class Inclusion(NamedTuple):
 
 
 class Families:
-    """The children of several states, one family after the other; made only if somebody asks for them."""
+    """The children of several states, one family after the other; their states are made only when needed."""
 
     def __init__(self, problem: Problem, parents: Sequence[State]) -> None:
         self.problem = problem
@@ -133,24 +133,24 @@ class Families:
 
     @cached_property
     def inclusion(self) -> Inclusion | None:
-        """The problem's ``inclusion_of_children``, if it has that."""
+        """The result of the problem's ``inclusion_of_children``; ``None`` if it has no such method."""
         describe = Capabilities(self.problem).inclusion_of_children
         return None if describe is None else describe(self.parents)
 
     @cached_property
     def family(self) -> IntArray:
-        """Which parent each child is of, by number; shape ``(children,)``."""
+        """Index of each child's parent, shape ``(children,)``."""
         if self.inclusion is not None:
             return self.inclusion.family
         sizes = [len(self.problem.actions(parent)) for parent in self.parents]
         return np.repeat(np.arange(len(sizes)), sizes)
 
     def each(self) -> "list[Children]":
-        """One by one."""
+        """The families one by one."""
         return [Children(self.problem, parent, self.problem.actions(parent)) for parent in self.parents]
 
     def find(self, place: int) -> tuple[int, Action]:
-        """Which parent the child at a place is of, by number, and the action that leads there."""
+        """Index of the parent of the child at ``place``, and the action that leads to the child."""
         own = self._families[place]
         if self._items is not None:
             return own, self._items[place]
@@ -160,31 +160,31 @@ class Families:
         return own, actions[place - self._starts[own]]
 
     def reached(self, place: int) -> State:
-        """The child at a place."""
+        """The child at ``place``, its index among all children."""
         own, action = self.find(place)
         return self.problem.step(self.parents[own], action)
 
     @cached_property
     def _items(self) -> list[Action] | None:
-        """The actions of all children, where they are items."""
+        """The actions of all children if actions are items, otherwise ``None``."""
         known = self.inclusion
         return known.item.tolist() if known is not None and known.actions_are_items else None
 
     @cached_property
     def _families(self) -> list[int]:
-        """:attr:`family` as a list, of which single entries are read faster."""
+        """:attr:`family` as a list, from which single entries are read faster."""
         found: list[int] = self.family.tolist()
         return found
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Place of each family's first child."""
+        """Index of each family's first child."""
         starts: list[int] = np.searchsorted(self.family, np.arange(len(self.parents))).tolist()
         return starts
 
 
 class Children(Families):
-    """The children of one state; ``actions`` are all of the problem's there."""
+    """The children of one state; ``actions`` are all of its actions."""
 
     def __init__(self, problem: Problem, parent: State, actions: Sequence[Action]) -> None:
         super().__init__(problem, [parent])
@@ -198,11 +198,11 @@ class Children(Families):
 
     @cached_property
     def family(self) -> IntArray:
-        """All zero."""
+        """All zero: there is one parent."""
         return np.zeros(len(self.actions), dtype=np.int64)
 
     def each(self) -> "list[Children]":
-        """Itself alone."""
+        """Only itself: there is one family."""
         return [self]
 
 
@@ -212,8 +212,8 @@ class _Member:
     Parameters
     ----------
     shortcut : bool
-        Whether the member says at once what ``actions`` and ``step`` say one by one. It is then ignored in a
-        subclass that changes one of these two and not the member, which would describe other children.
+        Whether the member is a faster way to what ``actions`` and ``step`` compute. It is ignored if a
+        subclass overrides one of these two without it, because it would describe the wrong children.
     """
 
     def __init__(self, shortcut: bool = False) -> None:
@@ -238,7 +238,7 @@ def _member(shortcut: bool = False) -> Any:
 class Capabilities:
     """What a problem offers beyond the four methods: the one place where optional members are looked up.
 
-    Every attribute is the problem's member, or ``None`` if it has none; :class:`Problem` documents them.
+    Every attribute is the problem's member of that name, or ``None``; :class:`Problem` documents them.
     """
 
     depth: int | None = _member()
@@ -275,7 +275,7 @@ class Capabilities:
 
     @property
     def has_players(self) -> bool:
-        """Whether the problem says who decides, so that MIN may."""
+        """Whether the problem has a ``player`` method, so that MIN may decide somewhere."""
         return self.player.declared
 
     def __reduce__(self) -> tuple[type["Capabilities"], tuple[Problem]]:
@@ -283,7 +283,7 @@ class Capabilities:
 
 
 def is_current(problem: Any, name: str) -> bool:
-    """Whether no subclass has changed ``actions`` or ``step`` without changing the member ``name``."""
+    """Whether the member ``name`` is defined at or below the class that defines ``actions`` and ``step``."""
     kind: Any = type(problem)
     return _is_current(kind, name) or name in getattr(problem, "__dict__", ())
 
@@ -299,7 +299,7 @@ def _is_current(kind: Any, name: str) -> bool:
 
 
 def check_members(problem: Any) -> None:
-    """Raise :class:`ProblemError` unless the four methods are there."""
+    """Raise :class:`ProblemError` unless the problem has the four methods."""
     if isinstance(problem, type):
         raise ProblemError(f"pass a problem, not its class: {problem.__name__}(...)")
     needed = ("root", "actions", "step", "reward")
@@ -317,7 +317,7 @@ class KeyFunction:
     Parameters
     ----------
     key : callable, optional
-        The problem's own; by default the state identifies itself.
+        The problem's ``key``; by default the state identifies itself.
     """
 
     def __init__(self, key: Callable[[State], Hashable] | None) -> None:
@@ -348,7 +348,7 @@ class PlayerFunction:
     Parameters
     ----------
     player : callable, optional
-        The problem's own; by default every decision maximises.
+        The problem's ``player``; by default every decision maximises.
     """
 
     def __init__(self, player: Callable[[State], int] | None) -> None:

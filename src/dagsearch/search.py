@@ -41,13 +41,13 @@ class Execution(TypedDict, total=False):
     """Where and how rewards are computed: the keywords of :meth:`Search.steps`."""
 
     executor: Executor | None
-    """Evaluates; by default the calling thread does."""
+    """Executor that evaluates leaves; by default the calling thread does."""
     n_jobs: int | None
     """Number of processes to evaluate in; -1 for one per core."""
     timeout: float | None
     """Seconds after which an evaluation counts as failed."""
     on_error: OnError
-    """What a failed evaluation means: ``"raise"`` an error, ``"skip"`` it, or this reward."""
+    """What to do about a failed evaluation: ``"raise"`` an error, ``"skip"`` it, or tell this reward."""
     deterministic: bool
     """Whether rewards are learnt in the order in which they were asked for."""
 
@@ -65,8 +65,8 @@ class Search(Composed):
     seed : int, numpy Generator or None
         Source of all randomness.
     journal : path, optional
-        File that records every event, so that :meth:`resume` can go on after a crash. It must not exist yet.
-        ``docs/durability.md`` says what is promised.
+        File that records every event, so that :meth:`resume` can continue after a crash. It must not exist
+        yet. ``docs/durability.md`` says what is promised.
     **parts
         ``scores``, ``policy``, ``rollout`` and ``backup``, and optionally ``expansion``, ``increments``,
         ``refinements``, ``evidence``, ``refresh``, ``standardize`` and ``repeats``; see
@@ -160,10 +160,11 @@ class Search(Composed):
 
     @classmethod
     def resume(cls, journal: str | PathLike[str], problem: Problem, **arguments: Any) -> Self:
-        """The search that a journal is of, as it was after the last event; it goes on writing there.
+        """The search that wrote a journal, as it was after the last event; it continues to write there.
 
-        Pending leaves are offered again: :meth:`ask` gives them first. ``arguments`` are those of the search
-        that a journal cannot hold: a covariance, parts. Numbers and text are known.
+        Leaves that were pending are offered again: :meth:`ask` returns them first. ``arguments`` are the
+        arguments of the search that a journal cannot hold, such as a covariance or parts. The journal holds
+        numbers and text, so these need not be given.
         """
         return resume_search(cls, journal, problem, arguments)  # type: ignore[return-value]
 
@@ -184,7 +185,7 @@ class Search(Composed):
         Parameters
         ----------
         n : int, optional
-            Number of leaves; the answer is then a list, which is shorter if fewer leaves are left.
+            Number of leaves. A list is returned, which is shorter if fewer leaves are left.
 
         Raises
         ------
@@ -213,22 +214,25 @@ class Search(Composed):
         evaluated : Proposal or leaf
             What was evaluated: a proposal, or any leaf, asked for or not.
         reward : float
-            Its reward. One that is not finite is refused, and the model stays as it was.
+            Its reward. A reward that is not finite is refused, and the model stays unchanged.
         noise : float, optional
-            Variance of this very reward, in squared units of the reward.
+            Noise variance of this reward, in squared units of the reward; by default that of the model.
         note : optional
-            Anything that JSON can hold, to be kept in the journal with the reward.
+            Anything that JSON can hold; it is written to the journal with the reward.
         """
         return self.engine.tell(self.engine.checked(evaluated, reward, noise), note)
 
     def propose(self, leaf: State, actions: Sequence[Action]) -> Proposal:
-        """A leaf of your own choice, as if it had been asked for; ``actions`` lead there from the root."""
+        """Make a leaf of your choice pending, as if it had been asked for.
+
+        ``actions`` lead from the root to the leaf.
+        """
         return self.engine.propose_leaf(leaf, actions)
 
     def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
         """Take back a pending proposal whose reward will not come.
 
-        ``again`` says whether its leaf may be asked for again. ``note`` is kept in the journal.
+        ``again`` says whether its leaf may be asked for again. ``note`` is written to the journal.
         """
         index = self.engine.pending.find(proposal.leaf, proposal)
         if index is None:
@@ -240,15 +244,16 @@ class Search(Composed):
         self.engine.settle()
 
     def reroot(self, state: State) -> None:
-        """Go on from a state below the root, for example after a move in a game; the belief is kept.
+        """Continue from a state below the root, for example after a move in a game; the belief is kept.
 
-        The problem must have ``from_state``. A state outside the explored DAG may be two decisions away.
+        The problem must have ``from_state``. A state outside the explored DAG must be at most two decisions
+        away from the root.
         """
         self.engine.reroot(state)
         self.findings.reset()
 
     def note(self, content: Any) -> None:
-        """Keep something of your own in the journal, if there is one: anything that JSON can hold."""
+        """Write a note to the journal, if there is one: anything that JSON can hold."""
         self.engine.recorder.noted(content)
 
     def close(self) -> None:
@@ -269,26 +274,26 @@ class Search(Composed):
         on_error: OnError = "raise",
         deterministic: bool = False,
     ) -> Iterator[Evaluation]:
-        """Evaluate ``budget`` leaves, one per iteration, with as many at once as there are workers.
+        """Evaluate ``budget`` leaves, one per iteration; all workers evaluate at the same time.
 
-        Ends early if nothing is left to evaluate, or for a reason to ``stop``; evaluations that have begun
-        are awaited.
+        The iterator ends early if no leaf is left to evaluate, or if a rule of ``stop`` holds. It waits for
+        evaluations that have begun.
 
         Parameters
         ----------
         budget : int
             Number of evaluations.
         stop : Stop, optional
-            Reasons to stop earlier.
+            Rules for stopping before the budget is spent.
         executor : concurrent.futures.Executor, optional
-            Evaluates; by default the calling thread does.
+            Executor that evaluates leaves; by default the calling thread does.
         n_jobs : int, optional
             Number of processes to evaluate in; -1 for one per core.
         timeout : float, optional
             Seconds after which an evaluation counts as failed.
         on_error : "raise", "skip" or float
-            What a failed evaluation means: an error that names the leaf, after which a further call goes on;
-            nothing; or this reward.
+            What to do about a failed evaluation. ``"raise"``: raise an error that names the leaf; another
+            call then continues. ``"skip"``: ignore the evaluation. A number: tell it as the reward.
         deterministic : bool
             Whether rewards are learnt in the order in which they were asked for. The same seed then gives the
             same run, whatever the timing, but a slow evaluation may keep workers waiting.
@@ -298,7 +303,7 @@ class Search(Composed):
         return evaluations(self, pool, budget, stop or Stop(), on_error)
 
     def run(self, budget: int, stop: Stop | None = None, **execution: Unpack[Execution]) -> Result:
-        """Evaluate ``budget`` leaves, or fewer if there is a reason to stop, and return what is known then.
+        """Evaluate ``budget`` leaves, or fewer if a rule of ``stop`` holds, and return the result.
 
         The keywords ``executor``, ``n_jobs``, ``timeout``, ``on_error`` and ``deterministic`` are those of
         :meth:`steps`.
@@ -310,7 +315,7 @@ class Search(Composed):
     # What is known -------------------------------------------------------------------------------------
 
     def belief(self, state: State) -> Belief:
-        """Belief over g and v of a state, explored or not, in units of the reward, without pending leaves."""
+        """Belief over g and v of a state, explored or not, in units of the reward; ignores pending leaves."""
         return self.findings.belief(state)
 
     def best_action(self, state: State) -> Action | None:
@@ -326,14 +331,14 @@ class Search(Composed):
         return self.engine.history.incumbent()
 
     def result(self) -> Result:
-        """All that is known now."""
+        """The result so far."""
         return self.findings.result()
 
     def sample_optimum(self, count: int = SAMPLES, most: int = LEAVES) -> Optimum | None:
-        """Joint samples of what the leaves earn that may be best, evaluated or not, in units of the reward.
+        """Joint samples of g of the leaves that may be best, evaluated or not, in units of the reward.
 
-        Where there are too many leaves, ``most`` of them are sampled in addition to the evaluated ones.
-        ``None`` as long as no reward is known, where MIN decides, and beyond 3,000 evaluations.
+        In a problem with many leaves, ``most`` leaves are sampled in addition to the evaluated ones. ``None``
+        if no reward is known yet, in games with a MIN player, and beyond 3,000 evaluations.
         """
         return self.findings.sample_optimum(count, most)
 
@@ -367,13 +372,13 @@ def search(
     budget : int
         Maximum number of evaluations.
     covariance : Covariance, optional
-        Which states are alike; by default the problem's own, else that of subsets where the problem says
-        which items are in the end (see :class:`dagsearch.covariances.SetKernel`), else the overlap of the
-        states' items.
+        Which states are alike. By default the problem's own covariance; otherwise, if the problem has
+        ``inclusion``, as subsets do, :class:`dagsearch.covariances.SetKernel`; otherwise
+        :class:`dagsearch.covariances.Overlap` of the states' items.
     noisy : bool
-        Whether the same leaf may earn another reward next time. Then leaves are evaluated again where that
-        pays, the noise is learnt, and the best leaf is the one with the best mean g. Otherwise no leaf is
-        evaluated twice.
+        Whether the same leaf may earn a different reward next time. If so, leaves are evaluated again where
+        that pays, the noise is learnt, and the best leaf is the one with the best mean g. Otherwise no leaf
+        is evaluated twice.
     patience : int, optional
         Stop after this number of evaluations in a row without a better reward.
     target : float, optional
@@ -385,10 +390,10 @@ def search(
     seed : int, numpy Generator or None
         Source of all randomness.
     progress : bool
-        Whether to show a bar with the best reward so far.
+        Whether to show a progress bar with the best reward so far.
     journal : path, optional
-        File that records every event. If it exists, its search goes on until there are ``budget`` rewards in
-        total.
+        File that records every event. If it exists, its search continues until there are ``budget`` rewards
+        in total.
     **execution
         Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
         ``timeout``, ``on_error``, ``deterministic``.
@@ -396,9 +401,9 @@ def search(
     Raises
     ------
     EvaluationError
-        If ``problem.reward`` fails; ``error.result`` is what was found until then.
+        If ``problem.reward`` fails; ``error.result`` is the result so far.
     SearchInterrupted
-        On Ctrl-C; it has a ``result``, too. It is a ``KeyboardInterrupt``.
+        On Ctrl-C; ``error.result`` is the result so far. It is a ``KeyboardInterrupt``.
     """
     budget = checked_budget(budget)
     stop = Stop(patience, target, seconds, confidence)
@@ -427,7 +432,7 @@ def search(
 
 
 class _CallableModule(ModuleType):
-    """Lets ``dagsearch.search`` be this module, and the function that most users call."""
+    """Makes this module callable, because ``dagsearch.search`` names both it and the function."""
 
     __call__ = staticmethod(search)
 

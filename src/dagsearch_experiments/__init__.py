@@ -3,5 +3,5 @@
 The paper's experiments are one module each, run by :mod:`~dagsearch_experiments.reproduce`. Comparisons that
 the paper does not have are in :mod:`~dagsearch_experiments.benchmark`, timings in
 :mod:`~dagsearch_experiments.speed`, games against OpenSpiel's players in :mod:`~dagsearch_experiments.arena`.
-This package uses the library; the library does not know it.
+This package imports the library, never the other way round.
 """

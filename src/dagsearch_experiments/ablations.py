@@ -1,4 +1,4 @@
-"""Other readings of what the paper leaves open, to measure what depends on them."""
+"""Alternatives to choices that the paper leaves open, to measure how much depends on them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Our player against OpenSpiel's: many games in parallel, scores with intervals, files and a picture."""
+"""Many games between our player and OpenSpiel's: run in parallel, scored with intervals, written to files."""
 
 import json
 import math

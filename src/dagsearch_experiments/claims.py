@@ -56,7 +56,7 @@ def figures(folder: Path) -> dict[str, str]:
 def _choices(
     game: dict[str, Curve], synthetic: dict[str, Curve], pixels: dict[str, Curve], digits: dict[str, Curve]
 ) -> dict[str, str]:
-    """What another reading of an open choice gains over that of :meth:`Search.paper`, in the same rounds."""
+    """How much an alternative to a choice of :meth:`Search.paper` gains, in the same rounds."""
     ours = "probabilistic DAG"
     tables = (
         ("Tic-Tac-Toe", game, 150),

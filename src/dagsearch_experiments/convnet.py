@@ -1,4 +1,4 @@
-"""The classifier of appendix B.1, trained on images of which ten pixels are visible."""
+"""The classifier of appendix B.1, trained on images with ten visible pixels."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,7 +56,7 @@ def prepared(torch: Any, images: NDArray[np.uint8], device: str) -> Any:
 
 
 def train(data: Mnist, device: str, seed: int = 0, epochs: int = EPOCHS, progress: bool = True) -> Any:
-    """The network, trained on images of which all but ten random pixels are turned off."""
+    """The network, trained on images with ten random pixels; all other pixels are turned off."""
     from tqdm import tqdm
 
     torch = import_torch()

@@ -49,7 +49,7 @@ class Pairing:
     """A game, an opponent, and the budget of both players."""
 
     game: str
-    """OpenSpiel's name, with parameters if wanted, as in ``hex(board_size=5)``."""
+    """OpenSpiel's name, optionally with parameters, as in ``hex(board_size=5)``."""
     against: str
     """One of :data:`OPPONENTS`."""
     simulations: int | None

@@ -144,7 +144,7 @@ class Run(NamedTuple):
     best_state: frozenset[int]
     best_reward: float
     visited_once: float
-    """Of the root's children that were visited, the share that were visited only once."""
+    """Share of the root's visited children that were visited only once."""
 
 
 def advance_together(
@@ -157,9 +157,9 @@ def advance_together(
 ) -> tuple[list[Run], dict[str, float]]:
     """Step all searches, spread over processes, with their evaluations in two batches per step.
 
-    While one half of the searches is evaluated, the other half thinks. ``make(method, number)`` composes a
-    search over :func:`pixels` in its process. The second result is seconds: of the whole, of the evaluations,
-    and of the same evaluations one by one.
+    While the leaves of one half of the searches are evaluated, the other half computes its next leaves.
+    ``make(method, number)`` composes a search over :func:`pixels` in its process. The second result has
+    seconds: of the whole run, of the evaluations, and of the same evaluations one by one.
     """
     # A process that has used a GPU must not be forked.
     context = multiprocessing.get_context("spawn")
@@ -169,7 +169,7 @@ def advance_together(
         arguments = (there, tasks[share::jobs], steps, make or _composed)
         process = context.Process(target=_advance, args=arguments, daemon=True)
         process.start()
-        there.close()  # so that a worker that dies is noticed
+        there.close()  # so that recv() raises EOFError if the worker dies
         workers.append((process, here))
     try:
         runs, evaluating = _serve([connection for _, connection in workers], score, steps, progress)
@@ -189,7 +189,7 @@ def advance_together(
 def _seconds_alone(
     score: Callable[[Sequence[frozenset[int]]], Sequence[float]], leaves: Sequence[frozenset[int]]
 ) -> float:
-    """Seconds of one evaluation by itself, after one to warm up."""
+    """Seconds of one evaluation by itself, measured after a warm-up."""
     score(leaves[:1])
     started = time.perf_counter()
     for leaf in leaves:
@@ -237,14 +237,14 @@ def _advance(
 def pixels() -> Subsets:
     """Ten pixels of 784; another process computes the rewards."""
     positions = np.indices((28, 28)).reshape(2, -1).T
-    return Subsets(784, convnet.PIXELS, reward=_elsewhere, positions=positions)
+    return Subsets(784, convnet.PIXELS, reward=_no_reward, positions=positions)
 
 
 def _composed(method: str, number: int) -> Search:
     return METHODS[method](pixels(), number)
 
 
-def _elsewhere(subset: frozenset[int]) -> float:
+def _no_reward(subset: frozenset[int]) -> float:
     raise NotImplementedError("rewards come in batches from the process that holds the network")
 
 

@@ -1,7 +1,7 @@
 """Methods of other packages for choosing k of n, to compare with.
 
 Every peer evaluates the same function, ``problem.reward``. Only distinct subsets count: one that is
-proposed again is looked up. Peers do not know fixed, forbidden or grouped features: they choose
+proposed again is looked up. Peers do not support fixed, forbidden or grouped features: they choose
 ``problem.depth`` of the problem's choices, which are numbered from 0 here.
 """
 
@@ -126,7 +126,7 @@ def random_subsets(problem: Subsets, budget: int, seed: int) -> list[Trial]:
 
 
 def hill_climbing(problem: Subsets, budget: int, seed: int) -> list[Trial]:
-    """From a random subset, take the first swap that helps; start again where none does."""
+    """From a random subset, take the first swap that helps; if none does, start from another subset."""
     evaluate, rng = _Evaluator(problem, budget), np.random.default_rng(seed)
     with suppress(_Spent):
         while True:
@@ -229,7 +229,7 @@ def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
 def optuna_tpe(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """Optuna's tree-structured Parzen estimator over one score per choice; the k largest are chosen."""
     optuna = import_peer("optuna")
-    # After it has converged it proposes the same subset for ever, more slowly each time. In 200 evaluations
+    # Once converged it proposes the same subset again and again, more slowly each time. In 200 evaluations
     # of DigitsPixels() it did not repeat itself more than a dozen times in a row.
     evaluate = _Evaluator(problem, budget, patience=200)
     # Tried on the pixels of DigitsPixels(), mean of 5 seeds after 200 evaluations: 0.839 with scores, and
@@ -269,16 +269,16 @@ BATCH = 500
 def botorch_hamming(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     """Bayesian optimisation with BoTorch: a Gaussian process over the Hamming distance between subsets.
 
-    Its hyperparameters are fitted anew for every evaluation. The next subset has the largest expected
-    improvement, on the logarithmic scale, that climbing by swaps finds.
+    Its hyperparameters are fitted again for every evaluation. The next subset is the one with the largest
+    logarithm of the expected improvement that climbing by swaps finds.
     """
     with warnings.catch_warnings():
-        # BoTorch's linear algebra uses a part of PyTorch that is going away.
+        # BoTorch's linear algebra uses a deprecated part of PyTorch.
         warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
         botorch = import_peer("botorch")
     improvement = _gaussian_process(botorch)
     evaluate, rng = _Evaluator(problem, budget, patience=200), np.random.default_rng(seed)
-    # One thread, as for everything in the runner's workers. The global seed is for fits that start again.
+    # One thread, as in all of the runner's workers. Repeated fits use the global seed.
     seeded = botorch.utils.sampling.manual_seed(seed)
     with threadpool_limits(limits=1), seeded, warnings.catch_warnings(), suppress(_Spent):
         # After the first warning BoTorch repeats the fit; the second states that a variance was rounded up.
@@ -342,7 +342,7 @@ def _gaussian_process(botorch: Any) -> Callable[[_Evaluator], Acquisition]:
         kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
         # BoTorch standardises the rewards and gives predictions in their units.
         model = Process(indicators(evaluate.known, evaluate.n), rewards[:, None], covar_module=kernel)
-        # If all attempts fail, the hyperparameters are back at their first guess, which will do for one step.
+        # If all attempts fail, the hyperparameters keep their initial values, which suffice for one step.
         with suppress(botorch.exceptions.ModelFittingError):
             botorch.fit.fit_gpytorch_mll(gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model))
         expected = botorch.acquisition.LogExpectedImprovement(model, best_f=rewards.max())

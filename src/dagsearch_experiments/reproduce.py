@@ -32,7 +32,7 @@ def run(
         if dataset == "digits":
             return mnist.run_digits(size, jobs, progress)
         return mnist.run_mnist(size, data, weights, save_weights, device, jobs, progress)
-    raise ValueError(f"there is no experiment {name!r}")
+    raise ValueError(f"there is no experiment {name!r}; see dagsearch reproduce --help")
 
 
 def summary(outcome: Outcome) -> str:

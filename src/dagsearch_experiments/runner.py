@@ -56,9 +56,9 @@ class Outcome:
     rows: Sequence[Row]
     """The measurements."""
     settings: Mapping[str, Any]
-    """Everything needed to run it again."""
+    """Settings, as needed to run the experiment again."""
     figures: Mapping[str, "Figure"] = field(default_factory=dict)
-    """By file name, without ending."""
+    """Figures by file name, without suffix."""
 
     def write(self, folder: Path) -> list[Path]:
         """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
@@ -104,7 +104,7 @@ def run_rounds(
                     rows[futures[future]] = future.result()
                     bar.update()
             except BrokenProcessPool as error:
-                raise ExperimentError("a worker process died; was it killed, or short of memory?") from error
+                raise ExperimentError("a worker process died: was it killed, or out of memory?") from error
             finally:
                 pool.shutdown(wait=len(rows) == len(tasks), cancel_futures=True)
                 if len(rows) < len(tasks):  # the results of the others are not needed
@@ -114,7 +114,7 @@ def run_rounds(
 
 def prepare_worker() -> None:
     """Set up a worker process: one BLAS thread, no reaction to Ctrl-C."""
-    # With one process per core there is no core left for BLAS threads.
+    # With one process per core, no core is left for BLAS threads.
     threadpool_limits(limits=1)
     # Ctrl-C reaches all processes of a terminal; the parent stops the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -101,7 +101,7 @@ def draw(rows: list[Row]) -> "Figure":
     """Every method with its best β, and the maximum."""
     drawn = figure()
     axes = drawn.subplots()
-    # The problems' maxima differ far more than the methods: the band is that of the distance to them.
+    # The problems' maxima differ far more than the methods, so the band shows the distance to the maximum.
     maxima = {row.round: row.value for row in rows if row.method == "maximum"}
     mean = float(np.mean(list(maxima.values())))
     shown = [row for row in rows if row.method in SHOWN]

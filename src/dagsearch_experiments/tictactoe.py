@@ -100,9 +100,9 @@ def one_repetition(method: str, number: int, runs: int, steps: int) -> list[Row]
 
 
 def play(search: Search, game: TicTacToe, rng: np.random.Generator) -> float:
-    """One game: MAX plays the best mean value, at random off the explored part; MIN plays perfectly.
+    """One game of MAX against a perfect MIN, which picks at random among its best replies.
 
-    MIN picks at random among its best replies.
+    MAX makes the move with the best mean value; outside the explored part, a random move.
     """
     problem = search.problem
     state = problem.root()
@@ -119,7 +119,7 @@ def play(search: Search, game: TicTacToe, rng: np.random.Generator) -> float:
 
 
 def minimax(game: TicTacToe, board: str) -> float:
-    """Value of a board under best play of both."""
+    """Value of a board if both players play perfectly."""
     return _minimax(game.symmetric, board)
 
 

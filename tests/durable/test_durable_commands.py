@@ -224,4 +224,4 @@ def test_what_is_no_journal_is_said(tmp_path, capsys):
         assert main([command, str(tmp_path / "missing.db")]) == 1
         assert "there is no journal" in capsys.readouterr().err
         assert main([command, str(tmp_path / "notes.txt")]) == 1
-        assert "no journal at all" in capsys.readouterr().err
+        assert "or not a journal" in capsys.readouterr().err

@@ -229,7 +229,7 @@ def test_parts_that_a_journal_cannot_hold_must_be_given_again(tmp_path):
 def test_a_truncated_file_is_refused(journal, share):
     content = journal.read_bytes()
     journal.write_bytes(content[: int(share * len(content))])
-    refused(journal, "damaged|no journal")
+    refused(journal, "damaged|not a journal")
 
 
 @pytest.mark.parametrize(
@@ -251,12 +251,12 @@ def test_a_tampered_file_is_refused(journal, statement):
 def test_other_files_are_refused(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("not a database at all, but long enough to be looked at" * 20)
-    refused(text, "damaged, or no journal")
+    refused(text, "damaged, or not a journal")
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE event (number)")
     connection.close()
-    refused(other, "no journal of dagsearch")
+    refused(other, "not a journal of dagsearch")
     with pytest.raises(JournalError, match="there is no journal"):
         ds.Search.resume(tmp_path / "missing.db", Sum())
 
@@ -431,7 +431,7 @@ def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "run.db-lock").mkdir()
-    with pytest.raises(JournalError, match="cannot write beside"):
+    with pytest.raises(JournalError, match="cannot write the lock file"):
         ds.Search.default(Sum(), seed=0, journal=tmp_path / "run.db")
 
 

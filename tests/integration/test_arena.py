@@ -111,7 +111,7 @@ def test_other_covariances_play_other_games():
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["arena", "backgammon"], "chance has moves"),
+        (["arena", "backgammon"], "it has chance moves"),
         (["arena", "tic_tac_to"], "did you mean tic_tac_toe"),
         (["play", "kuhn_poker"], "players do not see everything"),
         (["play", "tic_tac_toe", "--moves", "4", "4"], "'4' is not possible here"),

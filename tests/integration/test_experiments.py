@@ -137,7 +137,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(out, tmp_pat
 )
 def test_options_that_would_be_ignored_are_refused(arguments, tmp_path, capsys):
     assert cli.main(["reproduce", *arguments, "--quick", "--out", str(tmp_path)]) == 1
-    assert f"{arguments[0]} takes no --" in capsys.readouterr().err
+    assert f"{arguments[0]} does not accept --" in capsys.readouterr().err
 
 
 # Each experiment, small -----------------------------------------------------------------------------

@@ -190,7 +190,7 @@ def test_ready_made_estimator_of_the_current_folder(select, folder, name):
         ("module.failing", "not an estimator .*RuntimeError: not today"),
         ("module.loose", "not an estimator .*get_params"),
         ("module.number", "not an estimator .*number has no fit method"),
-        ("module.Needy", "cannot be made without arguments .*what"),
+        ("module.Needy", "cannot be called without arguments .*what"),
     ],
 )
 def test_estimators_that_are_none(select, folder, path, message):

@@ -188,12 +188,12 @@ def test_the_start_of_a_process_is_measured():
 def test_the_command_adds_to_what_is_there(tmp_path, capsys):
     for name in ("scaling", "tictactoe"):
         assert main(["benchmark", "speed", "--quick", "--only", name, "--out", str(tmp_path)]) == 0
-    assert "they judge no target" in capsys.readouterr().out
+    assert "they are not judged by targets" in capsys.readouterr().out
     assert set(page.read(tmp_path, list(speed.MEASUREMENTS))) == {"scaling", "tictactoe"}
     assert main(["benchmark", "speed", "--only", "nothing", "--out", str(tmp_path)]) == 1
     assert "no measurement 'nothing'" in capsys.readouterr().err
     assert main(["benchmark", "synthetic", "--quick", "--only", "growth", "--out", str(tmp_path)]) == 1
-    assert "takes no --only" in capsys.readouterr().err
+    assert "does not accept --only" in capsys.readouterr().err
 
 
 def test_the_tables_of_the_page_are_those_of_the_results():

@@ -18,8 +18,8 @@ from dagsearch.testing import check_problem
 @pytest.mark.parametrize(
     ("game", "reason"),
     [
-        ("kuhn_poker", "chance has moves in it, and players do not see everything"),
-        ("backgammon", "chance has moves"),
+        ("kuhn_poker", "it has chance moves, and players do not see everything"),
+        ("backgammon", "it has chance moves"),
         ("matrix_mp", "simultaneously"),
         ("dark_hex", "do not see everything"),
         ("catch", "1 players instead of 2"),

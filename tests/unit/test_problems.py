@@ -125,7 +125,7 @@ def test_all_subsets_are_leaves():
         ({"n": 5, "k": 2, "fixed": [5]}, "fixed must name features 0 to 4"),
         ({"n": 5, "k": 2, "forbidden": [-1]}, "forbidden must name"),
         ({"n": 5, "k": 2, "groups": [(3, 9)]}, "groups must name"),
-        ({"n": 5, "k": 2, "groups": [(1, 2), (2, 3)]}, "share feature 2"),
+        ({"n": 5, "k": 2, "groups": [(1, 2), (2, 3)]}, "two of them have feature 2"),
         ({"n": 5, "k": 2, "groups": [()]}, "groups must not be empty"),
         ({"n": 5, "k": 2, "fixed": [1], "forbidden": [1]}, "both fixed and forbidden"),
         ({"n": 5, "k": 2, "fixed": [1], "forbidden": [2], "groups": [(1, 2)]}, "both fixed and forbidden"),

@@ -569,7 +569,7 @@ def test_small_budget_is_warned_of(budget):
         ),
         ({"covariance": 5.0 - 4.0 * np.eye(6)}, "covariance: .*positive semi-definite"),
         ({"covariance": np.triu(np.ones((6, 6)))}, "covariance: .*symmetric"),
-        ({"covariance": SetKernel(np.eye(3))}, "covariance: .* 3 items"),
+        ({"covariance": SetKernel(np.eye(3))}, "covariance: .* 3 rows"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -1,4 +1,4 @@
-"""Old import paths: they go on working, with a warning that names the new one."""
+"""Old import paths: they still work, with a warning that names the new path."""
 
 import importlib
 import sys
@@ -25,7 +25,7 @@ MODULES = {
     "dagsearch.stopping": "dagsearch.execution.stopping",
     "dagsearch.walks": "dagsearch._internal.walks",
 }
-# Names that changed, too.
+# Old name, new name.
 NAMES = {
     "Always": "Eager",
     "Elsewhere": "ExecutorPool",
@@ -37,14 +37,14 @@ NAMES = {
 
 
 class MovedModule(ModuleType):
-    """Stands at an old import path and gives what is at the new one."""
+    """A module at an old import path, with the contents of the new one."""
 
     def __init__(self, old: str, new: str) -> None:
         super().__init__(old, f"Moved to :mod:`{new}`.")
         self.__dict__["_new"] = new
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # the import system's own questions
+        if name.startswith("__"):  # looked up by the import system
             raise AttributeError(name)
         module = importlib.import_module(self._new)
         found = NAMES.get(name, name) if not hasattr(module, name) else name
@@ -56,6 +56,6 @@ class MovedModule(ModuleType):
 
 
 def keep_old_paths() -> None:
-    """Let old modules be imported."""
+    """Make old modules importable."""
     for old, new in MODULES.items():
         sys.modules.setdefault(old, MovedModule(old, new))

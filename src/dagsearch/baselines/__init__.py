@@ -154,7 +154,8 @@ def probabilistic_tree(
 ) -> Search:
     """Probabilistic tree search (Hennig, Stern and Graepel 2010).
 
-    A Brownian walk along every path instead of a covariance over states; values as in the paper's method.
+    The belief is a Brownian walk along every path instead of a covariance over states. Values are those of
+    the paper's method.
 
     Parameters
     ----------
@@ -165,9 +166,9 @@ def probabilistic_tree(
     noise, beta
         As in :meth:`dagsearch.Search.paper`.
     root_variance : float, optional
-        Prior variance of the root's score; that of a step by default.
+        Prior variance of the root's score; by default the variance of a step.
     backup, expansion, standardize, seed
-        As in :meth:`dagsearch.Search.paper`, the prior on inner values included.
+        As in :meth:`dagsearch.Search.paper`, including the prior on inner values.
     """
     tree = as_tree(problem)
     covariance = SharedPath(step=c, root=c if root_variance is None else root_variance)

@@ -29,7 +29,7 @@ class Credit(Protocol):
 
 
 class Traversed:
-    """The nodes that the descent came through."""
+    """The nodes on the path of the descent."""
 
     def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
         """The path itself."""
@@ -40,7 +40,7 @@ class Traversed:
 
 
 class WithinDistance:
-    """The nodes that the descent came through, and other ancestors of its end up to a distance.
+    """The nodes on the path of the descent, and other ancestors of its end up to a distance.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ class Statistics:
     count: FloatArray
     """Number of rewards credited to each option."""
     mean: FloatArray
-    """Their mean."""
+    """Mean of each option's rewards."""
     variance: FloatArray
-    """Their empirical variance."""
+    """Empirical variance of each option's rewards."""
 
     def value(self, sign: int) -> FloatArray:
         """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""
@@ -116,8 +116,8 @@ class Averages(Backup):
         self.count = np.zeros(64)
         """Number of rewards credited to each node."""
         self.mean = np.zeros(64)
-        """Their mean."""
-        self._squares = np.zeros(64)  # sum of squared deviations from it
+        """Mean of each node's rewards."""
+        self._squares = np.zeros(64)  # sum of squared deviations from the mean
 
     @property
     def variance(self) -> FloatArray:

@@ -4,7 +4,7 @@
 paper           code                meaning
 ==============  ==================  ======================================================================
 g-RAVE_p        overall             mean reward of the observed leaves that contain item p
-l-RAVE_{i,p}    at a node           the same over the descents that came through node i; n_l of them
+l-RAVE_{i,p}    at a node           the same over the n_l descents through node i
 μ_j, σ_j², n_j  averages            mean, variance and number of the rewards of child j
 n_i             averages.count      number of rewards of the deciding node
 α, β            alpha, beta         c_2/(c_2 + n_j) and c_3/(c_3 + n_l)

@@ -1,4 +1,4 @@
-"""``dagsearch demo``: the ten pixels that tell handwritten digits apart best."""
+"""``dagsearch demo``: the ten pixels that best distinguish handwritten digits."""
 
 import argparse
 import sys
@@ -23,15 +23,15 @@ def add_parser(commands: "Commands") -> None:
     """Add ``demo``."""
     demo = commands.add_parser(
         "demo",
-        help="choose the 10 of 64 pixels that tell handwritten digits apart best",
+        help="choose the 10 of 64 pixels that best distinguish handwritten digits",
         description=(
             "Choose the 10 of the 64 pixels of scikit-learn's digits from which linear discriminant "
-            "analysis tells the digits best, and compare with as many random subsets. Writes a picture. "
-            "Takes under a minute; Ctrl-C stops early with the best so far."
+            "analysis recognises the digits best, and compare them with the best of the same number of "
+            "random subsets. Writes a picture. Takes less than a minute; Ctrl-C stops with the best so far."
         ),
     )
     demo.add_argument(
-        "--budget", type=positive, default=300, help="subsets to evaluate (default: %(default)s)"
+        "--budget", type=positive, default=300, help="number of subsets to evaluate (default: %(default)s)"
     )
     demo.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     demo.add_argument(
@@ -45,10 +45,10 @@ def add_parser(commands: "Commands") -> None:
 
 
 def _picture(text: str) -> Path:
-    """The path of a picture, refused before the search if it cannot be written there."""
+    """The path of a picture; raises before the search if it cannot be written."""
     path = Path(text)
     if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"the folder {path.parent} does not exist")
+        raise argparse.ArgumentTypeError(f"the folder {path.parent} does not exist; make it first")
     if path.is_dir() or path.suffix not in (".png", ".pdf", ".svg"):
         raise argparse.ArgumentTypeError(f"must be a .png, .pdf or .svg file, got {text!r}")
     return path
@@ -106,8 +106,8 @@ def _prints(text: str) -> bool:
 
 
 def draw(problem: DigitsPixels, result: Result, random: Sequence[float], out: Path) -> None:
-    """The pixel map beside the curve of the best score."""
-    # Slow to import, and only the picture needs it; Figure, not pyplot: no display, no global state.
+    """The pixel map, next to the curve of the best score."""
+    # Slow to import, and only the picture needs it. Figure instead of pyplot: no display, no global state.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, 4.0), layout="constrained")

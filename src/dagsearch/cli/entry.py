@@ -1,8 +1,8 @@
 """``dagsearch COMMAND``: reads the arguments and runs one command.
 
-A command is a module with ``add_parser(commands)``, which adds its parser with ``run`` among the defaults;
-``run(options)`` returns the exit code. Other packages add commands by entry points of the group
-``dagsearch.commands`` that name such a module. All of these modules are imported to print ``--help``: slow
+A command is a module with a function ``add_parser(commands)``. It adds the command's parser, with a default
+``run``; ``run(options)`` returns the exit code. Other packages add commands by entry points of the group
+``dagsearch.commands`` that name such a module. All of these modules are imported for ``--help``, so slow
 imports belong inside ``run``.
 """
 

@@ -8,7 +8,7 @@ from dagsearch.cli.common import failed, positive, seconds
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
 
-GAME_HELP = "a game of OpenSpiel, with parameters if wanted: connect_four, 'hex(board_size=5)'"
+GAME_HELP = "a game of OpenSpiel, optionally with parameters: connect_four, 'hex(board_size=5)'"
 _BUDGET = 200
 
 
@@ -18,20 +18,22 @@ def add_parser(commands: "Commands") -> None:
         "play",
         help="play a board game against the search",
         description=(
-            "Play a game of OpenSpiel ('dagsearch[games]') against the search, in the terminal: two players, "
-            "in turns, nothing hidden and no chance."
+            "Play a game of OpenSpiel ('dagsearch[games]') against the search, in the terminal. The game "
+            "must have two players who move in turn, and neither chance nor hidden information."
         ),
     )
     play.add_argument("game", metavar="GAME", help=GAME_HELP)
     play.add_argument("--budget", type=positive, help=f"random games per move (default: {_BUDGET})")
-    play.add_argument("--seconds", type=seconds, help="time per move instead, or as well")
-    play.add_argument("--second", action="store_true", help="let the search have the first move")
-    play.add_argument("--opinions", action="store_true", help="show what the search thinks of each move")
+    play.add_argument(
+        "--seconds", type=seconds, help="maximum time per move, instead of a budget or in addition"
+    )
+    play.add_argument("--second", action="store_true", help="let the search move first")
+    play.add_argument("--opinions", action="store_true", help="show the search's value of each move")
     play.add_argument("--moves", nargs="+", default=[], metavar="MOVE", help="begin after these moves")
     play.add_argument(
-        "--analyse", action="store_true", help="do not play: say what the search thinks of the position"
+        "--analyse", action="store_true", help="do not play: show the search's values of the position"
     )
-    play.add_argument("--seed", type=int, help="random seed (default: another one every time)")
+    play.add_argument("--seed", type=int, help="random seed (default: a different one every time)")
     play.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""``dagsearch resume``: go on with a search from its journal."""
+"""``dagsearch resume``: continue a search from its journal."""
 
 import argparse
 import inspect
@@ -22,13 +22,13 @@ def add_parser(commands: "Commands") -> None:
     """Add ``resume``."""
     resume = commands.add_parser(
         "resume",
-        help="go on with a search from its journal",
+        help="continue a search from its journal",
         description=(
-            "Go on with a search from its journal, exactly where it was cut off. Journals of 'dagsearch "
-            "select' know their data; for others name the problem."
+            "Continue a search from its journal, exactly where it was interrupted. A journal of 'dagsearch "
+            "select' names its data; for any other journal give --problem."
         ),
     )
-    resume.add_argument("journal", type=Path, metavar="JOURNAL", help="file that a search keeps")
+    resume.add_argument("journal", type=Path, metavar="JOURNAL", help="journal file of a search")
     resume.add_argument(
         "--problem",
         metavar="MODULE:NAME",
@@ -37,9 +37,11 @@ def add_parser(commands: "Commands") -> None:
     resume.add_argument(
         "--budget",
         type=positive,
-        help="evaluations in all, those so far included (default: as begun)",
+        help="total number of evaluations, including those so far (default: that of the interrupted run)",
     )
-    resume.add_argument("--jobs", type=positive, help="evaluations at once (default: 1; select: as begun)")
+    resume.add_argument(
+        "--jobs", type=positive, help="evaluations at once (default: 1; for select: as before)"
+    )
     resume.add_argument(
         "--out", type=Path, metavar="DIR", help="select only: write result.json, history.csv and report.html"
     )
@@ -47,7 +49,7 @@ def add_parser(commands: "Commands") -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Go on, by ``dagsearch select`` if it wrote the journal; returns the exit code."""
+    """Continue, by ``dagsearch select`` if it wrote the journal; returns the exit code."""
     try:
         selection = selection_of(read_events(options.journal))
         if selection is not None:
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
 
             return resume_selection(options, selection)
         if options.problem is None:
-            raise ValueError("the journal does not know its problem: give --problem module:name")
+            raise ValueError("the journal does not hold its problem: give --problem module:name")
         problem = imported_problem(options.problem)
         result = resume(options.journal, problem, options.budget, options.jobs)
     except (DagSearchError, ValueError, OSError) as error:
@@ -66,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def imported_problem(path: str) -> Problem:
-    """A problem by ``module:name``, which is the problem or what makes it when called without arguments."""
+    """The problem at ``module:name``, or what a class or function there returns without arguments."""
     if ":" not in path:
         raise JournalError(f"--problem must be module:name, got {path!r}")
     try:
@@ -81,7 +83,7 @@ def imported_problem(path: str) -> Problem:
 
 
 def resume(path: Path, problem: Problem, budget: int | None, jobs: int | None) -> Result:
-    """Go on until the search has ``budget`` rewards, by default those of the run that was cut off."""
+    """Continue until the search has ``budget`` rewards, by default as in the interrupted run."""
     budget = budget_of(read_events(path)) if budget is None else budget
     if budget is None:
         raise JournalError(f"{path} does not state the number of evaluations of its run: give --budget")

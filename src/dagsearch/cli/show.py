@@ -22,11 +22,11 @@ def add_parser(commands: "Commands") -> None:
     """Add ``show``."""
     show = commands.add_parser(
         "show",
-        help="what a journal says of its search",
-        description="Print what a journal says of its search, which may be running meanwhile.",
+        help="show the progress of a search from its journal",
+        description="Print the progress of a search from its journal, even while the search runs.",
     )
-    show.add_argument("journal", type=Path, metavar="JOURNAL", help="file that a search keeps")
-    show.add_argument("--json", action="store_true", help="as JSON")
+    show.add_argument("journal", type=Path, metavar="JOURNAL", help="journal file of a search")
+    show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(run=run)
 
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def summary(path: Path) -> dict[str, Any]:
-    """The state of the search that keeps a journal; it may be running."""
+    """Progress of the search that writes a journal; it may be running."""
     events = read_events(path)
     settings, failures = events[0].content, _failures(events)
     rewards = [event for event in events if event.kind == "tell"]

@@ -36,7 +36,7 @@ __all__ = [
     "windows",
 ]
 
-# Names that are no longer exported, and what they are now.
+# Names that have moved: old name, new module and name.
 _MOVED = {
     "RowStore": ("dagsearch.covariances.rows", "RowStore"),
     "Rows": ("dagsearch.covariances.rows", "Rows"),
@@ -47,7 +47,7 @@ _MOVED = {
 
 
 def __getattr__(name: str) -> Any:
-    """Covariances of positions, which live with the games that are built on this package; moved names."""
+    """Covariances of game positions, imported only when needed, and names that have moved."""
     if name in ("learned", "pieces", "windows"):
         return getattr(importlib.import_module("dagsearch.games.covariances"), name)
     if name in _MOVED:

@@ -1,4 +1,4 @@
-"""Vectors that are level almost everywhere.
+"""Vectors with one constant value, the level, almost everywhere.
 
 The inclusion probabilities of a subset of ten of 784 items are 1 at ten items and equal at all others. A
 product with a matrix then takes about 10 n steps per vector instead of n², and a norm about 10².

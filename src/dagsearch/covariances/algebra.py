@@ -22,7 +22,7 @@ _SCALE_DEVIATION = 1.0
 
 
 class Scaled(Covariance):
-    """A covariance times a positive number; ``median`` is the number's prior median, by default itself."""
+    """A covariance times a positive factor; ``median`` is its prior median, by default the factor itself."""
 
     def __init__(self, base: Covariance, factor: float, median: float | None = None) -> None:
         self._base, self._factor = base, checked_factor(factor)
@@ -104,7 +104,7 @@ class ScaledFeatures(Scaled, FeatureMap):
 
 
 class _Pair(Covariance):
-    """Two covariances, combined number by number."""
+    """Two covariances, combined entry by entry."""
 
     _symbol: str
     """The operator, as ``repr`` writes it."""
@@ -115,7 +115,7 @@ class _Pair(Covariance):
     @staticmethod
     @abstractmethod
     def _combined(one: FloatArray, other: FloatArray) -> FloatArray:
-        """Numbers of the combination from those of its two parts."""
+        """Entries of the combination, from those of its two parts."""
 
     def represent(self, states: Sequence[State]) -> Rows:
         return Stacked([self._first.represent(states), self._second.represent(states)])

@@ -1,4 +1,4 @@
-"""What a covariance is, and what a covariance with features is.
+"""Base classes of covariances: in general, and with features.
 
 A covariance turns states into rows of numbers once (:meth:`Covariance.represent`) and then works on rows, so
 that a score model can keep the rows of thousands of states and never needs the states again. A
@@ -80,7 +80,7 @@ class Covariance(ABC):
         return self.bind(problem)
 
     def prepared(self, rows: Rows) -> Rows:
-        """Rows in the form in which :meth:`of_rows` and :meth:`of_children` compare others with them."""
+        """Rows in the form that :meth:`of_rows` and :meth:`of_children` take as ``others``."""
         return rows
 
     def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
@@ -110,7 +110,7 @@ class Covariance(ABC):
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """What is learnt from rewards; empty if every parameter is given."""
+        """The parameters that are learnt from rewards; empty if all are fixed."""
         return ()
 
     def with_values(self, values: Sequence[float]) -> "Covariance":
@@ -201,12 +201,12 @@ class FeatureMap(Covariance):
         """
 
     def added_features(self, children: Children) -> SparseRows | None:
-        """Features that each child adds to its parent's; ``None`` if not cheaper than all its features."""
+        """Features that each child adds to its parent's; ``None`` if all its features are as cheap."""
         return None
 
     @property
     def single_features(self) -> tuple[IntArray, float] | None:
-        """Where every action adds one feature, always of the same value: the features, and the value.
+        """If every action adds one feature, always of the same value: the features, and the value.
 
         Features are in the order of the root's actions; further down, the remaining actions keep that order.
         ``None`` if actions do not work that way.

@@ -18,7 +18,7 @@ from dagsearch.problem import State
 
 
 class _Differing(Covariance):
-    """A product over places: a factor of 1 where two states agree, and a smaller one where they differ."""
+    """A product over places: the factor is 1 where two states agree, and smaller where they differ."""
 
     def __init__(self, length: float, private: float) -> None:
         self.length = self._length_median = checked_positive("length", length)
@@ -96,7 +96,7 @@ class Hamming(_Differing):
     """exp(−h/ℓ) with h the number of places at which two states differ.
 
     Tuples, strings and dataclasses have places; a set has one place for every element. A place that is not
-    decided yet holds a value of its own, like any other.
+    decided yet counts as one more value.
 
     Parameters
     ----------
@@ -122,12 +122,12 @@ class Diffusion(_Differing):
     """Diffusion of heat over the values of every place (Kondor and Lafferty 2002).
 
     On the complete graph of a place's c values, after time t = 1/ℓ, the factor where two states differ is
-    (1 − e^(−ct)) / (1 + (c − 1) e^(−ct)): to differ at a place with many values counts less.
+    (1 − e^(−ct)) / (1 + (c − 1) e^(−ct)): a difference at a place with many values counts less.
 
     Parameters
     ----------
     values : mapping or int
-        Number of values of each place, or of every place.
+        Number of values of each place, or one number for all places.
     length : float
         1/t. Learnt.
     private : float
@@ -154,7 +154,7 @@ class Diffusion(_Differing):
             key = place[0] if isinstance(place, tuple) and len(place) == 1 else place
             count = self._counts.get(key) if isinstance(self._counts, Mapping) else self._counts
             if count is None:
-                raise CovarianceError(f"values must say how many values the place {key!r} has")
+                raise CovarianceError(f"values must give the number of values of the place {key!r}")
             decay = math.exp(-count / self.length)
             found.append(math.log1p((count - 1) * decay) - math.log1p(-decay))
         return np.array(found)

@@ -1,4 +1,4 @@
-"""States as features that the user computes: compared by distance, or by a linear function of them."""
+"""States as features that the user computes: compared by distance, or by a linear function of these."""
 
 from collections.abc import Callable, Sequence
 

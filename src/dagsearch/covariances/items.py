@@ -1,4 +1,4 @@
-"""How alike the items of a set are: near each other, given as a matrix, or correlated in a table."""
+"""How alike the items of a set are: by distance, by a given matrix, or by correlations in a table."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from dagsearch.covariances.base import Hyperparameter
 from dagsearch.covariances.checks import checked_positive, checked_variance
 from dagsearch.errors import CovarianceError
 
-# Default length, in usual distances between neighbours.
+# Default length, in median distances between nearest neighbours.
 _SPACINGS = 1.5
 # Relative to the largest entry: asymmetry, and negative eigenvalue per item, that count as rounding errors.
 _ROUNDING = 1e-8
@@ -25,10 +25,10 @@ class Nearness:
         Where each item is.
     length : float, optional
         Distance over which likeness falls off: e^(−d²/2ℓ²) at distance d. By default one and a half times the
-        usual distance between neighbours. Learnt from the rewards.
+        median distance between nearest neighbours. Learnt from the rewards.
     own : float
-        Variance of what an item shares with no other item, relative to 1 for what it shares with near ones.
-        Learnt, unless 0.
+        Variance of the part that an item shares with no other item, relative to a variance of 1 of the part
+        that it shares with near items. Learnt, unless 0.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class GivenMatrix:
             raise CovarianceError(f"between_items must be a finite square matrix, got shape {given.shape}")
         scale = max(float(np.abs(given).max()), np.finfo(np.float64).tiny)
         if np.abs(given - given.T).max() > _ROUNDING * scale:
-            raise CovarianceError("between_items must be symmetric")
+            raise CovarianceError("between_items must be a symmetric matrix; use (matrix + matrix.T) / 2")
         try:  # a factorisation is much cheaper than eigenvalues
             np.linalg.cholesky(given + _ROUNDING * scale * len(given) * np.eye(len(given)))
         except np.linalg.LinAlgError as error:

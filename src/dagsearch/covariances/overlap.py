@@ -107,7 +107,7 @@ class Overlap(FeatureMap):
         state, before = problem.root(), self.dimension
         while self.dimension == before and len(actions := problem.actions(state)) > 0:
             self.added_features(Children(problem, state, actions))
-            if self.dimension == before:  # the first decision adds nothing
+            if self.dimension == before:  # the first decision adds no items
                 state = problem.step(state, actions[0])
             elif hasattr(actions, "array"):
                 self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
@@ -150,7 +150,7 @@ class Overlap(FeatureMap):
 
 
 def items_of(state: State) -> Iterable[Hashable]:
-    """What a state consists of, by its type."""
+    """The items of a state, by its type."""
     if isinstance(state, (frozenset, set)):
         return state
     if isinstance(state, (str, bytes)):

@@ -35,7 +35,7 @@ def _add_items(
     trend: FloatArray,
     apart: FloatArray,
 ) -> FloatArray:
-    """Squared norms of children that add one item each to what their family has in common.
+    """Squared norms of children that each add one item to the common row of their family.
 
     Writes bias + linear · G with the ``prepared`` others to ``trend`` and the squared distances from them to
     ``apart``, both of shape ``(others, children)``.
@@ -76,7 +76,7 @@ class SetKernel(VectorKernel):
     shape : str
         One of ``"squared-exponential"``, ``"matern-5/2"``, ``"matern-3/2"``.
     bias : float
-        Variance of what all subsets share.
+        Variance of a constant that all subsets share.
     private : float
         Variance of an independent offset of every subset; learnt, unless 0.
 
@@ -130,7 +130,8 @@ class SetKernel(VectorKernel):
             width = np.asarray(inclusion([problem.root()])).shape[1]
             if items != width:
                 raise CovarianceError(
-                    f"between_items is about {items} items, but {type(problem).__name__} has {width}"
+                    f"between_items must have one row per item: it has {items} rows, but "
+                    f"{type(problem).__name__} has {width} items"
                 )
 
     def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
@@ -141,7 +142,9 @@ class SetKernel(VectorKernel):
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._problem is None:
-            raise CovarianceError("SetKernel must know the problem first: call SetKernel(...).bind(problem)")
+            raise CovarianceError(
+                "SetKernel is not bound to a problem: call SetKernel(...).bind(problem) first"
+            )
         return np.asarray(self._problem.inclusion(states), dtype=np.float64)
 
     def prepared(self, rows: Rows) -> Rows:
@@ -182,7 +185,7 @@ class SetKernel(VectorKernel):
         return self._with_remainder(trend, apart).T, self.bias + self.linear * own + self.nonlinear
 
     def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
-        """Without an exponential for every pair, where all children are leaves that add one item.
+        """If all children are leaves that add one item, no exponential for every pair is needed.
 
         With c common to a family and eᵢ the item, ‖c + eᵢ − y‖² = ‖c + eᵢ‖² + ‖y‖² − 2cᵀKy − 2(Ky)ᵢ. The only
         factor of its exponential that depends on both y and i is that of (Ky)ᵢ. It does not depend on the
@@ -206,7 +209,7 @@ class SetKernel(VectorKernel):
         return np.asarray(sums[known.family, known.item])
 
     def _compared(self, common: FloatArray, others: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Inner products of others with what families have in common; the latter smoothed; its norms."""
+        """Inner products of others with the families' common rows; these rows smoothed; their norms."""
         centred = common - self._center
         smooth_common = self._smoothed(centred)
         own_common = np.einsum("ij,ij->i", smooth_common, centred)

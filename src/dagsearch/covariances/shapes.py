@@ -47,7 +47,7 @@ class SquaredExponential(Shape):
         return value, -0.5 * value
 
     def of_squares(self, squared: FloatArray, length: float) -> FloatArray:
-        """In place, where most of the time of a search with many items goes."""
+        """Computed in place: a search with many items spends most of its time here."""
         squared *= -0.25 / length**2
         return np.exp(squared, out=squared)
 

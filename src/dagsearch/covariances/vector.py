@@ -56,10 +56,10 @@ class VectorKernel(Covariance):
         self.bias, self.private = checked_variance("bias", bias), checked_variance("private", private)
         self._between = between
         self._medians = {name: getattr(self, name) for name in self._learnt()}
-        # Of random leaves; before there is a problem, vectors are neither centred nor scaled.
+        # Mean of random leaves; without a problem, vectors are neither centred nor scaled.
         self._center: FloatArray = np.zeros(1)
         self._sample: FloatArray | None = None  # random leaves, centred
-        self._mask: FloatArray | None = None  # where most rows are level, if that is known
+        self._mask: FloatArray | None = None  # 1 where most rows have one constant value, if known
         self._measure()
 
     def _measure(self) -> None:
@@ -90,10 +90,10 @@ class VectorKernel(Covariance):
         return bound
 
     def _bind(self, problem: Problem) -> None:
-        """Note what the problem says about its states."""
+        """Take from the problem what describes its states."""
 
     def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
-        """Mean vector of random leaves, given the rows of a sample of them."""
+        """Mean vector of random leaves, given the rows of a sample."""
         return np.asarray(rows.mean(axis=0))
 
     def _copy(self) -> Self:
@@ -222,7 +222,7 @@ class VectorKernel(Covariance):
         """Derivatives by the hyperparameters of K; ``by_u`` are the weighted derivatives by u.
 
         With X the centred rows, G = XKXᵀ and u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
-        Σ A ∘ dG = Σ AX ∘ XdK. The scale of K changes too: what random leaves gain on average is subtracted.
+        Σ A ∘ dG = Σ AX ∘ XdK. The scale of K changes too: the mean change over random leaves is subtracted.
         """
         if self._between is None or self._metric is None:
             return []
@@ -243,7 +243,7 @@ class VectorKernel(Covariance):
         return found
 
     def __rmul__(self, factor: float) -> "Covariance":
-        """Scales the variances themselves, so that there is no hyperparameter for the factor."""
+        """Scale the variances themselves, so that the factor needs no hyperparameter."""
         factor = checked_factor(factor)
         scaled = self._copy()
         for name in ("linear", "nonlinear", "private", "bias"):

@@ -1,1 +1,1 @@
-"""Runs that survive: the journal, and how a search is made again from it."""
+"""Runs that survive crashes: the journal, and how a search is restored from it."""

@@ -1,6 +1,6 @@
 """States as JSON and back, without anything executable.
 
-JSON knows neither tuples nor sets, and states are made of them: both become objects with one tagged entry.
+JSON has neither tuples nor sets, of which states are made: both become objects with one tagged entry.
 """
 
 import json
@@ -17,7 +17,7 @@ _TUPLE, _SET = "tuple", "set"
 
 
 def to_json(value: Any) -> Any:
-    """Numbers, text, tuples, frozensets and their like as what JSON knows."""
+    """A value made of numbers, text, tuples and frozensets, in types that JSON has."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -27,17 +27,17 @@ def to_json(value: Any) -> Any:
         return {_TUPLE: [to_json(part) for part in value]}
     if isinstance(value, frozenset):
         parts = [to_json(part) for part in value]
-        return {_SET: sorted(parts, key=repr) if any(map(_is_odd, parts)) else sorted(parts)}
-    raise TypeError(f"{value!r} of type {type(value).__name__} is nothing that JSON knows")
+        return {_SET: sorted(parts, key=repr) if any(map(_lacks_order, parts)) else sorted(parts)}
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
 
 
-def _is_odd(part: Any) -> bool:
-    """Whether parts are not to be compared with each other."""
+def _lacks_order(part: Any) -> bool:
+    """Whether the part cannot be relied on to compare with others: only whole numbers can."""
     return not isinstance(part, int)
 
 
 def from_json(value: Any) -> Any:
-    """What :func:`to_json` was given."""
+    """The inverse of :func:`to_json`."""
     if isinstance(value, dict):
         ((tag, parts),) = value.items()
         return {_TUPLE: tuple, _SET: frozenset}[tag](from_json(part) for part in parts)
@@ -47,7 +47,8 @@ def from_json(value: Any) -> Any:
 class StateCodec:
     """The problem's ``encode`` and ``decode``, or :func:`to_json` and :func:`from_json`.
 
-    Raises :class:`dagsearch.errors.ProblemError` at once if they do not give back the root and a leaf.
+    The constructor raises :class:`dagsearch.errors.ProblemError` if encoding and decoding changes the root or
+    a leaf.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -59,7 +60,7 @@ class StateCodec:
         for state in (problem.root(), leaf):
             if key(self.decode(self.encode(state))) != key(state):
                 raise ProblemError(
-                    f"decode(encode(state)) is another state than {state!r}; a journal needs them to match"
+                    f"decode(encode(state)) is another state than {state!r}: correct one of the two methods"
                 )
 
     def encode(self, state: State) -> Any:
@@ -71,5 +72,5 @@ class StateCodec:
         except (TypeError, ValueError) as error:
             raise ProblemError(
                 f"the state {state!r} cannot be kept in a journal ({error}): give the problem encode(state), "
-                "which returns what JSON knows, and decode"
+                "which returns types that JSON has, and decode(encoded)"
             ) from error

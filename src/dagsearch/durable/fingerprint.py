@@ -1,4 +1,4 @@
-"""What a journal must know of the search that wrote it, to tell whether another one may go on with it."""
+"""What identifies a search in its journal, so that only an equal search continues it."""
 
 import hashlib
 import json
@@ -25,12 +25,12 @@ logger = logging.getLogger(__name__)
 _WALKS = 8
 # Number of random leaves by which covariances are compared.
 _LEAVES = 6
-# Parts whose names have changed since the first journals: then, now.
+# Names of parts that have changed since the first journals: old, new.
 _RENAMED = {"Always()": "Eager()", "OnDemand(": "Lazy("}
 
 
 def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The first event of a journal: what must be the same for another search to go on with it."""
+    """The first event of a journal: what must be equal in a search that continues it."""
     from dagsearch import __version__
 
     arguments = {name: _without_numpy(value) for name, value in arguments.items()}
@@ -48,7 +48,7 @@ def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) ->
 
 
 def versions() -> dict[str, str]:
-    """What the last digits of computed numbers depend on."""
+    """Versions and machine, on which the last digits of computed numbers depend."""
     return {"numpy": np.__version__, "scipy": scipy.__version__, "machine": platform.machine()}
 
 
@@ -92,7 +92,7 @@ def covariance_of(search: "Search") -> list[list[float]]:
 
 
 def parts_of(search: "Search") -> dict[str, str]:
-    """The composition in words, without what changes from process to process."""
+    """The composition as text, without memory addresses, which differ between processes."""
     scores = search.explored.scores
     described = {
         "policy": search.policy,
@@ -116,7 +116,7 @@ def without_addresses(text: str) -> str:
 
 
 def _as_named_now(described: Any) -> Any:
-    """A part's description from a journal, with the present names of renamed classes."""
+    """A part's description from a journal, with the current names of renamed classes."""
     for old, new in _RENAMED.items():
         described = described.replace(old, new) if isinstance(described, str) else described
     return described
@@ -131,12 +131,18 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
         changed = sorted(name for name in then if _as_named_now(then[name]) != now[name])
         if changed:
             details = "; ".join(f"{name}: {then[name]} then, {now[name]} now" for name in changed)
-            raise JournalError(f"{path} is of another {what} ({details}). The file was not changed")
+            raise JournalError(
+                f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
+                "The file was not changed"
+            )
     if not np.allclose(settings["covariance"], covariance_of(search), rtol=1e-6, atol=1e-9):
-        raise JournalError(f"{path} is of a search with another covariance. The file was not changed")
+        raise JournalError(
+            f"{path} is the journal of a search with another covariance. Resume it with the same one. "
+            "The file was not changed"
+        )
     if settings["versions"] != versions():
         logger.warning(
-            "%s was begun with %s, this is %s: the last digits of beliefs may differ, and therefore, "
+            "%s was written with %s, this is %s: the last digits of beliefs may differ, and so may, "
             "eventually, the leaves that are asked for",
             path,
             settings["versions"],
@@ -148,7 +154,7 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
 
 
 def _generators(search: "Search") -> list[np.random.Generator]:
-    """The search's own generator, and those of parts that have their own."""
+    """The generator of the search, and those of its parts."""
     parts = [search.policy, search.rollout, search.backup, search.expansion, *search.refinements]
     held = [value for part in parts for value in getattr(part, "__dict__", {}).values()]
     return [search.rng, *(value for value in held if isinstance(value, np.random.Generator))]
@@ -168,7 +174,7 @@ def set_generators(search: "Search", states: Sequence[Any]) -> None:
 
 
 def generator_like(state: Mapping[str, Any]) -> np.random.Generator:
-    """A generator in a recorded state; only NumPy's own kinds are made."""
+    """A generator in a recorded state; only NumPy's own kinds are supported."""
     name = str(state["bit_generator"])
     if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
         raise JournalError(f"the journal was written with a random generator {name!r} that is not NumPy's")

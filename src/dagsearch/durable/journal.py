@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from dagsearch.errors import DagSearchError
 
-# "dags", so that the file tells what it is.
+# "dags": marks the file as a journal of dagsearch.
 _APPLICATION = 0x64616773
 _FORMAT = 1
 _SCHEMA = """
@@ -39,13 +39,13 @@ class Event(NamedTuple):
     """A row of a journal."""
 
     number: int
-    """From 0, without gaps."""
+    """Number of the event, from 0 without gaps."""
     kind: str
-    """What happened."""
+    """Kind of the event, such as ``"tell"``."""
     at: float
-    """When, in seconds since 1970."""
+    """Time of the event in seconds since 1970."""
     content: dict[str, Any]
-    """All about it."""
+    """Details of the event."""
 
 
 def _digest(before: str, number: int, kind: str, at: float, content: str) -> str:
@@ -53,9 +53,9 @@ def _digest(before: str, number: int, kind: str, at: float, content: str) -> str
 
 
 class Journal:
-    """A journal that is open for writing; nobody else can have it open for that.
+    """A journal that is open for writing; it cannot be opened for writing a second time.
 
-    :meth:`create` begins one, :meth:`resume` goes on with one.
+    :meth:`create` starts a new journal, :meth:`resume` continues an existing one.
     """
 
     def __init__(self, path: Path, lock: sqlite3.Connection, connection: sqlite3.Connection) -> None:
@@ -69,13 +69,13 @@ class Journal:
         """A new journal whose first event is ``settings``."""
         path = Path(path)
         if has_begun(path):
-            raise JournalError(f"{path} exists already: resume it, or choose another name")
+            raise JournalError(f"{path} exists already: resume it, or choose another file name")
         if not path.parent.is_dir():
             raise JournalError(f"the folder {path.parent} does not exist; make it first")
         lock = _locked(path)
         journal = cls(path, lock, _connected(path))
         try:
-            # Durable against loss of power, not only of the process: a lost evaluation costs more.
+            # FULL survives a power cut, not only the end of the process; a lost evaluation costs more.
             journal._connection.executescript(
                 f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA application_id={_APPLICATION}; "
                 f"PRAGMA user_version={_FORMAT};"
@@ -91,7 +91,7 @@ class Journal:
     def resume(cls, path: str | PathLike[str]) -> tuple["Journal", list[Event]]:
         """A journal that exists, and all its events."""
         path = Path(path)
-        read_events(path)  # refused before anything is touched
+        read_events(path)  # refuse a bad file before anything is changed
         lock = _locked(path)
         journal = cls(path, lock, _connected(path))
         try:
@@ -104,7 +104,7 @@ class Journal:
         return journal, events
 
     def append(self, kind: str, content: dict[str, Any]) -> None:
-        """Commit an event. If that fails, this journal takes no further one."""
+        """Commit an event. If that fails, this journal accepts no further event."""
         if self._failure is not None:
             raise JournalError(self._failure)
         try:
@@ -122,17 +122,19 @@ class Journal:
         self._next, self._last_digest = self._next + 1, digest
 
     def abandon(self, error: BaseException) -> None:
-        """Take no further event: the search went on without the file, or stopped half way."""
+        """Accept no further event, because the search and the file may differ after ``error``."""
         if self._failure is None:
             self._failure = (
                 f"the search was stopped half way ({type(error).__name__}: {error}) and may differ from its "
-                f"journal {self.path}, which is right: its {self._next} events are safe. Resume from the file"
+                f"journal {self.path}. The journal is correct: its {self._next} events are safe. "
+                "Resume from the file"
             )
 
     def _fail(self, kind: str, content: dict[str, Any], error: Exception) -> NoReturn:
-        lost = f"the {kind} that came next was not"
+        lost = f"the next event ({kind}) was not written"
         if kind == "tell":
-            lost = f"the reward {content['reward']!r} of {content['leaf']} was not: tell it after resuming"
+            reward = f"the reward {content['reward']!r} of {content['leaf']}"
+            lost = f"{reward} was not written: tell it after resuming"
         self._failure = (
             f"cannot write to the journal {self.path} ({error}). The first {self._next} events are safe in "
             f"the file; {lost}. Make the disk writable again, then resume the search from the file"
@@ -145,7 +147,7 @@ class Journal:
         return self._failure is not None
 
     def close(self) -> None:
-        """Let go of the file; another search may have it then."""
+        """Release the file, so that another search can resume it."""
         for connection in (self._connection, self._lock):
             with suppress(sqlite3.Error):
                 connection.close()
@@ -155,10 +157,10 @@ class Journal:
 
 
 def read_events(path: str | PathLike[str]) -> list[Event]:
-    """All events of a journal, whether or not a search is writing to it; the file is not touched."""
+    """All events of a journal, even while a search is writing to it; the file is not changed."""
     path = Path(path)
     if not path.is_file():
-        raise JournalError(f"there is no journal {path}")
+        raise JournalError(f"there is no journal {path}: check the path")
     try:
         connection = _reading(path)
     except sqlite3.Error as error:
@@ -172,24 +174,27 @@ def _reading(path: Path) -> sqlite3.Connection:
 
 
 def _checked_events(path: Path, connection: sqlite3.Connection) -> tuple[list[Event], str]:
-    """All events, once everything about the file is found to be right; and the last digest."""
+    """All events and the last digest, after all checks of the file."""
     try:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if application != _APPLICATION:
-            raise JournalError(f"{path} is no journal of dagsearch")
+            raise JournalError(f"{path} is not a journal of dagsearch: check the path")
         if version != _FORMAT:
-            raise JournalError(f"{path} has format {version}, and this dagsearch reads {_FORMAT}")
+            raise JournalError(
+                f"{path} has format {version}, but this version of dagsearch reads format {_FORMAT}: "
+                "install the version that wrote it"
+            )
         rows = connection.execute(
             "SELECT number, kind, at, content, digest FROM event ORDER BY number"
         ).fetchall()
     except sqlite3.Error as error:
         raise JournalError(
-            f"{path} is damaged, or no journal at all ({error}); it was left as it is"
+            f"{path} is damaged, or not a journal ({error}); the file was not changed"
         ) from error
     events = list(_verified(path, rows))
     if not events or events[0].kind != "settings":
-        raise JournalError(f"{path} has no settings: the search that made it never began")
+        raise JournalError(f"{path} has no settings: its search never began. Delete the file and start again")
     return events, rows[-1][4]
 
 
@@ -198,15 +203,15 @@ def _verified(path: Path, rows: list[Any]) -> Iterator[Event]:
     for expected, (number, kind, at, content, digest) in enumerate(rows):
         if number != expected or digest != _digest(before, number, kind, at, content):
             raise JournalError(
-                f"{path} was changed or damaged: event {expected} is not what was written. It was left as it "
-                "is; a copy of the file from before may be used"
+                f"{path} was changed or damaged: event {expected} is not what was written. The file was not "
+                "changed; restore an earlier copy of it"
             )
         before = digest
         yield Event(number, kind, at, json.loads(content))
 
 
 def has_begun(path: str | PathLike[str]) -> bool:
-    """Whether there is a file, and not one that a search left behind before it could write anything."""
+    """Whether the file exists and has content; a search that ends early may leave an empty journal."""
     path = Path(path)
     if not path.exists():
         return False
@@ -217,7 +222,7 @@ def has_begun(path: str | PathLike[str]) -> bool:
                 tables = connection.execute("SELECT number FROM event LIMIT 1").fetchall()
             return len(tables) > 0
     except sqlite3.Error:
-        return True  # something else, which is not to be written over
+        return True  # not a journal: must not be overwritten
 
 
 def is_in_use(path: str | PathLike[str]) -> bool:
@@ -233,26 +238,29 @@ def is_in_use(path: str | PathLike[str]) -> bool:
 
 def _connected(path: Path) -> sqlite3.Connection:
     try:
-        # Every statement is a transaction of its own.
+        # Without an isolation level, every statement is its own transaction.
         return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
     except sqlite3.Error as error:
         raise JournalError(f"cannot open {path} ({error})") from error
 
 
 def _locked(path: Path) -> sqlite3.Connection:
-    """A lock that ends with the process, however that ends.
+    """A lock that is released when the process ends, even if it is killed.
 
-    A transaction on a file beside the journal: readers of the journal itself are not held up by it.
+    The lock is a transaction on a second file next to the journal, so that readers of the journal need not
+    wait.
     """
-    beside = Path(f"{path}-lock")
+    lock_file = Path(f"{path}-lock")
     try:
-        lock = sqlite3.connect(beside, isolation_level=None, check_same_thread=False, timeout=0.0)
+        lock = sqlite3.connect(lock_file, isolation_level=None, check_same_thread=False, timeout=0.0)
         lock.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
-            raise JournalError(f"cannot write beside {path} ({error})") from error
+            raise JournalError(
+                f"cannot write the lock file {lock_file} ({error}): make its folder writable"
+            ) from error
         raise JournalError(
-            f"{path} is in use by another search, of this process ({os.getpid()}) or another one: end it or "
-            "close() it first. 'dagsearch show' reads it all the same"
+            f"{path} is in use by another search, in this process ({os.getpid()}) or another one: end that "
+            "search or close() it first. 'dagsearch show' can read the journal meanwhile"
         ) from error
     return lock

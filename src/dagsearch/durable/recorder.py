@@ -1,4 +1,4 @@
-"""Writes what happens to a search into its journal."""
+"""Writes the events of a search to its journal."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class JournalRecorder(Recorder):
     journal : Journal
         Where to write.
     search : Search
-        Whose events they are.
+        The search whose events are recorded.
     """
 
     keeps_pending = True
@@ -40,7 +40,7 @@ class JournalRecorder(Recorder):
 
     @property
     def broken(self) -> bool:  # type: ignore[override]
-        """Whether an event could not be recorded, so that the search must not go on."""
+        """Whether an event could not be recorded, so that the search must not continue."""
         return self.journal.broken
 
     def _append(self, kind: str, **content: Any) -> None:
@@ -50,10 +50,10 @@ class JournalRecorder(Recorder):
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
-        """While entered, the search does something that is recorded as a whole, or not at all.
+        """While entered, the search changes in a way that is recorded completely or not at all.
 
-        If it is left half done, by Ctrl-C or an error in the user's problem, search and file differ, and only
-        the file is right. A covariance that refuses a reward will do so again in a replay.
+        If Ctrl-C or an error in the user's problem interrupts it, search and file differ, and only the file
+        is correct. A covariance that refuses a reward is not such an error: a replay refuses it, too.
         """
         try:
             yield
@@ -64,7 +64,7 @@ class JournalRecorder(Recorder):
             raise
 
     def repeating(self) -> AbstractContextManager[None]:
-        """:meth:`deciding` for an event that, when repeated, makes its changes to the DAG again."""
+        """The same, for an event whose changes of the DAG a replay makes itself: they are not recorded."""
         return self._without_changes()
 
     @contextmanager
@@ -76,7 +76,7 @@ class JournalRecorder(Recorder):
             self._changes = []
 
     def dag_changed(self, kind: str, *details: Any) -> None:
-        """Keep a change of the DAG for the next event."""
+        """Keep a change of the DAG, to be written with the next event."""
         self._changes.append((kind, *(part if isinstance(part, int) else list(part) for part in details)))
 
     def asked(self, proposal: Proposal) -> None:
@@ -101,7 +101,7 @@ class JournalRecorder(Recorder):
         leaf, expected = explored.graph.states[told.node], explored.score(told.node)
         pending, actions = self._search.engine.pending.find(leaf, proposal), None
         if proposal is not None:
-            # A pending proposal is known by its index; the root may have moved since it was asked for.
+            # The index identifies a pending proposal; its actions do not, as the root may have moved since.
             actions = [] if pending is not None else numbered(self._search.problem, proposal.actions)
         self._append(
             "tell",
@@ -133,7 +133,7 @@ class JournalRecorder(Recorder):
         self._append("run", budget=budget)
 
     def noted(self, note: Any) -> None:
-        """Record something of the user's own."""
+        """Record a note of the user."""
         self._append("note", note=note)
 
     def learnt(self, covariance: Covariance, noise: float) -> None:

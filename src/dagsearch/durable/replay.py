@@ -1,8 +1,8 @@
-"""A search from its journal: the same events in the same order, without any decision made again.
+"""Replay of a journal: the same events in the same order, without making any decision again.
 
-What a search knows follows from what happened to it: which nodes a descent added, which leaf was asked for,
-which reward came. An event holds exactly that, so a replay needs no descents, no roll-outs and no evidence,
-and ends with the very numbers of the search that wrote the journal.
+The state of a search follows from its events: which nodes a descent added, which leaf was asked for, which
+reward was told. An event holds exactly that. So a replay needs no descents, no roll-outs and no evidence, and
+ends with exactly the numbers of the search that wrote the journal.
 """
 
 import logging
@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Beliefs that differ by more than this, relatively, do not differ by rounding.
+# A larger relative difference between beliefs is not a rounding error.
 _ROUNDING = 1e-6
 
 
 class Replay:
-    """Takes a fresh search through the events of another.
+    """Repeats the events of a journal in a new search.
 
     Parameters
     ----------
     search : Search
-        Composed as the other was, without a journal.
+        New search with the composition of the recorded one, without a journal.
     events : sequence of Event
-        Of the other, after its settings.
+        Events of the journal, without the settings.
     """
 
     def __init__(self, search: "Search", events: Sequence[Event]) -> None:
         self._search, self._engine, self._events = search, search.engine, events
         self._codec = StateCodec(search.problem)
-        self._largest_difference = 0.0  # of beliefs from the recorded ones, relative
+        self._largest_difference = 0.0  # relative, between beliefs and the recorded ones
 
     def run(self) -> None:
-        """Go through all events."""
+        """Repeat all events."""
         followers = (*self._events, None)[1:]
-        # Values follow from scores; only what came after the last reward can be seen in them.
+        # Values are computed from scores, so only those after the last reward are needed.
         tells = [number for number, event in enumerate(self._events) if event.kind == "tell"]
         last_tell = tells[-1] if tells else 0
         for number, (event, follower) in enumerate(zip(self._events, followers, strict=True)):
@@ -56,8 +56,8 @@ class Replay:
         if self._largest_difference > 0.0:
             logger.warning(
                 "beliefs differ from the recorded ones by %.1g of their size: this machine computes "
-                "differently from the one that wrote the journal. The search goes on, but may decide "
-                "differently",
+                "differently from the one that wrote the journal. The search continues, but may "
+                "decide differently",
                 self._largest_difference,
             )
 
@@ -69,7 +69,7 @@ class Replay:
         except Exception as error:
             raise JournalError(
                 f"event {event.number} ({event.kind}) cannot be repeated ({type(error).__name__}: "
-                f"{error}); the journal is of another problem, or of another version of it"
+                f"{error}); the journal belongs to another problem, or to another version of it"
             ) from error
 
     def _repeat(self, event: Event, follower: Event | None) -> None:
@@ -94,7 +94,7 @@ class Replay:
             set_generators(search, content["generators"])
             search.settle()
         elif event.kind not in ("learn", "run", "note"):
-            raise JournalError(f"event {event.number} is of an unknown kind, {event.kind!r}")
+            raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         if "generators" in content and event.kind not in ("tell", "settle"):  # learning may draw
             set_generators(search, content["generators"])
         self._check_size(event)
@@ -104,11 +104,11 @@ class Replay:
         if event.content.get("nodes", nodes) != nodes:
             raise JournalError(
                 f"event {event.number} left {event.content['nodes']} states explored, its repetition "
-                f"{nodes}; the journal is of another problem, or of another version"
+                f"{nodes}; the journal belongs to another problem, or to another version of it"
             )
 
     def _ask(self, content: Mapping[str, Any]) -> None:
-        """What a descent and its roll-out left behind."""
+        """Restore what a descent and its roll-out changed."""
         leaf, actions = walked(self._search.problem, content["actions"])
         path = tuple(content["path"])
         turn, initial = content["turn"]
@@ -127,17 +127,17 @@ class Replay:
             evaluated = Proposal(leaf, actions, tuple(content["path"]))
         told = self._engine.checked(evaluated, content["reward"], content["noise"], content["seconds"])
         self._compare(content["expected"], search.explored.score(told.node))
-        with suppress(CovarianceError):  # which refused this reward in the recorded run, too
+        with suppress(CovarianceError):  # this reward was refused in the recorded run, too
             self._engine.tell(told, recorded=learnt)
 
     def _compare(self, recorded: Sequence[float], now: Sequence[float]) -> None:
-        """Check beliefs just before a reward: they are equal, up to rounding on another machine."""
+        """Check that beliefs before a reward are the recorded ones, up to rounding on another machine."""
         size = abs(recorded[0]) + math.sqrt(recorded[1]) + 1e-9
         difference = abs(recorded[0] - now[0]) / size
         difference = max(difference, abs(recorded[1] - now[1]) / (recorded[1] + 1e-6))
         if difference > _ROUNDING:
             raise JournalError(
                 f"replayed beliefs differ from the recorded ones ({list(now)} instead of {list(recorded)}): "
-                "the journal is of another problem, covariance or version"
+                "the journal belongs to another problem, covariance or version"
             )
         self._largest_difference = max(self._largest_difference, difference)

@@ -1,4 +1,4 @@
-"""Beginning a journal, and going on from one."""
+"""Starting a journal, and resuming a search from one."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 def start_journal(
     search: "Search", path: str | PathLike[str] | None, made_by: str, arguments: Mapping[str, Any]
 ) -> None:
-    """Record a fresh search in a new journal; nothing without a path.
+    """Record a new search in a new journal; does nothing without a path.
 
     Parameters
     ----------
     search : Search
-        Whose events are recorded from now on.
+        The search whose events are recorded from now on.
     path : path, optional
         The file, which must not exist yet.
     made_by : str
         Name of the constructor that made the search.
     arguments : mapping
-        The arguments it was given, besides the problem, the seed and the journal.
+        Arguments of the constructor, without the problem, the seed and the journal.
     """
     if path is not None:
         journal = Journal.create(path, settings_of(search, made_by, arguments))
@@ -39,7 +39,7 @@ def start_journal(
 def resume_search(
     kind: type["Search"], path: str | PathLike[str], problem: Problem, given: Mapping[str, Any]
 ) -> "Search":
-    """The search that a journal is of, as it was after the last event; it goes on writing there."""
+    """The search that wrote a journal, as it was after the last event; it continues to write there."""
     journal, events = Journal.resume(path)
     try:
         search = recompose(kind, events[0].content, problem, given)
@@ -57,13 +57,13 @@ def resume_search(
 def recompose(
     kind: type["Search"], settings: Mapping[str, Any], problem: Problem, given: Mapping[str, Any]
 ) -> "Search":
-    """A fresh search composed as a journal's settings say."""
+    """A new search with the composition that a journal's settings describe."""
     from dagsearch import __version__
 
     if settings["dagsearch"] != __version__:
         raise JournalError(
             f"the journal was written by dagsearch {settings['dagsearch']}, this is {__version__}: "
-            "another version may decide differently. Install that version to go on"
+            "another version may decide differently. Install that version to continue"
         )
     makers: dict[str, Callable[..., Search]] = {
         "Search": kind,
@@ -74,19 +74,19 @@ def recompose(
     missing = sorted(set(settings["given"]) - set(given))
     if missing:
         raise JournalError(
-            f"the search was made with {', '.join(missing)}, which a journal cannot hold: give the same "
+            f"the search was made with {', '.join(missing)}, which a journal cannot hold: pass the same "
             "to resume"
         )
     for name in sorted(set(known) & set(given)):
         if known[name] != json.loads(json.dumps(given[name], default=repr)):
             raise JournalError(
-                f"the search was made with {name}={known[name]!r}, not {given[name]!r}: give the same to "
-                "resume, or nothing"
+                f"the search was made with {name}={known[name]!r}, not {given[name]!r}: pass the same "
+                "value to resume, or none"
             )
     arguments = {**known, **given, "seed": generator_like(settings["generators"][0])}
     try:
         return makers[settings["made_by"]](problem, **arguments)
     except TypeError as error:
         raise JournalError(
-            f"the search was made by {settings['made_by']}(...); give resume the same arguments ({error})"
+            f"the search was made by {settings['made_by']}(...): pass the same arguments to resume ({error})"
         ) from error

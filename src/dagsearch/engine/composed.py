@@ -22,7 +22,7 @@ class Composed:
 
     @property
     def problem(self) -> Problem:
-        """What is searched; its root moves with :meth:`dagsearch.Search.reroot`."""
+        """The problem that is searched; :meth:`dagsearch.Search.reroot` changes its root."""
         return self.engine.explored.problem
 
     @property
@@ -62,22 +62,22 @@ class Composed:
 
     @property
     def backup(self) -> Backup:
-        """How values follow from scores."""
+        """How values are computed from scores."""
         return self.engine.values.backup
 
     @property
     def refresh(self) -> Refresh:
-        """Which nodes are brought up to date after a reward."""
+        """Which nodes are updated after a reward."""
         return self.engine.values.refresh
 
     @property
     def refinements(self) -> tuple[Refinement, ...]:
-        """What takes turns with the descent."""
+        """What proposes leaves in turns with the descent."""
         return self.engine.schedule.refinements
 
     @property
     def evidence(self) -> Evidence | None:
-        """What learns hyperparameters."""
+        """What learns hyperparameters; ``None`` if they stay as given."""
         return self.engine.learner.evidence
 
     @property

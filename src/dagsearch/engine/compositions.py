@@ -1,4 +1,4 @@
-"""How a search is put together: its parts, the two compositions with a name, and what cannot work."""
+"""How a search is composed: its parts, their checks, and the compositions ``paper`` and ``default``."""
 
 import warnings
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ from dagsearch.rollouts import Greedy, Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
 from dagsearch.scores.base import check_requirements
 
-# Noise variance of rewards without noise, which need some for rounding, and of noisy ones, to begin with; in
-# units of the rewards' variance.
+# Initial noise variance of rewards without noise (a little is needed because of rounding) and of noisy
+# rewards, in units of the rewards' variance.
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 
 
@@ -45,33 +45,33 @@ class Parts(TypedDict, total=False):
     """The parts that a :class:`dagsearch.Search` is composed of."""
 
     scores: Required[Scores]
-    """Belief over the generative scores; a fresh one, which belongs to this search from now on."""
+    """Belief over the generative scores. It must be new: the search changes it."""
     policy: Required[Policy]
     """Where descents go."""
     rollout: Required[Rollout]
-    """How paths are finished below the explored part, once a reward is known; uniformly at random before."""
+    """How paths are finished below the explored part; before the first reward, uniformly at random."""
     backup: Required[Backup]
-    """How values follow from scores."""
+    """How values are computed from scores."""
     expansion: Expansion | None
     """How the DAG grows; by default all children at once, or one by one where there are many."""
     increments: Increments | None
-    """Δ by level; by default those of the problem under its covariance."""
+    """Δ by level; by default computed from the problem and the covariance."""
     refinements: Sequence[Refinement]
-    """Propose a leaf near the best one, in turns with the descent. Only where every decision maximises."""
+    """They propose leaves near the best one, in turns with the descent; not in games with a MIN player."""
     evidence: Evidence | None
-    """Learns the covariance's hyperparameters and the noise, and standardises rewards again whenever it does.
-    By default they stay as given. With ``repeats`` the noise is learnt too, and the best leaf is the one
-    with the best mean g instead of the largest reward."""
+    """Learns the covariance's hyperparameters; all rewards are then standardised again. By default the
+    hyperparameters stay as given. With ``repeats`` the noise is learnt too, and the best leaf is the one with
+    the best mean g instead of the largest reward."""
     refresh: Refresh | None
-    """Which nodes are brought up to date after a reward; all by default, and where the scores or the back-up
+    """Which nodes are updated after a reward. By default all, and always all if the scores or the back-up
     cannot leave nodes out."""
     standardize: int
     """Number of initial roll-outs from the root. The mean and standard deviation of their rewards standardise
-    all rewards. They count as evaluations, and the model learns from them. Until the last of them is told,
+    all rewards. They count as evaluations, and the model learns from them. Until the last one is told,
     beliefs are those of the prior. 0, the default, uses rewards as they are."""
     repeats: bool
-    """Whether a leaf may be evaluated again, the default. If not, the search ends when every leaf has been
-    evaluated."""
+    """Whether a leaf may be evaluated again; true by default. If not, the search ends when every leaf has
+    been evaluated."""
 
 
 def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) -> Engine:
@@ -81,7 +81,7 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
     scores, policy, rollout, backup = parts["scores"], parts["policy"], parts["rollout"], parts["backup"]
     evidence, refinements = parts.get("evidence"), tuple(parts.get("refinements", ()))
     if scores.mean.size > 0:
-        raise ValueError("scores must be fresh: these belong to another search already")
+        raise ValueError("scores must be fresh: these belong to another search; make new ones")
     check_requirements(scores, policy, rollout, backup, evidence, *refinements)
     _check_reads(policy, backup)
     if scores.covariance is not None:
@@ -109,8 +109,8 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
 
 
 def _check_reads(policy: Policy, backup: Backup) -> None:
-    """Refuse a policy that reads the results of another back-up, which nobody would bring up to date."""
-    reads = getattr(policy, "reads", None)  # a user's own may not say
+    """Refuse a policy that reads the results of another back-up, which this search would never update."""
+    reads = getattr(policy, "reads", None)  # a user's own policy may not have it
     if reads is not None and reads is not backup:
         raise ValueError(
             f"{policy!r} reads {reads!r}, but the back-up of the search is {backup!r}: "

@@ -28,7 +28,10 @@ def default_covariance(problem: Problem) -> Covariance:
 
 
 def natural_covariance(problem: Problem) -> Covariance:
-    """The covariance of :func:`dagsearch.search`: of inclusion probabilities where a problem has them."""
+    """The covariance of :func:`dagsearch.search`: a ``SetKernel`` if the problem has ``inclusion``.
+
+    Otherwise, or if the problem declares a covariance, :func:`default_covariance`.
+    """
     capabilities = Capabilities(problem)
     if capabilities.covariance is not None or capabilities.inclusion is None:
         return default_covariance(problem)
@@ -49,22 +52,23 @@ def default_scale(problem: Problem) -> float | None:
 
 
 def default_increments(problem: Problem, covariance: Covariance | None) -> Increments:
-    """The problem's increments under a covariance; none without one."""
+    """The problem's increments under a covariance; without a covariance all are zero."""
     if covariance is None:
         return Increments([], 0.0)
     return Increments.of(problem, covariance, shape_rng())
 
 
 def default_expansion(increments: Increments) -> Expansion:
-    """One child at a time where nodes have many children."""
+    """One child at a time if nodes have many children, otherwise all at once."""
     many = max(increments.branching, default=1) > _MANY_CHILDREN
     return OneChild() if many else AllChildren()
 
 
 def default_backup(expansion: Expansion) -> Backup:
-    """Moment matching, with a standard normal prior only where all children enter the DAG at once.
+    """Moment matching, with a standard normal prior only if all children enter the DAG at once.
 
-    Elsewhere it would make visited nodes look worse than the siblings that are not in the DAG.
+    If children enter one at a time, the prior would make visited nodes look worse than siblings outside the
+    DAG.
     """
     return MomentMatching(prior=(0.0, 1.0) if isinstance(expansion, AllChildren) else None)
 

@@ -29,7 +29,7 @@ _NOTHING = nullcontext()
 
 
 class Told(NamedTuple):
-    """A reward as it was told, checked."""
+    """A reward that was told, after all checks."""
 
     leaf: State
     """The evaluated leaf."""
@@ -38,9 +38,9 @@ class Told(NamedTuple):
     proposal: Proposal | None
     """The proposal that it was evaluated for; ``None`` if the leaf was told without one."""
     reward: float
-    """In the user's units."""
+    """The reward in the user's units."""
     noise: float | None
-    """Variance of this very reward, if it was told."""
+    """Noise variance of this reward; ``None`` if it was not told."""
     seconds: float
     """When it was told, in seconds from the start of the search."""
 
@@ -55,9 +55,9 @@ class Engine:
     policy, expansion, rollout
         Where a descent goes, how the DAG grows at its end, and how the path is finished.
     learner : Learner
-        From rewards to scores.
+        Updates the scores after a reward.
     values : Values
-        From scores to values.
+        Computes values from scores.
     schedule : Schedule
         Initial roll-outs, and when refinements propose instead of the descent.
     repeats : bool
@@ -113,24 +113,24 @@ class Engine:
             raise
 
     def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:
-        """A leaf below the node; ``None`` if only closed leaves turned up."""
+        """A leaf below the node, with the actions to it; ``None`` if only closed leaves were found."""
         state, end = self.explored.graph.states[node], None
         if self.learner.informed:
             end = self.rollout.finish(self.explored, state, self.rng)
         return end if end is not None else Uniform().finish(self.explored, state, self.rng)
 
-    # What happens to a search -------------------------------------------------------------------------
+    # Events of a search --------------------------------------------------------------------------------
 
     def ask(self) -> Proposal:
-        """The next proposal; not for a pending leaf, as long as there are others."""
+        """The next proposal; a pending leaf is proposed again only if no other leaf is left."""
         if self.pending.offered and (offered := self.pending.next_offered()) is not None:
             return offered
         with self.recorder.deciding():
-            proposal = self._elsewhere()
+            proposal = self._next_avoiding_pending()
             self.recorder.asked(proposal)
         return proposal
 
-    def _elsewhere(self) -> Proposal:
+    def _next_avoiding_pending(self) -> Proposal:
         if not self.repeats or not self.pending.proposals:
             return self._next()
         with self.pending.avoided() as avoided:
@@ -157,7 +157,7 @@ class Engine:
     def checked(
         self, evaluated: Proposal | State, reward: float, noise: float | None, seconds: float | None = None
     ) -> Told:
-        """A reward as it will be learnt, told now by default; an error names what is wrong with it."""
+        """A reward, checked, that is told after ``seconds`` of the search; now by default."""
         proposal = evaluated if isinstance(evaluated, Proposal) else None
         leaf = evaluated if proposal is None else proposal.leaf
         value = checked_reward(reward, leaf)
@@ -173,7 +173,7 @@ class Engine:
         told : Told
             The reward.
         note : optional
-            What else to record with it.
+            Anything else to record with the reward.
         recorded : mapping, optional
             Hyperparameters to use instead of learning them, if it is time to learn.
         """
@@ -205,9 +205,9 @@ class Engine:
         self.pending.forget(index, again)
 
     def postpone(self, proposal: Proposal) -> None:
-        """Let a proposal be asked for again: its evaluation was cut off."""
+        """Let a proposal be asked for again, because its evaluation was interrupted."""
         if self.recorder.broken:
-            return  # what the record lacks must not be known here either
+            return  # the search must not know more than its record
         index = self.pending.find(proposal.leaf, proposal)
         if self.recorder.keeps_pending:
             self.pending.offer([proposal])
@@ -221,12 +221,12 @@ class Engine:
             self.learn(self.learner.settle())
 
     def reroot(self, state: State) -> None:
-        """Go on from a state below the root."""
+        """Make a state below the root the new root."""
         explored, graph = self.explored, self.explored.graph
         from_state = explored.capabilities.from_state
         if from_state is None:
             name = type(explored.problem).__name__
-            raise ProblemError(f"reroot needs a from_state(state) method of {name}")
+            raise ProblemError(f"reroot needs from_state(state): give {name} this method")
         self.pending.discard_fantasies()
         node = explored.find(state)
         way = explored.way_to(state) if node < 0 or graph.level[node] < 0 else None
@@ -240,9 +240,9 @@ class Engine:
             self.values.update()
 
     def record_with(self, recorder: Recorder) -> None:
-        """Report everything that happens from now on."""
+        """Report all further events to a recorder."""
         self.recorder = self.explored.listener = self.learner.listener = recorder
 
     def one_thread(self) -> AbstractContextManager[None]:
-        """One BLAS thread while entered; a small model does without BLAS, and needs no look at threads."""
+        """While entered, BLAS uses one thread. A small model does not use BLAS, so nothing is set."""
         return one_thread() if self.explored.scores.uses_blas else _NOTHING

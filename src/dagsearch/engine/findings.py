@@ -1,4 +1,4 @@
-"""What a search knows, for whoever asks: beliefs, the recommended line, the result."""
+"""What a search has found: beliefs, the recommended line, the result."""
 
 import numpy as np
 
@@ -11,17 +11,17 @@ from dagsearch.refinements.optimum import Optimum, sample_optimum
 from dagsearch.results import Belief, Evaluation, Line, Result
 from dagsearch.scores import Capability
 
-# Number of joint samples behind a result, and of leaves that are sampled beside the evaluated ones.
+# Number of joint samples behind a result, and of leaves sampled in addition to the evaluated ones.
 SAMPLES, LEAVES = 512, 1000
 # Number of evaluations beyond which joint samples would cost too much.
 _MOST_SAMPLED = 3000
-# Samples of the best leaf that are this close to the best sample are tied with it, in standard deviations
-# of the rewards: samples of what is known differ by rounding.
+# A sample of the best leaf that is this close to the best sample counts as equal, because samples of known
+# rewards differ by rounding; in standard deviations of the rewards.
 _TIED = 5e-3
 
 
 class Findings:
-    """Answers from the engine's state; nothing here changes what the search will do."""
+    """Answers questions from the engine's state, without changing what the search will do."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -29,7 +29,7 @@ class Findings:
 
     def reset(self) -> None:
         """Forget what was computed from the old root."""
-        self._optimum: tuple[tuple[int, int, int], Optimum] | None = None  # with what it was made from
+        self._optimum: tuple[tuple[int, int, int], Optimum] | None = None  # with its inputs
         self._probability: tuple[int, float | None] = (0, None)
 
     def belief(self, state: State) -> Belief:
@@ -48,7 +48,7 @@ class Findings:
         return Belief(rescale(g), rescale(v), visits)
 
     def _steps_left(self, state: State) -> int:
-        """Number of decisions to a leaf along first actions, at most the problem's depth."""
+        """Number of decisions to the leaf that first actions lead to, at most the problem's depth."""
         problem, depth = self._engine.explored.problem, self._engine.explored.increments.depth
         for steps in range(depth):
             actions = problem.actions(state)
@@ -90,10 +90,10 @@ class Findings:
         return children.actions[int(np.argmax(explored.capabilities.player(state) * mean))]
 
     def result(self) -> Result:
-        """All that is known."""
+        """The result so far."""
         history = self._engine.history
         evaluations, stopped = tuple(history.evaluations), history.stopped
-        value, probability = self._best_there_is()
+        value, probability = self._best_possible()
         best = history.incumbent()
         if best is None:
             return Result(None, None, None, value, None, stopped, evaluations)
@@ -134,8 +134,8 @@ class Findings:
         self._optimum = known, optimum._replace(samples=in_units)
         return self._optimum[1]
 
-    def _best_there_is(self) -> tuple[Gaussian, float | None]:
-        """Belief over the best reward there is, and the probability that the best leaf so far has it."""
+    def _best_possible(self) -> tuple[Gaussian, float | None]:
+        """Belief over the best possible reward, and the probability that the best leaf so far has it."""
         engine = self._engine
         best, optimum = engine.history.incumbent(), self.sample_optimum(SAMPLES, LEAVES)
         if best is None or optimum is None:
@@ -146,11 +146,11 @@ class Findings:
         return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), float(tied.mean())
 
     def recent_probability(self) -> float | None:
-        """Probability that the best leaf so far is the best of all, as of at most 10 % fewer evaluations."""
+        """Probability that the best leaf so far is the best of all; computed every 10 % more evaluations."""
         known_at, _ = self._probability
         evaluations = len(self._engine.history)
         if evaluations >= max(known_at + 1, round(1.1 * known_at)):
-            self._probability = evaluations, self._best_there_is()[1]
+            self._probability = evaluations, self._best_possible()[1]
         return self._probability[1]
 
     def incumbent(self) -> Evaluation | None:

@@ -11,7 +11,7 @@ from dagsearch.results import Evaluation
 
 
 class History:
-    """Every evaluation in the order told, the best of them, and the clock they are dated by."""
+    """Every evaluation in the order told, the best one, and the clock that gives their times."""
 
     def __init__(self, explored: Explored, learner: Learner) -> None:
         self._explored, self._learner = explored, learner
@@ -56,6 +56,6 @@ class History:
         return time.perf_counter() - self._started
 
     def continue_clock(self) -> None:
-        """Let the clock go on from the last evaluation, as if no time had passed since."""
+        """Continue the clock from the last evaluation, as if no time had passed since."""
         if self.evaluations:
             self._started = time.perf_counter() - self.evaluations[-1].seconds

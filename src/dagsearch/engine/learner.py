@@ -1,4 +1,4 @@
-"""From rewards to the belief over g: the only writer of the score model."""
+"""Learning from rewards: the only module that changes the score model."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 class LearnerListener(Protocol):
-    """Is told what the learner learnt."""
+    """Receives the hyperparameters that the learner finds."""
 
     def learnt(self, covariance: Covariance, noise: float) -> None:
-        """New hyperparameters have been found, and are about to be used."""
+        """New hyperparameters have been found; they are used from now on."""
 
 
 class _NoListener:
@@ -37,13 +37,13 @@ class Learner:
     Parameters
     ----------
     explored : Explored
-        Whose scores learn.
+        Holds the scores to update.
     evidence : Evidence, optional
         Learns hyperparameters; by default they stay as given.
     standardize : int
         Number of initial rewards that standardise all rewards; 0 leaves rewards as they are.
     repeats : bool
-        Whether a leaf may be evaluated again. With evidence, the noise is learnt then.
+        Whether a leaf may be evaluated again. If so, and with evidence, the noise is learnt.
     """
 
     def __init__(
@@ -69,18 +69,18 @@ class Learner:
         return self.standardizer.admit(episode)
 
     def settle(self) -> Sequence[Episode]:
-        """Stop holding rewards back; returns those that were, in the model's units."""
+        """Stop holding rewards back; returns those that were held back, in the model's units."""
         return self.standardizer.release()
 
     def condition(
         self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None
     ) -> list[CovarianceError]:
-        """Learn from episodes; a reward that the scores refuse does not hold up the others.
+        """Learn from episodes; if the scores refuse a reward, the others are still learnt.
 
         Parameters
         ----------
         episodes : sequence of Episode
-            In the model's units.
+            Rewards in the model's units.
         recorded : mapping, optional
             Hyperparameters to use instead of learning them, if it is time to learn.
 
@@ -105,7 +105,7 @@ class Learner:
         scale_before = self.standardizer.scale
         try:
             self._refit(evidence, recorded)
-        except BaseException:  # Ctrl-C for example: beliefs and units must belong together
+        except BaseException:  # such as Ctrl-C: beliefs and units must match
             self.standardizer.scale = scale_before
             raise
 

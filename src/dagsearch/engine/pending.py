@@ -1,4 +1,4 @@
-"""Leaves that were asked for and whose rewards have not come yet."""
+"""Leaves that were asked for and whose rewards have not been told yet."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ class Pending:
     Parameters
     ----------
     explored, learner, values
-        The search's own.
+        Parts of the search.
     repeats : bool
         Whether a leaf may be asked for again.
     """
@@ -38,13 +38,13 @@ class Pending:
     def add(self, proposal: Proposal) -> Proposal:
         """Make a proposal pending."""
         node = self._explored.node(proposal.leaf)
-        if not self._repeats:  # asked for once is enough, whether its reward comes soon, late or never
+        if not self._repeats:  # no leaf is asked for twice, even if its reward comes late or never
             self._explored.graph.closed[node] = True
         self.proposals.append(proposal)
         return proposal
 
     def find(self, leaf: State, proposal: Proposal | None) -> int | None:
-        """Index of this very proposal, else of the oldest one for its leaf; ``None`` if there is none."""
+        """Index of this proposal object, else of the oldest one for its leaf; ``None`` if there is none."""
         for index, other in enumerate(self.proposals):
             if other is proposal:
                 return index
@@ -52,7 +52,7 @@ class Pending:
         return next((i for i, other in enumerate(self.proposals) if same(other.leaf, leaf)), None)
 
     def drop(self, leaf: State, proposal: Proposal | None) -> None:
-        """Remove what :meth:`find` finds."""
+        """Remove the proposal that :meth:`find` finds, if any."""
         found = self.find(leaf, proposal)
         if found is not None:
             del self.proposals[found]
@@ -78,10 +78,10 @@ class Pending:
                 return offered
         return None
 
-    # Elsewhere ----------------------------------------------------------------------------------------
+    # Fantasies ----------------------------------------------------------------------------------------
 
     def fantasise(self) -> None:
-        """Let the model count pending leaves as observed, except for the mean."""
+        """Let the model count pending leaves as observed, for variances but not for means."""
         fresh = self.proposals[self._fantasies :]
         if not fresh or self._learner.standardizer.waiting:
             return
@@ -94,11 +94,11 @@ class Pending:
             node = self._explored.node(proposal.leaf)
             self._fantasies += 1
             scores.fantasise(node)
-        # Around all of them, so that it makes no difference whether some were discarded in between.
+        # Around all pending leaves: the values must not depend on whether fantasies were discarded before.
         self._values.update(paths=[proposal.path for proposal in self.proposals])
 
     def discard_fantasies(self) -> None:
-        """Bring the belief back to what is known."""
+        """Restore the belief without fantasies."""
         if self._fantasies > 0:
             cast(JointScores, self._explored.scores).discard()
             self._fantasies = 0
@@ -106,7 +106,7 @@ class Pending:
 
     @contextmanager
     def avoided(self) -> Iterator[list[int]]:
-        """While entered, pending leaves are closed, even if they may be evaluated again; their nodes."""
+        """While entered, pending leaves are closed, even if leaves may repeat; yields their nodes."""
         pending = self._explored.nodes([proposal.leaf for proposal in self.proposals])
         self._explored.graph.closed[pending] = True
         try:

@@ -1,4 +1,4 @@
-"""What a search reports while it runs, so that somebody may keep a record of it."""
+"""The events that a search reports while it runs, for a record of it."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -18,21 +18,21 @@ _NOTHING = nullcontext()
 class Recorder:
     """Keeps no record. :class:`dagsearch.durable.recorder.JournalRecorder` writes a journal.
 
-    Reports about an event come before the search acts on it, except for :meth:`asked`: what a search decided
-    is known only afterwards. An event is thus recorded before its consequences can be seen.
+    A search reports an event before it acts on it. The exception is :meth:`asked`, because a decision is
+    known only after it was made. So an event is recorded before its consequences can be seen.
     """
 
     broken = False
-    """Whether an event could not be recorded, so that the search must not go on."""
+    """Whether an event could not be recorded, so that the search must not continue."""
     keeps_pending = False
-    """Whether pending proposals outlive the process."""
+    """Whether the record keeps pending proposals after the process ends."""
 
     def deciding(self) -> AbstractContextManager[None]:
-        """While entered, the search does something that is recorded as a whole, or not at all."""
+        """While entered, the search changes in a way that is recorded completely or not at all."""
         return _NOTHING
 
     def repeating(self) -> AbstractContextManager[None]:
-        """:meth:`deciding` for an event that, when repeated, makes its changes to the DAG again."""
+        """The same, for an event whose changes of the DAG a replay makes itself: they are not recorded."""
         return _NOTHING
 
     def asked(self, proposal: Proposal) -> None:
@@ -42,7 +42,7 @@ class Recorder:
         """The user proposes the leaf that ``actions`` lead to."""
 
     def told(self, told: "Told", note: Any) -> None:
-        """A reward has come."""
+        """A reward was told."""
 
     def forgotten(self, index: int, again: bool, note: Any) -> None:
         """A pending proposal is taken back."""
@@ -51,13 +51,13 @@ class Recorder:
         """Rewards are no longer held back."""
 
     def rerooted(self, state: State) -> None:
-        """The search moves to another root."""
+        """The root of the search changes."""
 
     def running(self, budget: int) -> None:
         """A run begins that ends with ``budget`` rewards in total."""
 
     def noted(self, note: Any) -> None:
-        """The user adds something of their own."""
+        """The user adds a note."""
 
     def learnt(self, covariance: Covariance, noise: float) -> None:
         """New hyperparameters have been found."""

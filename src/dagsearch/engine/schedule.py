@@ -1,4 +1,4 @@
-"""Who proposes the next leaf: an initial roll-out, the descent, or a refinement."""
+"""What proposes the next leaf: an initial roll-out, the descent, or a refinement."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ class Schedule:
         return self.refinements[turn - 1] if turn > 0 and self._initial == 0 else None
 
     def starts_at_root(self) -> bool:
-        """Whether an initial roll-out is left; it counts as used."""
+        """Whether an initial roll-out is left; if so, uses it up."""
         if self._initial == 0:
             return False
         self._initial -= 1
@@ -36,7 +36,7 @@ class Schedule:
 
     @property
     def state(self) -> tuple[int, int]:
-        """Number of the next turn, and of initial roll-outs left."""
+        """Index of the next turn, and number of initial roll-outs left."""
         return self._turn, self._initial
 
     @state.setter

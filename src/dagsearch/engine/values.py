@@ -15,37 +15,37 @@ from dagsearch.scores import Capability
 
 
 class Values:
-    """Brings scores and values up to date after something has changed, where it matters.
+    """Updates scores and values after a change, at the nodes that the refresh rule selects.
 
     Parameters
     ----------
     explored : Explored
-        Whose values they are.
+        The explored DAG that holds the values.
     backup : Backup
-        How values follow from scores.
+        How values are computed from scores.
     refresh : Refresh
-        Which nodes are brought up to date; all, if the scores or the back-up cannot leave nodes out.
+        Which nodes are updated; all, if the scores or the back-up cannot leave nodes out.
     learner : Learner
-        Knows how many rewards there are.
+        Holds the rewards; only their number is used.
     """
 
     def __init__(self, explored: Explored, backup: Backup, refresh: Refresh, learner: Learner) -> None:
         self._explored, self._learner = explored, learner
-        self._from_scratch = bool(getattr(backup, "from_scratch", False))  # a user's own may not say
+        self._from_scratch = bool(getattr(backup, "from_scratch", False))  # a user's own may not have it
         leaves_out = self._from_scratch and Capability.LAZY in explored.scores.can
         self.backup, self.refresh = backup, refresh if leaves_out else Eager()
         self._remembered: tuple[FloatArray, FloatArray] | None = None
         self._deferred = False
 
     def update(self, episodes: Sequence[Episode] = (), paths: Iterable[Sequence[int]] = ()) -> None:
-        """Bring scores and values up to date.
+        """Update scores and values.
 
         Parameters
         ----------
         episodes : sequence of Episode
-            What was learnt since the last update.
+            Rewards learnt since the last update.
         paths : iterable of paths
-            Descents around which nodes have changed, if not those of the episodes.
+            Paths of descents around which nodes have changed; by default those of the episodes.
         """
         explored = self._explored
         paths = paths or [episode.path for episode in episodes]
@@ -57,7 +57,7 @@ class Values:
 
     @contextmanager
     def deferred(self) -> Iterator[None]:
-        """While entered, values are not brought up to date where a later update can do it at once."""
+        """While entered, values are not updated if a later update computes all of them anyway."""
         self._deferred = True
         try:
             yield
@@ -65,14 +65,14 @@ class Values:
             self._deferred = False
 
     def remember(self) -> None:
-        """Keep the values as they are now for :meth:`restore`."""
+        """Keep the current values for :meth:`restore`."""
         if not isinstance(self.refresh, Eager):
             graph = self._explored.graph
             nodes = slice(len(graph))
             self._remembered = graph.v_mean[nodes].copy(), graph.v_var[nodes].copy()
 
     def restore(self) -> None:
-        """Bring back the values that were remembered; scores have been brought back already."""
+        """Restore the remembered values; scores must have been restored before."""
         if self._remembered is None or not self.refresh.selective:
             self.update()
             return

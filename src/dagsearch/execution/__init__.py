@@ -1,1 +1,1 @@
-"""Where and how long rewards are computed."""
+"""The run loop, the pools that compute rewards, and the rules for stopping."""

@@ -1,4 +1,4 @@
-"""Where rewards are computed: here, in other processes, or wherever an executor takes them."""
+"""Pools that compute rewards: in this thread, in processes, or on an executor."""
 
 import os
 import pickle
@@ -13,14 +13,14 @@ from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem, State
 from dagsearch.results import Proposal
 
-# Up to so many workers get no more evaluations than they can begin.
+# With at most this number of workers, no evaluation is submitted in advance.
 _FEW = 2
-# So often processes are started anew without a reward in between before that is an error.
+# Maximum number of restarts of the processes in a row without a reward.
 _MOST_RESTARTS = 3
 
 
 class PoolError(DagSearchError, RuntimeError):
-    """What computes rewards has stopped working. Nothing that was told is lost: run again to go on."""
+    """The workers have stopped working. Nothing that was told is lost: run again to continue."""
 
 
 @dataclass(eq=False)
@@ -30,31 +30,31 @@ class Running:
     proposal: Proposal
     """What is evaluated."""
     future: "Future[Any]"
-    """Its reward, some day."""
+    """The future reward."""
     started: float = field(default_factory=time.monotonic)
-    """When."""
+    """When it began, by ``time.monotonic()``."""
     late: bool = False
-    """Whether it took longer than it may."""
+    """Whether it took longer than the timeout."""
 
 
 class Pool(Protocol):
     """Computes rewards."""
 
     def workers(self) -> int:
-        """How many evaluations may have begun and not ended, as of now."""
+        """Maximum number of evaluations that may run now, including those submitted in advance."""
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Begin an evaluation."""
 
     def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
-        """Wait until at least one of them has ended, or is late, in the order of their beginning."""
+        """Wait until evaluations have ended or are late; returns these, in the order in which they began."""
 
     def close(self) -> None:
-        """Let go of what was made for this run."""
+        """Release the resources of this run."""
 
 
 class _Ended(Future[Any]):
-    """A future that nobody has had to wait for, and so without the locks, which cost more than the search."""
+    """A future that is done from the start. It has no locks, which would take longer than a cheap search."""
 
     def __init__(self, reward: Any, error: Exception | None) -> None:
         self._reward, self._error = reward, error
@@ -87,14 +87,14 @@ class _Ended(Future[Any]):
 
 
 class SerialPool:
-    """One evaluation at a time, in this very thread."""
+    """One evaluation at a time, in the calling thread."""
 
     def workers(self) -> int:
         """One."""
         return 1
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
-        """Evaluate. Ctrl-C comes through; any other error waits to be asked for."""
+        """Evaluate. Ctrl-C is raised at once; any other error is kept in the future."""
         try:
             return Running(proposal, _Ended(problem.reward(proposal.leaf), None))
         except Exception as error:
@@ -114,7 +114,7 @@ class ExecutorPool:
     Parameters
     ----------
     executor : Executor
-        Any of :mod:`concurrent.futures`' kind, such as ``dask.distributed.Client(...).get_executor()``.
+        An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
     timeout : float, optional
         Seconds after which an evaluation counts as failed.
     deterministic : bool
@@ -123,16 +123,16 @@ class ExecutorPool:
 
     def __init__(self, executor: Executor, timeout: float | None, deterministic: bool) -> None:
         self._executor, self._timeout, self._deterministic = executor, timeout, deterministic
-        self._stuck: list[Future[Any]] = []  # late, and still holding a worker
+        self._stuck: list[Future[Any]] = []  # late evaluations that still occupy a worker
 
     def workers(self) -> int:
-        """Of the executor; a cluster may gain and lose some at any time."""
+        """Number of workers of the executor now, plus one evaluation in advance if there are many."""
         self._stuck = [future for future in self._stuck if not future.done()]
         left = self._size() - len(self._stuck)
         if left < 1 and self._stuck:
             raise PoolError(_broken(TimeoutError("all workers hang in evaluations that are late")))
-        # One more waits for the first that is free, so that it need not wait for the search. With a timeout
-        # its clock would start too soon, and of few workers one is too much.
+        # One evaluation in advance lets a free worker start without waiting for the search. With a timeout
+        # its time would start too early, and with few workers it would be decided with too few rewards.
         waiting = 1 if self._timeout is None and left > _FEW else 0
         return max(1, left) + waiting
 
@@ -140,7 +140,7 @@ class ExecutorPool:
         own = getattr(self._executor, "_max_workers", None)
         if own is not None:
             return int(own)
-        client = getattr(self._executor, "_client", None)  # Dask's
+        client = getattr(self._executor, "_client", None)  # an executor of Dask
         if client is not None:
             try:
                 return int(sum(client.nthreads().values()))
@@ -149,11 +149,11 @@ class ExecutorPool:
         return os.cpu_count() or 1
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
-        """Hand an evaluation over."""
+        """Submit an evaluation to the executor."""
         try:
-            # Dask would take a leaf's last reward for its next one.
-            anew = {"pure": False} if hasattr(self._executor, "_client") else {}
-            return Running(proposal, self._executor.submit(_reward, problem, proposal.leaf, **anew))
+            # By default Dask returns the cached reward if a leaf is evaluated again.
+            options = {"pure": False} if hasattr(self._executor, "_client") else {}
+            return Running(proposal, self._executor.submit(_reward, problem, proposal.leaf, **options))
         except (BrokenExecutor, RuntimeError) as error:
             raise PoolError(_broken(error)) from error
 
@@ -177,31 +177,31 @@ class ExecutorPool:
         return ended
 
     def close(self) -> None:
-        """Nothing: the executor belongs to somebody else."""
+        """Do nothing: the caller owns the executor."""
 
 
 class ProcessPool(ExecutorPool):
-    """Evaluations in processes of our own, which are started anew if they die or hang.
+    """Evaluations in processes that this pool starts, and restarts if they die or hang.
 
     Parameters
     ----------
     jobs : int
-        How many.
+        Number of processes.
     timeout, deterministic
         As for :class:`ExecutorPool`.
     """
 
     def __init__(self, jobs: int, timeout: float | None, deterministic: bool) -> None:
         self._jobs, self._restarts = jobs, 0
-        super().__init__(self._made(), timeout, deterministic)
+        super().__init__(self._new_executor(), timeout, deterministic)
 
-    def _made(self) -> Executor:
+    def _new_executor(self) -> Executor:
         from loky import ProcessPoolExecutor as Loky
 
         return Loky(max_workers=self._jobs)  # type: ignore[no-any-return]
 
     def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
-        """Wait; what was running in a process that died is begun again."""
+        """Wait; evaluations of a process that died are started again."""
         while True:
             try:
                 ended = super().finished(running, problem)
@@ -212,20 +212,20 @@ class ProcessPool(ExecutorPool):
                 self._begin_again(running, problem)
                 continue
             self._restarts = 0
-            if any(one.late for one in ended):  # it still holds its process
+            if any(one.late for one in ended):  # they still occupy their processes
                 self._begin_again([one for one in running if one not in ended], problem)
             return ended
 
     def _begin_again(self, running: Sequence[Running], problem: Problem) -> None:
         lost = [one for one in running if not one.future.done() or breakdown(one.future) is not None]
         self.close()
-        self._executor, self._stuck = self._made(), []
+        self._executor, self._stuck = self._new_executor(), []
         for one in lost:
             again = self.start(problem, one.proposal)
             one.future, one.started = again.future, again.started
 
     def close(self) -> None:
-        """End the processes, whatever they do."""
+        """End the processes, even if they are busy."""
         self._executor.shutdown(wait=False, kill_workers=True)  # type: ignore[call-arg]
 
 
@@ -238,12 +238,14 @@ def make_pool(
 ) -> Pool:
     """The pool that the arguments of :meth:`dagsearch.Search.run` ask for."""
     if executor is not None and n_jobs is not None:
-        raise ValueError("give an executor or n_jobs, not both")
+        raise ValueError("executor and n_jobs are both given: give only one of them")
     if timeout is not None and (not is_finite(timeout) or timeout <= 0.0):
         raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
     if executor is None and n_jobs is None:
         if timeout is not None:
-            raise ValueError("timeout needs an executor or n_jobs: what runs here cannot be ended")
+            raise ValueError(
+                "timeout needs an executor or n_jobs: an evaluation in the calling thread cannot be ended"
+            )
         return SerialPool()
     if executor is None:
         if not is_whole(n_jobs) or (n_jobs is not None and n_jobs < 1 and n_jobs != -1):
@@ -255,13 +257,13 @@ def make_pool(
         raise ValueError(f"executor must have a submit method, got {executor!r}")
     if isinstance(executor, ProcessPoolExecutor):
         _check_picklable(problem, by_value=False)
-    elif hasattr(executor, "_client"):  # Dask takes lambdas, too
+    elif hasattr(executor, "_client"):  # Dask can send lambdas, too
         _check_picklable(problem, by_value=True)
     return ExecutorPool(executor, timeout, deterministic)
 
 
 def _check_picklable(problem: Problem, by_value: bool) -> None:
-    """Find out before anything runs whether the problem can travel."""
+    """Raise, before anything runs, if the problem cannot be sent to another process."""
     try:
         if by_value:
             import cloudpickle
@@ -281,16 +283,16 @@ def _reward(problem: Problem, leaf: State) -> float:
 
 
 def breakdown(future: "Future[Any]") -> BaseException | None:
-    """Why a finished future says nothing of its evaluation, if it does not."""
+    """The error if a future ended because its worker did, not its evaluation; otherwise ``None``."""
     if future.cancelled():
         return BrokenExecutor("the evaluation was cancelled")
     error = future.exception()
-    ended = type(error).__name__ in ("KilledWorker", "ShutdownExecutorError")  # Dask's and loky's
+    ended = type(error).__name__ in ("KilledWorker", "ShutdownExecutorError")  # of Dask and loky
     return error if isinstance(error, BrokenExecutor) or ended else None
 
 
 def _broken(error: BaseException) -> str:
     return (
-        f"what computes rewards has stopped working ({type(error).__name__}: {error}). Nothing that was told "
-        "is lost: run again to go on, with an executor that works"
+        f"the workers have stopped working ({type(error).__name__}: {error}). Nothing that was told is lost: "
+        "run again with an executor that works to continue"
     )

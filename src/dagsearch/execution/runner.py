@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OnError = Literal["raise", "skip"] | float
-"""What a failed evaluation means: an error, nothing, or a reward."""
+"""What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
 
 T = TypeVar("T")
 Take = Callable[[Running, bool], T | None]
-"""Learns what an ended evaluation gave; ``None`` if that does not count. The second argument says whether the
-run is winding up, when a failure must not raise."""
+"""Called with an evaluation that has ended; tells its reward to the search. It returns ``None`` if the
+evaluation does not count. The second argument is true if the run is ending: a failure must not raise then."""
 
 
 class Runner(Generic[T]):
-    """Keeps a pool of workers busy with what a search asks for.
+    """Keeps the workers of a pool busy with the leaves that a search asks for.
 
     Parameters
     ----------
     search : Search
-        Asked, and told by ``take``.
+        Proposes the leaves; ``take`` tells it the rewards.
     pool : Pool
         Computes rewards; it is closed at the end.
     take : callable
         Called with every evaluation that has ended.
     stop : Stop
-        Reasons to stop before the budget is spent.
+        Rules for stopping before the budget is spent.
     first : sequence of Proposal
         Pending proposals to evaluate before the search is asked.
     began : float, optional
@@ -63,7 +63,7 @@ class Runner(Generic[T]):
         self._left = 0
 
     def steps(self, budget: int) -> Generator[T]:
-        """Evaluate ``budget`` leaves and give what ``take`` makes of each; evaluations begun are awaited."""
+        """Evaluate ``budget`` leaves, and yield what ``take`` returns for each."""
         self._left = budget
         self.end("budget", left=budget)
         try:
@@ -79,21 +79,21 @@ class Runner(Generic[T]):
                         self.end(reason)
         finally:
             try:
-                self._wind_up()
+                self._finish()
             finally:
                 self._pool.close()
 
     @property
     def stopped(self) -> str:
-        """Why the run ended, or ``"budget"`` while it goes on."""
+        """Why the run ended, or ``"budget"`` while it continues."""
         return self._search.engine.history.stopped or "budget"
 
     def end(self, reason: str, left: int = 0) -> None:
-        """Begin no further evaluation, for this reason; those that are running are awaited."""
+        """Start no further evaluation, for this reason; those that are running are awaited."""
         self._search.engine.history.stopped, self._left = reason, left
 
     def _start_evaluations(self) -> bool:
-        """Begin as many evaluations as there are workers; whether any is running."""
+        """Start evaluations until all workers are busy; returns whether any evaluation is running."""
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
                 proposal = self._first.pop(0) if self._first else self._search.ask()
@@ -118,15 +118,15 @@ class Runner(Generic[T]):
         probability = self._search.findings.recent_probability
         return stop.reason(best.reward, engine.history.since_best, seconds, probability)
 
-    def _wind_up(self) -> None:
-        """Take what has ended; let the rest be asked for again."""
+    def _finish(self) -> None:
+        """Take the evaluations that have ended; let the other leaves be asked for again."""
         engine = self._search.engine
         for one in self._running:
             one.future.cancel()
             if engine.recorder.broken:
-                continue  # what the record lacks must not be known here either
+                continue  # the search must not know more than its record
             if one.future.done() and breakdown(one.future) is None:
-                self._take(one, True)  # paid for already
+                self._take(one, True)  # its cost has been paid
             else:
                 engine.postpone(one.proposal)
 
@@ -134,7 +134,7 @@ class Runner(Generic[T]):
 def evaluations(
     search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
 ) -> Iterator[Evaluation]:
-    """Evaluate ``budget`` leaves with the problem's own reward."""
+    """Evaluate ``budget`` leaves by the problem's ``reward``."""
     search.engine.recorder.running(len(search.history) + budget)
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
@@ -149,11 +149,11 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     Parameters
     ----------
     search : Search
-        Asked for the evaluation.
+        The search that asked for the evaluation.
     ended : Running
         The evaluation.
     on_error : "raise", "skip" or float
-        What a failure means: an :class:`dagsearch.EvaluationError`, nothing, or this reward.
+        What to do about a failure: raise :class:`dagsearch.EvaluationError`, skip it, or tell this reward.
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
     error = TimeoutError("it took longer than the timeout") if ended.late else ended.future.exception()
@@ -172,7 +172,7 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
             f"({described}). Nothing told before is lost: call run again to "
-            "go on with another leaf, result() for what is known, or see error.result"
+            "continue with another leaf, or see error.result for the result so far"
         )
         failure.result = search.result()
         raise failure from error
@@ -181,14 +181,14 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
 
 
 def checked_budget(budget: int) -> int:
-    """``budget`` if it is a number of evaluations."""
+    """``budget``; raises unless it is a positive whole number."""
     if not is_whole(budget) or budget <= 0:
         raise ValueError(f"budget must be a positive whole number of evaluations, got {budget!r}")
     return int(budget)
 
 
 def checked_on_error(on_error: OnError) -> OnError:
-    """``on_error`` if it says what a failed evaluation means."""
+    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a finite number."""
     if on_error not in ("raise", "skip") and not is_finite(on_error):
         raise ValueError(f"on_error must be 'raise', 'skip' or a finite reward, got {on_error!r}")
     return on_error

@@ -1,4 +1,4 @@
-"""When to stop before the budget is spent."""
+"""Rules for stopping before the budget is spent."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from dagsearch._internal.checks import is_finite, is_whole
 
 @dataclass(frozen=True)
 class Stop:
-    """Reasons to stop before the budget is spent; the first that holds ends the run."""
+    """Rules for stopping before the budget is spent; the first that holds ends the run."""
 
     patience: int | None = None
-    """After so many evaluations in a row without a better reward."""
+    """Stop after this number of evaluations in a row without a better reward."""
     target: float | None = None
-    """Once a reward is at least this."""
+    """Stop once a reward is at least this large."""
     seconds: float | None = None
-    """Once the search has lasted so long; an evaluation that has begun is finished."""
+    """Stop after this number of seconds; evaluations that have begun are finished."""
     confidence: float | None = None
-    """Once the best leaf so far is the best of all with this probability."""
+    """Stop once the best leaf so far is the best of all with this probability."""
 
     def __post_init__(self) -> None:
         if self.patience is not None and (not is_whole(self.patience) or self.patience < 1):
@@ -32,7 +32,7 @@ class Stop:
     def reason(
         self, best_reward: float, since_best: int, seconds: float, probability: Callable[[], float | None]
     ) -> str | None:
-        """Which of the reasons holds; ``probability`` is asked for only if it decides."""
+        """Name of the first rule that holds, or ``None``; ``probability`` is called only if needed."""
         if self.target is not None and best_reward >= self.target:
             return "target"
         if self.patience is not None and since_best >= self.patience:

@@ -1,1 +1,1 @@
-"""Games: what playing them takes beyond searching."""
+"""Board games of OpenSpiel: as problems, with covariances, players and a terminal interface."""

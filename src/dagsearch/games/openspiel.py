@@ -106,7 +106,7 @@ class OpenSpielGame:
         Merges positions that are equal by symmetry: ``canonical(state)``, of a ``pyspiel.State``, returns the
         moves that lead to the position which represents it. Later moves are those of the representative.
     sooner : float
-        Fraction of the reward that is lost in the longest game: with 0.1, an immediate win is worth 1 and a
+        Fraction of the reward that is lost in the longest game: with 0.1, an immediate win earns 1 and a
         win at the last possible move 0.9; losses shrink in the same way. With 0, length does not matter.
     start : sequence of int
         Moves that lead to the root; see also :meth:`from_state`.
@@ -312,7 +312,7 @@ def _check_kind(game: Any) -> None:
     kinds = pyspiel.GameType
     wanted = (
         (game.num_players() == 2, f"it has {game.num_players()} players instead of 2"),
-        (kind.chance_mode == kinds.ChanceMode.DETERMINISTIC, "chance has moves in it"),
+        (kind.chance_mode == kinds.ChanceMode.DETERMINISTIC, "it has chance moves"),
         (kind.dynamics == kinds.Dynamics.SEQUENTIAL, "players move simultaneously"),
         (kind.information == kinds.Information.PERFECT_INFORMATION, "players do not see everything"),
         (kind.utility == kinds.Utility.ZERO_SUM, "one player's gain is not the other's loss"),

@@ -1,4 +1,4 @@
-"""A person against the search in the terminal, and the search's opinion of a position."""
+"""Playing against the search in the terminal, and its analysis of a position."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.games.openspiel import OpenSpielGame
 from dagsearch.games.players import DAGSearchPlayer, Opinion, best_move
 
-_HELP = "your move, by number or name; ? for the possible ones, hint for the search's opinion, q to quit: "
+_HELP = "your move, by number or name; ? for possible moves, hint for the search's values, q to quit: "
 
 
 def move_number(state: Any, text: str) -> int:
@@ -19,7 +19,7 @@ def move_number(state: Any, text: str) -> int:
         return int(named[text.lower()])
     if text.isdecimal() and int(text) in legal:
         return int(text)
-    raise ProblemError(f"{text!r} is not possible here; possible: {move_list(state)}")
+    raise ProblemError(f"{text!r} is not possible here; possible moves: {move_list(state)}")
 
 
 def move_list(state: Any) -> str:
@@ -65,7 +65,7 @@ def analyse(problem: OpenSpielGame, player: DAGSearchPlayer, moves: Sequence[str
 def play(
     problem: OpenSpielGame, player: DAGSearchPlayer, moves: Sequence[str], seat: int, opinions: bool
 ) -> None:
-    """One game; the person sits at ``seat``."""
+    """Play one game; the person is player ``seat``."""
     state = position(problem, moves)
     print(f"you are player {seat} in {problem.game}")
     while not state.is_terminal():

@@ -39,7 +39,7 @@ def exact_maximum(
     if mean.size == 0:
         return floor, 0.0
     points, widths = _quadrature_points(mean, sd, counts, floor, prior_mean, prior_var)
-    reference = _likeliest(points, mean, sd, counts, prior_mean, prior_var)
+    reference = _approximate_mode(points, mean, sd, counts, prior_mean, prior_var)
     tilt = _Tilt(mean, sd, counts, prior_mean, prior_var, reference)
     log_mass = tilt.log_density(points) + np.log(widths)
     if certain.any():
@@ -78,7 +78,7 @@ def _quadrature_points(
     for edge, scale in zip(edges.tolist(), scales.tolist(), strict=True):
         if edge - kept[-1] > 0.5 * scale:
             kept.append(edge)
-    if len(kept) == 1:  # the certain value is at the very end of the other variables' range
+    if len(kept) == 1:  # the certain value is at the end of the other variables' range
         kept.append(max(float(edges[-1]), floor + float(scales.min())))
     starts, ends = np.array(kept[:-1]), np.array(kept[1:])
     half = 0.5 * (ends - starts)[:, None]
@@ -133,7 +133,7 @@ def _branch_modes(
     return np.array(modes)[:, 0], np.array(modes)[:, 1]
 
 
-def _likeliest(
+def _approximate_mode(
     points: FloatArray,
     mean: FloatArray,
     sd: FloatArray,
@@ -141,7 +141,7 @@ def _likeliest(
     prior_mean: float,
     prior_var: float,
 ) -> float:
-    """Roughly where the density of the maximum times the prior is largest."""
+    """Approximate mode of the density of the maximum times the prior."""
     if prior_var == math.inf:
         return float(mean.max())
     z = (points[:, None] - mean) / sd

@@ -11,7 +11,7 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch.gaussians.exact import exact_maximum
 from dagsearch.gaussians.moments import fold_maxima, pair_maxima
 
-# A prior variance up to this is taken for 0, because ratios to it would overflow.
+# A prior variance up to this counts as 0, because ratios to it would overflow.
 _CERTAIN = 1e-200
 
 

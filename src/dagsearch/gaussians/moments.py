@@ -94,7 +94,7 @@ def _branch(
 ) -> tuple[float, float, float]:
     """Log weight, mean and variance of ``p(m)`` restricted to "x_1 is the maximum".
 
-    σ_1 is divided out of the paper's a_1 and k_1, so that σ_1 → 0 needs no case of its own.
+    σ_1 is divided out of the paper's a_1 and k_1, so that σ_1 → 0 is not a special case.
     """
     sd1, sd2 = math.sqrt(var1), math.sqrt(var2)
     ratio = var1 / prior_var

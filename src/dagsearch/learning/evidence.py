@@ -21,7 +21,8 @@ from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.covariances.rows import Rows
 from dagsearch.scores.base import Capability
 
-# With more rewards than this, hyperparameters are not learnt again: they are known by then, and it costs n³.
+# Beyond this number n of rewards, hyperparameters are not learnt again: they are known well enough, and
+# learning costs n³.
 _MOST = 1200
 # A hyperparameter stays within this many prior deviations of its median.
 _REACH = 5.0
@@ -39,7 +40,7 @@ class Observations(NamedTuple):
     told: FloatArray
     """Noise variance of the mean where it came with the rewards, otherwise NaN; shape ``(leaves,)``."""
     scatter: float
-    """Sum of squared deviations of rewards from their leaf's mean, where their noise is not known."""
+    """Sum of squared deviations of rewards from their leaf's mean, over leaves whose noise is not known."""
 
 
 class Evidence:
@@ -50,10 +51,10 @@ class Evidence:
     growth : float
         Factor between the numbers of rewards at which hyperparameters are learnt. With factor 2, they are
         learnt again whenever the number of rewards has doubled, so that the total cost is a small multiple of
-        the cost of the last time.
+        the last cost.
     restarts : int
-        Number of random starting points, drawn from the prior, in addition to the current values, at the
-        first time. Later times start from the previous result only.
+        Number of random starting points, drawn from the prior, in addition to the current values. They are
+        used the first time only; later, optimisation starts from the previous result.
     """
 
     requires = frozenset({Capability.REFIT})
@@ -66,7 +67,7 @@ class Evidence:
         self._begun = False
 
     def due(self, rewards: int) -> bool:
-        """Whether to learn now, at this number of rewards; if so, sets the next number."""
+        """Whether to learn at this number of rewards; if so, sets the next number."""
         if rewards < max(self._next, 3) or rewards > _MOST:
             return False
         self._next = math.ceil(self.growth * rewards)
@@ -84,7 +85,7 @@ class Evidence:
         observations: Observations,
         rng: np.random.Generator,
     ) -> tuple[Covariance, float]:
-        """The covariance and the noise of largest evidence; a noise with deviation 0 stays as it is."""
+        """The covariance and the noise of largest evidence; noise with prior deviation 0 is not learnt."""
         from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
 
         learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
@@ -134,16 +135,16 @@ def _loss(
     tried = covariance.with_values(values)
     matrix, gradient_of = tried.value_and_gradient(rows)
     diagonal = np.diag_indices(len(mean))
-    matrix = matrix.copy()  # the gradient still needs it
+    matrix = matrix.copy()  # the gradient needs the original
     matrix[diagonal] += np.where(unknown, variance / count, told)
     off = (logs - medians) / deviations
     prior, prior_gradient = 0.5 * float(off @ off), off / deviations
     # LAPACK itself: SciPy's functions check every number first. It stores columns, hence the transpose.
     factor, failed = linalg.dpotrf(matrix.T, lower=1, overwrite_a=1)
     if failed:
-        return 1e12 + prior, prior_gradient  # rounding: too little noise for such a smooth covariance
+        return 1e12 + prior, prior_gradient  # by rounding: the noise is too small for this smooth covariance
     alpha = linalg.dpotrs(factor, mean, lower=1)[0]
-    lower = linalg.dpotri(factor, lower=1)[0]  # of the inverse
+    lower = linalg.dpotri(factor, lower=1)[0]  # lower triangle of the inverse
     outer = np.outer(alpha, alpha) - lower - lower.T
     outer[diagonal] += lower.diagonal()
     gradient = -0.5 * gradient_of(outer)

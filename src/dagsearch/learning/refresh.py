@@ -1,7 +1,8 @@
-"""Which nodes' beliefs are brought up to date after a reward.
+"""Which nodes are updated after a reward.
 
-A reward changes the belief over every node, so that doing all of them every time makes the cost of a step
-grow with the DAG. Few are looked at before the next reward: those on the way down, and their children.
+A reward changes the belief over every node. If all nodes are updated every time, the cost of a step grows
+with the DAG. But the search reads few of them before the next reward: those on the path of a descent, and
+their children.
 """
 
 import math
@@ -14,25 +15,26 @@ from dagsearch.explored import Explored
 
 
 class Refresh(Protocol):
-    """Chooses nodes."""
+    """Selects the nodes to update after a reward."""
 
     selective: bool
-    """Whether it has begun to leave nodes out."""
+    """Whether nodes are left out from now on."""
 
     def nodes(self, explored: Explored, paths: Iterable[Sequence[int]], rewards: int) -> IntArray | None:
-        """Those to bring up to date, children before parents; ``None`` for all.
+        """The nodes to update, children before parents; ``None`` for all.
 
-        ``paths`` are those of the descents whose rewards have come, or are pending; ``rewards`` counts all.
+        ``paths`` are the paths of the descents whose rewards were told or are pending. ``rewards`` is the
+        number of all rewards so far.
         """
 
 
 class Eager:
-    """All nodes every time: exact."""
+    """Updates all nodes every time: exact."""
 
     selective = False
 
     def nodes(self, explored: Explored, paths: Iterable[Sequence[int]], rewards: int) -> IntArray | None:
-        """All."""
+        """``None``: all nodes."""
         return None
 
     def __repr__(self) -> str:
@@ -40,17 +42,17 @@ class Eager:
 
 
 class Lazy:
-    """In a large DAG the nodes of the descent and their children; all nodes at geometrically spaced times.
+    """In a large DAG, updates the nodes of the descent and their children; all nodes at times.
 
-    Scores g are those of now wherever the descent looks. Values v of nodes off its path are at most as old as
-    the last time all were done, when there were ``1/growth`` as many rewards.
+    The scores g that a descent reads are always up to date. The values v of nodes off its path are those of
+    the last update of all nodes, since which the number of rewards has grown by less than ``growth``.
 
     Parameters
     ----------
     above : int
-        Up to so many nodes all are done every time, which is cheaper than choosing.
+        Up to this number of nodes, all are updated every time, which is cheaper than selecting some.
     growth : float
-        All nodes are done whenever there are so many times as many rewards.
+        All nodes are updated whenever the number of rewards has grown by this factor.
     """
 
     def __init__(self, above: int = 1000, growth: float = 1.2) -> None:
@@ -63,7 +65,7 @@ class Lazy:
         self._next = 0
 
     def nodes(self, explored: Explored, paths: Iterable[Sequence[int]], rewards: int) -> IntArray | None:
-        """Those of the paths and their children, or all if it is time."""
+        """The nodes of the paths and their children, or ``None`` if all nodes are due."""
         if not self.selective:
             if len(explored.graph) <= self.above:
                 return None

@@ -1,4 +1,4 @@
-"""Rewards on their way from the user to the model."""
+"""Rewards between the user and the model: checks and standardisation."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,28 +11,28 @@ from dagsearch.errors import RewardError
 from dagsearch.gaussians import Gaussian
 from dagsearch.problem import State
 
-# Squares of larger ones overflow on the way.
+# Squares of larger rewards would overflow.
 _LARGEST = 1e100
 
 
 class Episode(NamedTuple):
-    """A reward, and how it was come by."""
+    """A reward, with the descent that led to it."""
 
     path: tuple[int, ...]
     """Nodes that the descent came through; empty if the leaf was told without a descent."""
     leaf: int
     """The evaluated leaf."""
     reward: float
-    """Its reward; in the model's units, once a :class:`Standardizer` has let it pass."""
+    """Its reward; in the model's units after :meth:`Standardizer.admit`, before in the user's."""
     noise: float | None
-    """Variance of this very reward, if it was told."""
+    """Noise variance of this reward; ``None`` if it was not told."""
 
 
 def checked_reward(reward: Any, leaf: State) -> float:
-    """``reward`` as a number, or :class:`RewardError` if it is none that a model can learn from."""
+    """``reward`` as a float; :class:`RewardError` unless the model can learn from it."""
     try:
         if isinstance(reward, (str, bytes)):
-            raise TypeError("text is no number")
+            raise TypeError("it is text")
         value = float(reward)
     except (TypeError, ValueError, OverflowError) as error:
         raise RewardError(
@@ -42,18 +42,18 @@ def checked_reward(reward: Any, leaf: State) -> float:
     if not abs(value) <= _LARGEST:
         raise RewardError(
             f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number below "
-            f"{_LARGEST:g} instead, for a failed evaluation one like the worst that succeeded"
+            f"{_LARGEST:g} instead, for a failed evaluation a number close to the worst successful reward"
         )
     return value
 
 
 class Standardizer:
-    """Shifts and scales rewards by the mean and deviation of the first of them (section 4.3).
+    """Shifts and scales rewards by the mean and standard deviation of the first rewards (section 4.3).
 
     Parameters
     ----------
     count : int
-        How many of them. They are held back until the last has come; 0 leaves rewards as they are.
+        Number of first rewards. They are held back until the last one is told; 0 leaves rewards as they are.
     """
 
     def __init__(self, count: int) -> None:
@@ -73,7 +73,7 @@ class Standardizer:
         self._shift, self._scale = scale
 
     def admit(self, episode: Episode) -> Sequence[Episode]:
-        """The episodes that the model may learn from now, in its units."""
+        """Take a reward; returns the episodes that the model may learn from now, in its units."""
         if self._missing == 0:
             return [self.standardized(episode)]
         self._waiting.append(episode)
@@ -81,7 +81,7 @@ class Standardizer:
         return [] if self._missing > 0 else self.release()
 
     def release(self) -> Sequence[Episode]:
-        """Settle for the rewards that came so far, and let them pass."""
+        """Standardise by the rewards so far, and return those that were held back."""
         self._missing = 0
         if self._waiting:
             rewards = np.array([waiting.reward for waiting in self._waiting])
@@ -90,7 +90,7 @@ class Standardizer:
         return ready
 
     def recalibrate(self, rewards: Sequence[float]) -> None:
-        """Take the mean and deviation of these rewards from now on."""
+        """Standardise by the mean and deviation of these rewards from now on."""
         self._shift, self._scale = float(np.mean(rewards)), _spread(np.array(rewards))
 
     @property
@@ -105,16 +105,16 @@ class Standardizer:
         return Episode(path, leaf, (reward - self._shift) / self._scale, noise)
 
     def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
-        """A belief of the model's, in the user's units."""
+        """A belief of the model in the user's units."""
         return Gaussian(self._shift + self._scale * belief.mean, self._scale**2 * belief.variance)
 
     def samples_in_units_of_reward(self, samples: FloatArray) -> FloatArray:
-        """Samples of the model's, in the user's units."""
+        """Samples from the model in the user's units."""
         return self._shift + self._scale * samples
 
 
 def _spread(rewards: FloatArray) -> float:
-    """Standard deviation, or the size of rewards that are all equal, but for rounding."""
+    """Standard deviation; if all rewards are equal up to rounding, their absolute value, or 1 if it is 0."""
     size = float(np.abs(rewards).max())
     deviation = float(rewards.std())
     return deviation if deviation > 1e-12 * size else size or 1.0

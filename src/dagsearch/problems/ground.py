@@ -1,4 +1,4 @@
-"""What problems over subsets share: the ground set, and the choices that build a subset of it."""
+"""Base class of problems over subsets: the ground set, and the choices that build a subset of it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,14 +19,14 @@ Choice = int | tuple[int, ...]
 
 
 class Remaining(Sequence[int]):
-    """Features that are not chosen yet, ascending; an array of them is made only when it is asked for.
+    """Features that are not chosen yet, ascending; they become an array only when needed.
 
     Parameters
     ----------
     features : array of int
         All features that can be chosen, ascending.
     taken : iterable of int
-        Places in ``features`` of those that are chosen.
+        Indices in ``features`` of those that are chosen.
     """
 
     def __init__(self, features: IntArray, taken: Iterable[int]) -> None:
@@ -107,7 +107,7 @@ class SubsetProblem(ABC):
         if self.positions is not None and (self.positions.ndim != 2 or len(self.positions) != self.n):
             raise ValueError(f"positions must have shape ({n}, dimensions), got {self.positions.shape}")
         choosable = sorted(frozenset().union(*self._free.values()))
-        # Where every choice is one feature, the size of a set is its number of choices.
+        # If every choice is one feature, the size of a set is its number of choices.
         self._single = all(len(members) == 1 for members in self._free.values())
         self._place = {feature: place for place, feature in enumerate(choosable)}
         self._choosable = np.array(choosable, dtype=np.int64)
@@ -121,13 +121,13 @@ class SubsetProblem(ABC):
         return known
 
     def _choices(self, groups: Sequence[Subset]) -> dict[Choice, Subset]:
-        """What can be chosen, and its features: single features by number, groups as sorted tuples."""
+        """Every choice with its features; a choice is a feature's number, or a group as a sorted tuple."""
         owner: dict[int, Subset] = {}
         for group in groups:
             if not group:
-                raise ValueError("groups must not be empty")
+                raise ValueError("groups must not be empty: leave out the empty group")
             if taken := [feature for feature in sorted(group) if feature in owner]:
-                raise ValueError(f"groups must not overlap, but share feature {taken[0]}")
+                raise ValueError(f"groups must not overlap, but two of them have feature {taken[0]}")
             owner.update(dict.fromkeys(group, group))
         choices: dict[Choice, Subset] = {}
         for feature in range(self.n):
@@ -136,7 +136,7 @@ class SubsetProblem(ABC):
         return choices
 
     def _checked_size(self, name: str, size: int) -> int:
-        """``size`` if a subset can have that number of choices."""
+        """``size``; raises unless a subset can have that number of choices."""
         least, most = max(self._held, 1), self._held + len(self._free)
         if not is_whole(size) or not least <= size <= most:
             raise ValueError(
@@ -147,7 +147,7 @@ class SubsetProblem(ABC):
 
     @abstractmethod
     def root(self) -> Any:
-        """The state in which only what is fixed is chosen."""
+        """The state with only the fixed features."""
 
     @abstractmethod
     def actions(self, state: Any) -> Sequence[Any]:
@@ -178,7 +178,7 @@ class SubsetProblem(ABC):
         return sum(members <= chosen for members in self._free.values())
 
     def _missing(self, chosen: Subset) -> Sequence[Choice]:
-        """What is not chosen yet."""
+        """The choices that are not made yet."""
         if self._single:
             place = self._place
             return Remaining(self._choosable, [place[feature] for feature in chosen if feature in place])
@@ -194,7 +194,7 @@ class SubsetProblem(ABC):
         if len(found) + self._held not in sizes:
             wanted = " to ".join(str(size) for size in sorted({sizes[0], sizes[-1]}))
             raise ProblemError(
-                f"{sorted(leaf)} is not a complete subset: that has {wanted} choices, groups whole"
+                f"{sorted(leaf)} is not a complete subset: that has {wanted} choices, and groups are whole"
             )
         return found
 

@@ -1,4 +1,4 @@
-"""Which pixels of an image tell what it shows?"""
+"""The pixels from which digits are recognised best."""
 
 import numpy as np
 

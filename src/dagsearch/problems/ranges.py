@@ -26,7 +26,7 @@ class Partial(NamedTuple):
     choices: int | None
     """Number of choices, fixed ones included; ``None`` until it is decided."""
     chosen: Subset
-    """What is chosen so far."""
+    """The features chosen so far."""
 
 
 class SubsetRange(SubsetProblem):
@@ -78,7 +78,7 @@ class SubsetRange(SubsetProblem):
         self.depth = self.k - self._held + 1
 
     def root(self) -> Partial:
-        """What is fixed; the size is not decided."""
+        """The state with only the fixed features; the size is not decided."""
         return Partial(None, self._root)
 
     def actions(self, state: Partial | Subset) -> Sequence[Any]:

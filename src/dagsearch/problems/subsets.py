@@ -14,7 +14,7 @@ from dagsearch.problems.ground import Choice, Subset, SubsetProblem
 class Subsets(SubsetProblem):
     """Find the best subset: ``k`` of ``n`` features, sensors, pixels, …
 
-    A state is the frozenset of what is chosen so far, a leaf one with ``k`` choices. The order of choices
+    A state is the frozenset of the features chosen so far; a leaf has ``k`` choices. The order of choices
     does not matter, so equal sets are one node.
 
     Parameters
@@ -64,7 +64,7 @@ class Subsets(SubsetProblem):
         return self._root
 
     def actions(self, state: Subset) -> Sequence[Choice]:
-        """What can still be chosen: features as numbers, groups as tuples."""
+        """The choices that are left: features as numbers, groups as tuples."""
         return self._missing(state) if self._left(state) > 0 else []
 
     def step(self, state: Subset, action: Choice) -> Subset:

@@ -64,7 +64,7 @@ class TicTacToe:
         return _branching(self.symmetric)[level]
 
     def items(self, state: str) -> list[tuple[int, str]]:
-        """The signs on the board with their cells."""
+        """The pieces on the board: pairs of cell and sign."""
         return [(cell, sign) for cell, sign in enumerate(state) if sign != _EMPTY]
 
 

@@ -22,7 +22,7 @@ class TreeState:
     path: tuple[Action, ...]
     """The actions from the root."""
     state: State
-    """Where they lead in the problem itself."""
+    """The problem's own state that they lead to."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TreeState) and self.path == other.path

@@ -1,4 +1,4 @@
-"""The arguments of the selector: what they mean, and what is wrong with them."""
+"""The arguments of the selector: their meaning and their checks."""
 
 import difflib
 import warnings
@@ -98,7 +98,7 @@ def warn_small_budget(budget: int) -> None:
         warnings.warn(
             f"a budget of {budget} subsets is too small to learn from: the result is little better than "
             f"random; use at least {4 * _MIN_BUDGET}, or better 10 per feature to select",
-            stacklevel=3,  # whoever called fit
+            stacklevel=3,  # points to the call of fit
         )
 
 
@@ -113,7 +113,7 @@ def checked_callbacks(callbacks: Any) -> list[Callable[[Any], Any]]:
 def stop_rules(
     patience: int | None, target_score: float | None, max_seconds: float | None, confidence: float | None
 ) -> Stop:
-    """The reasons to stop before the budget is spent. Errors name the selector's arguments."""
+    """The rules for stopping before the budget is spent. Errors name the selector's arguments."""
     arguments: dict[str, tuple[str, Any]] = {
         "patience": ("patience", patience),
         "target_score": ("target", target_score),
@@ -138,13 +138,13 @@ def subset_problem(
     required, excluded = features.columns("fixed", fixed), features.columns("forbidden", forbidden)
     listed = [] if groups is None else as_list("groups", groups, "groups")
     grouped = [features.columns("groups", as_list("groups", group, "groups")) for group in listed]
-    # A group is one choice: its first column stands for all of them.
+    # A group is one choice: its first column represents all its columns.
     choice_of = {column: group[0] for group in grouped for column in group}
     held = {choice_of.get(column, column) for column in required}
     banned = {choice_of.get(column, column) for column in excluded}
     choices = {choice_of.get(column, column) for column in range(features.count)} - banned
     if not choices:
-        raise ValueError("forbidden: there is no other feature to choose")
+        raise ValueError("forbidden: there is no other feature to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
     settings: dict[str, Any] = {"fixed": required, "forbidden": excluded, "groups": grouped}
     if least == most:
@@ -157,7 +157,7 @@ def _no_reward(subset: frozenset[int]) -> float:
 
 
 def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
-    """The smallest and the largest number of choices; ``held`` of them are fixed."""
+    """The smallest and the largest number of choices, of which ``held`` are fixed."""
     if wanted is None:
         return (max(1, held, choices // 2),) * 2
     least, most = _wanted_sizes(wanted, choices)
@@ -167,11 +167,11 @@ def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
         warnings.warn(
             f"n_features_to_select={wanted!r}, but there are {choices} features to choose from: "
             + ("all of them are selected" if least >= choices else f"at most {choices} are selected"),
-            stacklevel=4,  # whoever called fit
+            stacklevel=4,  # points to the call of fit
         )
         least, most = min(least, choices), choices
     if most < held:
-        raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed")
+        raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed: select more, or fix fewer")
     return max(least, held), most
 
 

@@ -70,7 +70,7 @@ def _kept_nodes(
 
 
 def _leads_to(problem: SubsetProblem, best: frozenset[int]) -> Callable[[State], bool]:
-    """Whether a state can become the best subset: a part of it and, once a size is chosen, of its size."""
+    """Whether a state can become the best subset: its features and, once chosen, its size must match."""
     size = [action.choices for action in problem.path_to(best) if isinstance(action, Size)]
 
     def leads(state: State) -> bool:
@@ -83,6 +83,6 @@ def _leads_to(problem: SubsetProblem, best: frozenset[int]) -> Callable[[State],
 
 def _added(problem: SubsetProblem, names: Sequence[str], before: State, after: State) -> str:
     new = sorted(set(problem.items(after)) - set(problem.items(before)))
-    if not new:  # a size was chosen; if the fixed features already have it, the subset is complete
+    if not new:  # a size was chosen; if the fixed features have this size, the subset is complete
         return f"{after.choices} features" if isinstance(after, Partial) else "nothing else"
     return ", ".join(names[column] for column in new)

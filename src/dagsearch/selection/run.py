@@ -75,7 +75,7 @@ class SelectionRun:
         after_each: Callable[[Entry], bool],
         progress: bool = False,
     ) -> None:
-        """Score subsets until the record has ``budget`` entries or there is a reason to stop.
+        """Score subsets until the record has ``budget`` entries or a rule of ``stop`` holds.
 
         Parameters
         ----------
@@ -86,7 +86,7 @@ class SelectionRun:
         budget : int
             Number of subsets to score, including those of an earlier run with the same journal.
         stop : Stop
-            Reasons to stop before the budget is spent; checked after every batch.
+            Rules for stopping before the budget is spent; checked after every batch.
         after_each : callable
             Called with every new entry. If it returns true, the run ends after the batch.
         progress : bool
@@ -109,7 +109,7 @@ class SelectionRun:
     def begin(self, warm_start: WarmStart) -> list[Proposal]:
         """Tell the known scores, and propose the subsets to score first.
 
-        A resumed search knows some of them already; these are left out.
+        Subsets that a resumed search knows already are left out.
         """
         done = {evaluation.leaf for evaluation in self.search.history}
         done |= {proposal.leaf for proposal in self.search.pending}
@@ -122,7 +122,7 @@ class SelectionRun:
         return self.search.propose(leaf, self.problem.path_to(leaf))
 
     def tell(self, proposal: Proposal, scored: Scored) -> Entry:
-        """Tell the search what scoring a subset gave, and record it."""
+        """Tell the search the result of scoring a subset, and record it."""
         seconds = self._seconds()
         self._tell_search(proposal, scored, seconds)
         best = max((evaluation.reward for evaluation in self.search.history), default=None)

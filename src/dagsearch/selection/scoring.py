@@ -45,7 +45,7 @@ class _Fold(NamedTuple):
 
 
 class SubsetScorer:
-    """Scores subsets of columns by cross-validation, all of them on the same folds.
+    """Scores subsets of columns by cross-validation, all on the same folds.
 
     Parameters
     ----------

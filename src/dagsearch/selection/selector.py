@@ -305,7 +305,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if not search.history:
             raise SelectionError(failures)
         if failures is not None:
-            warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # whoever called fit
+            warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # points to the call of fit
         search.close()  # nothing more is told; what follows only reads
         search.settle()
         optimum = search.sample_optimum()

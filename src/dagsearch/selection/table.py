@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas
 
-# A target of whole numbers is taken for classes if it has at most this number of different values.
+# A target of whole numbers counts as classes if it has at most this number of different values.
 _MAX_CLASSES = 20
 
 
@@ -32,7 +32,7 @@ class Table:
     notes: list[str] = field(default_factory=list)
     """Messages about rows and columns that were left out."""
     left_out: dict[str, str] = field(default_factory=dict)
-    """Columns that cannot be features, and why: what they have."""
+    """Columns that cannot be features, each with the reason, such as ``one value only``."""
 
 
 def read_table(path: Path) -> "pandas.DataFrame":

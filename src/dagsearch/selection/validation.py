@@ -1,4 +1,4 @@
-"""What ``fit`` is given: data, target, folds and metadata."""
+"""The inputs of ``fit``: data, target, folds and metadata."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -46,7 +46,7 @@ def run(
     if name == "mnist":
         runs, steps = (2, 60) if quick else (10, 1_200)
         return pixels.run(runs, steps, data, weights, device, jobs, progress)
-    raise ValueError(f"there is no benchmark {name!r}")
+    raise ValueError(f"there is no benchmark {name!r}; see dagsearch benchmark --help")
 
 
 def summary(outcome: Outcome) -> str:

@@ -11,7 +11,7 @@ from dagsearch_experiments.drawing import curves_figure
 from dagsearch_experiments.runner import Outcome, Row, recorded_steps, run_rounds
 
 BATCH = 8
-"""Evaluations at once."""
+"""Number of evaluations at once."""
 SLEEP = 0.1
 """Seconds of an evaluation that only sleeps."""
 

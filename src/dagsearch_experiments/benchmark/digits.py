@@ -37,7 +37,7 @@ def run(size: Settings, jobs: int, progress: bool) -> Outcome:
         for number in range(size.runs)
     ]
     if size.peers:
-        # Slow ones, and those that need hundreds of evaluations, on the demo's split only.
+        # Slow methods, and those that need hundreds of evaluations, run on the demo's split only.
         tasks += [(peer, 0, number, size.budget) for peer in PEERS for number in range(size.runs)]
     rows = run_rounds(one_run, tasks, jobs, progress)
     shown = [OURS, "items all unlike", "paper's method", *PEERS]

@@ -1,4 +1,4 @@
-"""All values brought up to date after every reward, or only those that are looked at."""
+"""All nodes updated after every reward, or only those that a descent reads."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ def run(runs: int, budget: int, jobs: int, progress: bool) -> Outcome:
 
 
 def one_run(method: str, number: int, budget: int) -> list[Row]:
-    """One search on each problem; methods differ only in what is brought up to date after a reward."""
+    """One search on each problem; methods differ only in which nodes are updated after a reward."""
     problem, digits = Synthetic(seed=number), DigitsPixels(split=number % 3)
     search = changed(problem, number, synthetic.BUDGET // 10, refresh=REFRESH[method]())
     rows = synthetic.found_rows(method, "synthetic", number, search, problem.best_reward)

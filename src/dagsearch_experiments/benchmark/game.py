@@ -36,7 +36,7 @@ def run(runs: int, jobs: int, progress: bool) -> Outcome:
 
 
 def one_run(method: str, number: int) -> list[Row]:
-    """One search, which plays after some of its steps."""
+    """One search, which plays games after some of its steps."""
     game = TicTacToe()
     search = METHODS[method](game, number, 20)
     found: dict[int, float] = {}

@@ -173,7 +173,7 @@ def run(quick: bool, jobs: int, progress: bool) -> Outcome:
     """All methods on all tables."""
     rounds, budget = (1, 25) if quick else (3, BUDGET)
     names = list(TASKS)[1:2] if quick else list(TASKS)
-    # The longest first, so that no process is left with one at the end.
+    # Longest tasks first, so that no process has a long one left at the end.
     tasks = [
         (method, name, number, budget)
         for name in names[::-1]
@@ -222,7 +222,7 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     # At step 0: greedy methods end at different steps in different rounds.
     rows = [Row(method, f"{name}, {what}", number, 0, value) for what, value in ends.items()]
     if method == OURS or method in SEARCHES:
-        # A method that proposes nothing more keeps its answer.
+        # A method that proposes nothing new keeps its answer.
         steps = recorded_steps(budget, 1.1)
         rows += [Row(method, name, number, step, float(best[min(step, len(best)) - 1])) for step in steps]
     return rows

@@ -17,7 +17,7 @@ Curves = Mapping[tuple[str, str], Curve]
 
 
 def tables(folder: Path) -> dict[str, str]:
-    """Every table by name, as far as the folder has its file."""
+    """Every table whose file is in the folder, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
     makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
     makers |= {"freshness": _freshness}
@@ -65,7 +65,7 @@ def _digits(found: Curves) -> str:
 
 
 def _over_splits(found: Curves, method: str, step: int) -> str:
-    """Mean over all splits, or a dash if the method did not run on all of them."""
+    """Mean over all splits, or a dash if the method did not run on every split."""
     splits = [found.get((method, f"split {split}")) for split in range(3)]
     known = [curve.mean[curve.at(step)] for curve in splits if curve is not None]
     return f"{np.mean(known):.4f}" if len(known) == len(splits) else "–"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
     from dagsearch_experiments.matches import Pairing
 
-# Options that the JSON file beside the games states.
+# Options that are written to the JSON file with the games.
 _SETTINGS = ("games", "against", "simulations", "seconds", "count", "opening", "uct_c", "covariance", "seed")
 
 
@@ -45,22 +45,26 @@ def add_parser(commands: "Commands") -> None:
         help="roll-outs per move (default: 100)",
     )
     budget.add_argument(
-        "--seconds", nargs="+", type=seconds, metavar="S", help="time per move instead; best with --jobs 1"
+        "--seconds", nargs="+", type=seconds, metavar="S", help="seconds per move instead; best with --jobs 1"
     )
     arena.add_argument(
-        "--games", dest="count", type=positive, default=200, help="per opponent and budget (default: 200)"
+        "--games",
+        dest="count",
+        type=positive,
+        default=200,
+        help="games per opponent and budget (default: 200)",
     )
-    arena.add_argument("--opening", type=_moves, default=2, help="random moves at first (default: 2)")
-    arena.add_argument("--uct-c", type=float, default=2.0**0.5, help="exploration of MCTS (default: 1.414)")
+    arena.add_argument("--opening", type=_moves, default=2, help="random moves at the start (default: 2)")
+    arena.add_argument("--uct-c", type=float, default=2.0**0.5, help="exploration constant (default: 1.414)")
     arena.add_argument("--covariance", choices=("pieces", "windows", "learned"), default="pieces")
     arena.add_argument(
         "--jobs", type=positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
     )
     arena.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     arena.add_argument(
-        "--out", type=Path, default=Path("results/arena"), metavar="DIR", help="(default: %(default)s)"
+        "--out", type=Path, default=Path("results/arena"), metavar="DIR", help="folder (default: %(default)s)"
     )
-    arena.add_argument("--name", default="arena", help="of the files (default: %(default)s)")
+    arena.add_argument("--name", default="arena", help="name of the files (default: %(default)s)")
     arena.add_argument("--quiet", action="store_true", help="no bar")
     arena.set_defaults(run=run)
 
@@ -73,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 
         options.out.mkdir(parents=True, exist_ok=True)
         for game in options.games:
-            OpenSpielGame(game)  # refused now rather than after the games before it
+            OpenSpielGame(game)  # refuse a bad game now, before other games are played
         records = arena.run(_pairings(options), options.count, options.jobs, progress=not options.quiet)
         settings = {name: getattr(options, name) for name in _SETTINGS}
         written = arena.write(records, options.out, options.name, settings)

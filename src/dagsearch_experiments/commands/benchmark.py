@@ -36,19 +36,22 @@ def add_parser(commands: "Commands") -> None:
         epilog=(
             "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
             "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
-            "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: does the belief over "
-            "the best reward hold the truth as often as it says? selection: feature selectors (ten minutes "
-            "on two cores). batches: eight evaluations at once, on digits. freshness: all nodes brought "
-            "up to date every time, or those that are looked at. speed: what a step costs, for "
+            "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
+            "the best reward contain the truth as often as they should? selection: feature selectors (ten "
+            "minutes on two cores). batches: eight evaluations at once, on digits. freshness: all nodes "
+            "updated after every reward, or only those that a descent reads. speed: what a step costs, for "
             "docs/speed.md (ten minutes on one core, into results/speed)."
         ),
     )
     benchmark.add_argument("name", choices=_NAMES)
     add_options(benchmark, _OUT)
     benchmark.add_argument(
-        "--only", nargs="+", metavar="MEASUREMENT", help="speed: some of growth, memory, uct and so on"
+        "--only",
+        nargs="+",
+        metavar="MEASUREMENT",
+        help="speed: run only these measurements, such as growth and memory",
     )
-    benchmark.add_argument("--no-peers", action="store_true", help="digits: other packages are left out")
+    benchmark.add_argument("--no-peers", action="store_true", help="digits: leave out other packages")
     add_network_options(benchmark.add_argument_group("options of mnist"))
     benchmark.set_defaults(run=run)
 

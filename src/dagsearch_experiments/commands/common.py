@@ -14,17 +14,22 @@ if TYPE_CHECKING:
 
 def add_options(command: argparse.ArgumentParser, out: Path) -> None:
     """Add the options of every experiment; results go to ``out`` by default."""
-    command.add_argument("--quick", action="store_true", help="a small version, in seconds")
-    command.add_argument("--out", type=Path, default=out, metavar="DIR", help="(default: %(default)s)")
+    command.add_argument("--quick", action="store_true", help="run a small version, which takes seconds")
     command.add_argument(
-        "--jobs", type=positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
+        "--out", type=Path, default=out, metavar="DIR", help="folder to write to (default: %(default)s)"
+    )
+    command.add_argument(
+        "--jobs",
+        type=positive,
+        default=os.cpu_count() or 1,
+        help="number of processes (default: one per core)",
     )
 
 
 def add_network_options(group: "argparse._ArgumentGroup") -> None:
-    """Add what the experiments with a network on MNIST take."""
+    """Add the options of the experiments with a network on MNIST."""
     group.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
-    group.add_argument("--weights", type=Path, metavar="FILE", help="use a trained network (.npz)")
+    group.add_argument("--weights", type=Path, metavar="FILE", help="weights of a trained network (.npz)")
     group.add_argument("--device", choices=("cuda", "cpu"), help="(default: cpu)")
 
 
@@ -43,7 +48,7 @@ def carry_out(
     try:
         for name in refused:
             if getattr(options, name):
-                raise ValueError(f"{options.name} takes no --{name.replace('_', '-')}")
+                raise ValueError(f"{options.name} does not accept --{name.replace('_', '-')}: leave it out")
         check_folder(options.out)
         outcome = run()
         written = outcome.write(options.out)

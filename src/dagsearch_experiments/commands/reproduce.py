@@ -30,7 +30,9 @@ def add_parser(commands: "Commands") -> None:
     mnist = reproduce.add_argument_group("options of mnist")
     mnist.add_argument("--dataset", choices=("mnist", "digits"), help="(default: mnist)")
     add_network_options(mnist)
-    mnist.add_argument("--save-weights", type=Path, metavar="FILE", help="keep the trained network (.npz)")
+    mnist.add_argument(
+        "--save-weights", type=Path, metavar="FILE", help="write the weights of the trained network (.npz)"
+    )
     reproduce.set_defaults(run=run)
 
 

@@ -1,7 +1,7 @@
 """``dagsearch benchmark speed``: what a step costs, and whether it reaches its target.
 
-Every measurement has figures with targets and writes a file of its own, so that it can be repeated alone. All
-use the public interface, and are compared with floors measured in the same run.
+Every measurement has figures with targets and writes its own file, so that it can be repeated alone. All use
+the public interface, and are compared with floors measured in the same run.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ MEASUREMENTS: dict[str, Callable[[bool], Measurement]] = {
 
 @dataclass(frozen=True)
 class SpeedOutcome(Outcome):
-    """Measurements, each with a file of its own, and one picture of all files in a folder."""
+    """Measurements, each with its own file, and one picture of all files in a folder."""
 
     measurements: Sequence[Measurement] = field(default_factory=tuple)
     """In the order of :data:`MEASUREMENTS`."""
@@ -53,7 +53,7 @@ def run(only: Sequence[str] = (), *, quick: bool = False, progress: bool = True)
     """Take all measurements, or some; at full size, or ``quick``."""
     unknown = [name for name in only if name not in MEASUREMENTS]
     if unknown:
-        raise ValueError(f"there is no measurement {unknown[0]!r}; there are {', '.join(MEASUREMENTS)}")
+        raise ValueError(f"there is no measurement {unknown[0]!r}; choose from {', '.join(MEASUREMENTS)}")
     names = [name for name in MEASUREMENTS if not only or name in only]
     found = []
     with tqdm(names, disable=not progress, unit="measurement") as bar, one_thread():

@@ -21,7 +21,7 @@ COSTS = tuple(float(cost) for cost in np.logspace(-5, 0, 26))
 
 
 class Reached(NamedTuple):
-    """What a method needs to reach a score, mean over seeds; a run that does not reach it counts in full."""
+    """Mean cost of reaching a score, over seeds; a run that does not reach it counts in full."""
 
     evaluations: float
     own_seconds: float
@@ -29,7 +29,7 @@ class Reached(NamedTuple):
     """Share of the seeds that reached the score."""
 
     def seconds(self, cost: float) -> float:
-        """Seconds in all if an evaluation takes ``cost`` seconds."""
+        """Total seconds if an evaluation takes ``cost`` seconds."""
         return self.own_seconds + self.evaluations * cost
 
 
@@ -44,7 +44,7 @@ def breakeven(quick: bool) -> Measurement:
     reached = {score: {name: until(runs, score) for name, runs in trials.items()} for score in SCORES}
     costs = {score: {name: crossing(found, name) for name in OTHERS} for score, found in reached.items()}
     figure = _figure(reached, costs)
-    measured = _told(reached, costs, seeds, {OURS: ours, "others": theirs})
+    measured = _as_json(reached, costs, seeds, {OURS: ours, "others": theirs})
     return Measurement("breakeven", [figure], measured, quick)
 
 
@@ -82,7 +82,7 @@ def crossing(found: Mapping[str, Reached], other: str) -> float | None:
     return max(0.0, (ours.own_seconds - theirs.own_seconds) / fewer) if fewer > 0.0 else None
 
 
-def _told(
+def _as_json(
     reached: Mapping[float, Mapping[str, Reached]],
     costs: Mapping[float, Mapping[str, float | None]],
     seeds: int,

@@ -17,7 +17,7 @@ from dagsearch_experiments.speed.steps import cheap_subsets, features_of, size_o
 
 # Number of steps timed at every size.
 _WINDOW = 5 * BLOCK
-# Seconds after which a run is given up.
+# Seconds after which a run is stopped.
 _PATIENCE = 150.0
 
 

@@ -20,7 +20,7 @@ from dagsearch.search import Search
 Reward = Callable[[Any], float]
 
 clock = time.process_time
-"""Seconds of computation of this process; time of other processes does not count."""
+"""CPU seconds of this process; the time of other processes does not count."""
 
 # Number of steps averaged before a median is taken: descents and refinements alternate.
 BLOCK = 12
@@ -82,13 +82,13 @@ def seconds_of(call: Callable[[], Any], least: float = 0.02, repeats: int = 5) -
 
 
 class Split:
-    """Seconds by part. Of parts within parts only the outermost counts, so they add up to the whole."""
+    """Seconds by part. If a part runs inside another one, only the outer one counts."""
 
     def __init__(self, clock: Callable[[], float] = clock) -> None:
         self._clock = clock
         self.seconds: dict[str, float] = defaultdict(float)
         self._busy = False
-        self._elsewhere = 0.0  # seconds of parts since the current ask or tell began
+        self._in_parts = 0.0  # seconds of parts since the current ask or tell began
 
     def timed(self, part: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """The method, timed as ``part``."""
@@ -104,24 +104,24 @@ class Split:
                 spent = self._clock() - began
                 self._busy = False
                 self.seconds[part] += spent
-                self._elsewhere += spent
+                self._in_parts += spent
 
         return timed
 
     @contextmanager
     def rest(self, part: str) -> Iterator[None]:
-        """Time within, without that of other parts, counts for ``part``."""
-        self._elsewhere, began = 0.0, self._clock()
+        """While entered, time that no other part uses counts for ``part``."""
+        self._in_parts, began = 0.0, self._clock()
         yield
-        self.seconds[part] += self._clock() - began - self._elsewhere
+        self.seconds[part] += self._clock() - began - self._in_parts
 
     def per_step(self, steps: int) -> dict[str, float]:
-        """Milliseconds a step, by part."""
+        """Milliseconds per step, by part."""
         return {part: 1e3 * self.seconds[part] / steps for part in PARTS if self.seconds[part] > 0.0}
 
 
 def split_steps(search: Search, steps: int, reward: Reward | None = None) -> dict[str, float]:
-    """Milliseconds a step by part; a clock costs a microsecond per call of a part."""
+    """Milliseconds per step by part; reading the clock adds a microsecond per call of a part."""
     reward = reward or search.problem.reward
     split = Split()
     with _instrumented(search, split):

@@ -97,7 +97,7 @@ def _resident() -> int:
 
 
 def _peak() -> int:
-    """Peak of the resident bytes."""
+    """Peak of the process's resident bytes."""
     return _status("VmHWM") or _largest()
 
 

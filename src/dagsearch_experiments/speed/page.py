@@ -77,7 +77,7 @@ def summary(measurements: Sequence[Measurement]) -> str:
                 f"{one.what:60}{one.shown:>9}   {one.wanted:52}{_VERDICTS[measurement.verdict(one)]}{note}"
             )
     if any(measurement.quick for measurement in measurements):
-        lines.append("These are small versions of what is named: they judge no target.")
+        lines.append("These are small versions of the measurements, so they are not judged by targets.")
     return "\n".join(lines)
 
 
@@ -122,7 +122,7 @@ def _draw_growth(axes: "Axes", found: Found) -> None:
         axes.plot(rewards, floor, "o:", color=line.get_color(), label=f"its linear algebra, {label}")
     axes.set(xscale="log", yscale="log", xlabel="rewards", ylabel="ms", title="How a step's time grows")
     axes.tick_params(axis="x", which="minor", labelbottom=False)
-    _legend(axes, (0.45, 0.17))  # where no line is
+    _legend(axes, (0.45, 0.17))  # at a place without lines
 
 
 def _draw_memory(axes: "Axes", found: Found) -> None:
@@ -136,7 +136,7 @@ def _draw_memory(axes: "Axes", found: Found) -> None:
 
 
 def _draw_breakeven(axes: "Axes", found: Found) -> None:
-    """For the largest score only: the others would cover it."""
+    """For the largest score only: curves of the others would cover it."""
     if "breakeven" in found:
         measured = found["breakeven"].measured
         last: Mapping[str, Any] = measured["scores"][-1]

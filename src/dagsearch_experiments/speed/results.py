@@ -28,7 +28,7 @@ class Figure:
     at_least: bool = False
     """Whether larger is better."""
     note: str = ""
-    """Remark on this measurement."""
+    """Remark about this figure."""
 
     @property
     def reached(self) -> bool | None:
@@ -65,7 +65,7 @@ class Measurement:
     measured: Mapping[str, Any] = field(default_factory=dict)
     """All other data, for tables and the picture."""
     quick: bool = False
-    """Whether it is a small version, which judges no target."""
+    """Whether it is a small version, which is not judged by targets."""
 
     def verdict(self, figure: Figure) -> bool | None:
         """Whether a figure reaches its target; ``None`` if that is not judged."""

@@ -32,7 +32,7 @@ print(first - search())
 def startup(quick: bool) -> Measurement:
     """Seconds of the import, and by how much a process's first search is slower than its second."""
     repeats = 2 if quick else 7
-    _printed(_IMPORT)  # so that the system has the files in memory
+    _printed(_IMPORT)  # warm-up: the system then has the files in memory
     imports = [_printed(_IMPORT) for _ in range(repeats)]
     colds, warms = [], []
     for _ in range(1 if quick else 3):

@@ -20,12 +20,13 @@ def add_parser(commands: "Commands") -> None:
         help="choose the features of a table with which an estimator predicts best",
         description=(
             "Choose K columns of a table from which an estimator predicts the target best, scoring subsets "
-            "by cross-validation. Prints what was chosen beside all features, the best ones one by one, and "
-            "forward selection if the budget covers it; and how they do on rows that were kept aside."
+            "by cross-validation. Prints the chosen columns and compares their score with that of all "
+            "columns, of the columns that are best one by one, and of forward selection if the budget "
+            "covers it, also on held-out rows."
         ),
         epilog=(
-            "Exit code 0: done. 1: bad input, 2: bad usage, with a message on the standard error. 130: "
-            "interrupted; what was found by then is printed and written all the same."
+            "Exit code 0: done. 1: bad input, 2: bad usage, with a message on standard error. 130: "
+            "interrupted; the results so far are still printed and written."
         ),
     )
     _add_question(select)
@@ -37,24 +38,27 @@ def add_parser(commands: "Commands") -> None:
 def _add_question(select: argparse.ArgumentParser) -> None:
     """The table, the model, and which columns may be chosen."""
     select.add_argument("data", type=Path, metavar="DATA", help="table: .csv, .tsv or .parquet")
-    select.add_argument("--target", required=True, metavar="COLUMN", help="what to predict")
+    select.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
     select.add_argument(
-        "--k", type=_sizes, metavar="K", help="how many, or from-to as in 3-8 (default: half)"
+        "--k",
+        type=_sizes,
+        metavar="K",
+        help="number of columns to choose, or a range such as 3-8 (default: half)",
     )
     select.add_argument(
-        "--budget", type=positive, default=300, help="subsets to score (default: %(default)s)"
+        "--budget", type=positive, default=300, help="number of subsets to score (default: %(default)s)"
     )
     select.add_argument("--task", choices=("auto", "classification", "regression"), default="auto")
     select.add_argument(
         "--estimator",
         metavar="PATH",
         help=(
-            "import path of a class, or of a ready-made estimator (default: logistic or ridge regression). "
-            "A class gets its columns imputed, scaled and encoded"
+            "import path of an estimator class or object (default: logistic or ridge regression). For a "
+            "class, columns are imputed, scaled and encoded first"
         ),
     )
     select.add_argument("--scoring", help="a scorer's name in scikit-learn (default: accuracy or r2)")
-    select.add_argument("--cv", type=_folds, default=5, help="folds (default: %(default)s)")
+    select.add_argument("--cv", type=_folds, default=5, help="number of folds (default: %(default)s)")
     select.add_argument("--fixed", nargs="+", default=[], metavar="COLUMN", help="always chosen")
     select.add_argument("--forbidden", nargs="+", default=[], metavar="COLUMN", help="never chosen")
     select.add_argument(
@@ -62,13 +66,13 @@ def _add_question(select: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="A,B",
-        help="columns that are chosen together, and count as one",
+        help="columns that are chosen together and count as one",
     )
 
 
 def _add_limits(select: argparse.ArgumentParser) -> None:
-    """When to stop, what to keep aside, and where to compute."""
-    select.add_argument("--seconds", type=float, help="stop after this time")
+    """When to stop, which rows to hold out, and where to compute."""
+    select.add_argument("--seconds", type=float, help="stop after this number of seconds")
     select.add_argument(
         "--patience", type=positive, help="stop after this number of subsets without a better one"
     )
@@ -76,12 +80,14 @@ def _add_limits(select: argparse.ArgumentParser) -> None:
         "--holdout",
         type=_part,
         default=0.25,
-        help="part of the rows kept aside; 0 for none (default: %(default)s)",
+        help="fraction of the rows to hold out; 0 for none (default: %(default)s)",
     )
     where = select.add_mutually_exclusive_group()
-    where.add_argument("--jobs", type=positive, help="subsets scored at once (default: 1)")
+    where.add_argument("--jobs", type=positive, help="number of subsets to score at once (default: 1)")
     where.add_argument(
-        "--cluster", metavar="ADDRESS", help="score on the workers of a Dask scheduler, as tcp://host:8786"
+        "--cluster",
+        metavar="ADDRESS",
+        help="score on the workers of a Dask scheduler, such as tcp://host:8786",
     )
 
 
@@ -91,13 +97,16 @@ def _add_files(select: argparse.ArgumentParser) -> None:
         "--journal",
         type=Path,
         metavar="FILE",
-        help="keep every scored subset there; if it exists, go on from it. See 'dagsearch resume'",
+        help="write every scored subset to this file, or continue from it if it exists",
     )
     select.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     select.add_argument(
-        "--out", type=Path, metavar="DIR", help="write result.json, history.csv and report.html there"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write result.json, history.csv and report.html to this folder",
     )
-    select.add_argument("--quiet", action="store_true", help="no bar")
+    select.add_argument("--quiet", action="store_true", help="show no progress bar")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -108,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def resume_selection(options: argparse.Namespace, noted: Mapping[str, Any]) -> int:
-    """Go on for ``dagsearch resume``; ``noted`` is the request in the journal."""
+    """Continue a selection for ``dagsearch resume``; ``noted`` is the request in the journal."""
     from dagsearch.cli.select import task
 
     changed = noted if options.jobs is None else {**noted, "jobs": options.jobs}

@@ -22,7 +22,7 @@ Score = Callable[[Sequence[int]], Scored]
 def comparisons(
     score: Score, noise: FoldNoise, table: Table, forbidden: Collection[str], count: int, budget: int
 ) -> Iterator[Chosen]:
-    """All features, the best ones each by itself, and forward selection if the budget covers it."""
+    """All features, those that are best one by one, and forward selection if the budget covers it."""
     columns = [i for i, name in enumerate(table.features.columns) if name not in forbidden]
     yield _compared("all features", score(columns), columns, 1, noise)
     test = f_classif if table.classification else f_regression

@@ -19,8 +19,8 @@ from dagsearch.selection.table import TableError
 def estimator_for(path: str | None, classification: bool, seed: int) -> Any:
     """The estimator at an import path, by default a linear model.
 
-    A class is made with ``random_state=seed`` if it takes one, after imputing, scaling and encoding. An
-    object is used as it is.
+    A class is called with ``random_state=seed`` if it accepts one, and gets imputed, scaled and encoded
+    columns. An object is used as it is.
     """
     found = LogisticRegression if classification else Ridge
     if path is not None:
@@ -34,7 +34,9 @@ def estimator_for(path: str | None, classification: bool, seed: int) -> Any:
     try:
         model = found(**{name: value for name, value in arguments.items() if name in accepted})
     except TypeError as error:
-        raise TableError(f"--estimator {path}: it cannot be made without arguments ({error})") from error
+        raise TableError(
+            f"--estimator {path}: the class cannot be called without arguments ({error})"
+        ) from error
     return make_pipeline(_preparation(), model)
 
 
@@ -52,7 +54,7 @@ def _preparation() -> Any:
 
 
 def described(estimator: Any) -> str:
-    """The estimator in a few words; the preparation that every class gets is not spelt out."""
+    """The estimator as text; the preparation that every class gets is only mentioned."""
     steps = getattr(estimator, "steps", [])
     if len(steps) == 2 and isinstance(steps[0][1], ColumnTransformer):
         return f"{steps[1][1]}, after imputing, scaling and encoding"

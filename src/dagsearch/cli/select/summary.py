@@ -11,8 +11,10 @@ def summary(report: SelectionReport) -> str:
     content = report.to_dict()
     chosen = [feature for feature in content["features"] if feature["selected"]]
     lines = [*_features(chosen), "", *_scores(content, len(chosen)), ""]
-    lines.append("Scores on the folds flatter what was chosen by them; those held out do not.")
-    # The rest of a long message is in the report.
+    lines.append(
+        "Cross-validated scores are too optimistic: they were used to choose. Held-out scores are not."
+    )
+    # Only the first line of a message; the report has all of it.
     lines += [f"warning: {_printable(text.splitlines()[0])}" for text in content["warnings"]]
     return "\n".join(lines)
 
@@ -29,7 +31,7 @@ def _features(chosen: list[dict[str, Any]]) -> list[str]:
 
 
 def _scores(content: Mapping[str, Any], chosen: int) -> list[str]:
-    """The score of the chosen features, then those they are compared with."""
+    """The score of the chosen features, then the scores they are compared with."""
     found = content["result"]
     rows = [
         (

@@ -1,4 +1,4 @@
-"""One selection, from what the command line asks for to its report."""
+"""One selection, from the options of the command line to its report."""
 
 import argparse
 import csv
@@ -26,7 +26,7 @@ from dagsearch.sklearn import DAGSearchSelector
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for; a journal keeps it as JSON."""
+    """The options of the command line; a journal keeps them as JSON."""
 
     data: Path
     target: str
@@ -50,7 +50,7 @@ class Request:
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> "Request":
-        """The options of ``dagsearch select``."""
+        """The request in the parsed options of ``dagsearch select``."""
         names = [field.name for field in fields(cls) if field.name != "progress"]
         wanted = {name: getattr(options, name) for name in names}
         return cls(**wanted, progress=not options.quiet)
@@ -62,7 +62,7 @@ class Request:
 
 
 class Outcome(NamedTuple):
-    """What came out of a selection."""
+    """The outcome of a selection."""
 
     report: SelectionReport
     """What was found."""
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 
 
 def select(request: Request) -> Outcome:
-    """Select, compare, and gather the report."""
+    """Select, compare, and make the report."""
     prepared = _prepared(request)
     selector = _selector(prepared)
     with warnings.catch_warnings(record=True) as caught:
@@ -87,7 +87,7 @@ def select(request: Request) -> Outcome:
 
 
 def resume(journal: Path, noted: Mapping[str, Any], budget: int | None) -> Outcome:
-    """Go on with the request that the journal of :func:`select` keeps."""
+    """Continue the request in a journal of :func:`select`."""
     request = Request(**noted)
     sizes = tuple(request.k) if isinstance(request.k, (list, tuple)) else request.k
     return select(
@@ -109,8 +109,8 @@ class _Prepared:
     table: Table
     kept: Table
     """Rows to select by."""
-    aside: Table | None
-    """Rows kept aside; ``None`` if there are none."""
+    holdout: Table | None
+    """Held-out rows; ``None`` if there are none."""
     estimator: Any
     scoring: str
     """The scorer's name in scikit-learn."""
@@ -118,36 +118,36 @@ class _Prepared:
     cv: Any
 
     def on_folds(self) -> SubsetScorer:
-        """What scores columns by cross-validation."""
+        """Scorer of columns by cross-validation."""
         splits = list(self.cv.split(self.kept.features, self.kept.target))
         return SubsetScorer(self.estimator, self.scorer, self.kept.features, self.kept.target, splits, {}, {})
 
     def on_holdout(self, columns: Sequence[int]) -> float | None:
-        """Score of columns on the rows kept aside; ``None`` if there are none, or if scoring fails."""
-        if self.aside is None:
+        """Score of columns on the held-out rows; ``None`` if there are none, or if scoring fails."""
+        if self.holdout is None:
             return None
         count = len(self.kept.target)
         whole = [(np.arange(count), np.arange(count, len(self.table.target)))]
-        data, target = _joined(self.kept, self.aside)
+        data, target = _joined(self.kept, self.holdout)
         found = SubsetScorer(self.estimator, self.scorer, data, target, whole, {}, {})(columns)
         return None if found.failure else found.mean
 
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
-        """The same for the report."""
-        return None if self.aside is None else Holdout(len(self.aside.target), self.on_holdout(columns))
+        """Number of held-out rows and score of columns on them, for the report."""
+        return None if self.holdout is None else Holdout(len(self.holdout.target), self.on_holdout(columns))
 
 
 def _prepared(request: Request) -> _Prepared:
     table = split_target(read_table(request.data), request.target, request.task)
     _check_present("--fixed", request.fixed, table)
     _check_present("--groups", [name for group in request.grouped for name in group], table)
-    kept, aside = _split(table, request)
+    kept, holdout = _split(table, request)
     estimator = estimator_for(request.estimator, table.classification, request.seed)
     scoring = scoring_for(request.scoring, table.classification)
     scorer = check_scoring(estimator, scoring=scoring)
     folds = StratifiedKFold if table.classification else KFold
     cv = folds(request.cv, shuffle=True, random_state=request.seed)
-    return _Prepared(request, table, kept, aside, estimator, scoring, scorer, cv)
+    return _Prepared(request, table, kept, holdout, estimator, scoring, scorer, cv)
 
 
 def _selector(prepared: _Prepared) -> DAGSearchSelector:
@@ -168,7 +168,7 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
         verbose=int(request.progress),
         journal=request.journal,
     )
-    # So that 'dagsearch resume' can go on with nothing but the journal.
+    # So that 'dagsearch resume' needs only the journal.
     selector._asked_by = {"select": json.loads(json.dumps(asdict(request), default=str))}
     return selector
 
@@ -186,14 +186,14 @@ def _fit(selector: DAGSearchSelector, prepared: _Prepared) -> bool:
 
 
 def _compare(selector: DAGSearchSelector, prepared: _Prepared, count: int) -> tuple[list[Comparison], bool]:
-    """Other subsets with their scores on the rows kept aside, and whether Ctrl-C ended the comparison."""
+    """Other subsets with their scores on the held-out rows, and whether Ctrl-C ended the comparison."""
     request, score = prepared.request, prepared.on_folds()
     noise = FoldNoise()
     by_fold = [selector.history_[f"split{fold}_test_score"] for fold in range(request.cv)]
     for scores in np.column_stack(by_fold):
         if np.all(np.isfinite(scores)):
             noise.add(scores)
-    out_of_time = selector.stopped_ == "seconds"  # then forward selection gets no more of it either
+    out_of_time = selector.stopped_ == "seconds"  # forward selection then gets no more time, either
     budget = len(selector.history_["features"]) if out_of_time else request.budget
     found: list[Comparison] = []
     try:
@@ -205,7 +205,7 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, count: int) -> tu
 
 
 def _settings(prepared: _Prepared) -> dict[str, Any]:
-    """What the report states about the request."""
+    """Settings to show in the report."""
     request = prepared.request
     return {
         "data": request.data.name,
@@ -223,7 +223,7 @@ def _settings(prepared: _Prepared) -> dict[str, Any]:
 
 @contextmanager
 def _cluster(address: str | None) -> Iterator[None]:
-    """While entered, the workers of a Dask cluster do joblib's work."""
+    """While entered, joblib runs on the workers of a Dask cluster."""
     if address is None:
         yield
         return
@@ -234,7 +234,7 @@ def _cluster(address: str | None) -> Iterator[None]:
     try:
         client = Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except OSError as error:
-        raise TableError(f"--cluster {address}: there is no scheduler ({error})") from error
+        raise TableError(f"--cluster {address}: there is no scheduler there ({error})") from error
     with client, joblib.parallel_config(backend="dask", n_jobs=-1):
         yield
 
@@ -246,12 +246,12 @@ def _check_present(option: str, names: Sequence[str], table: Table) -> None:
 
 
 def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """What the selector warned of; the report itself states failed subsets."""
+    """Warnings of the selector, without those of failed subsets, which the report states itself."""
     return list(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning))
 
 
 def _split(table: Table, request: Request) -> tuple[Table, Table | None]:
-    """Rows to select by, and rows to keep aside."""
+    """Rows to select by, and rows to hold out."""
     if request.holdout == 0.0:
         return table, None
     stratify = table.target if table.classification and table.target.value_counts().min() > 1 else None
@@ -264,16 +264,18 @@ def _split(table: Table, request: Request) -> tuple[Table, Table | None]:
             stratify=stratify,
         )
     except ValueError as error:
-        raise TableError(f"--holdout {request.holdout}: {error} Use another part, or 0 for none") from error
+        raise TableError(
+            f"--holdout {request.holdout}: {error} Use another fraction, or 0 for none"
+        ) from error
     return replace(table, features=parts[0], target=parts[2]), replace(
         table, features=parts[1], target=parts[3]
     )
 
 
-def _joined(kept: Table, aside: Table) -> tuple[Any, Any]:
+def _joined(kept: Table, holdout: Table) -> tuple[Any, Any]:
     import pandas
 
-    return pandas.concat([kept.features, aside.features]), pandas.concat([kept.target, aside.target])
+    return pandas.concat([kept.features, holdout.features]), pandas.concat([kept.target, holdout.target])
 
 
 def _names(text: str) -> list[str]:
