@@ -15,6 +15,8 @@ from dagsearch.results import Proposal
 
 # With at most this number of workers, no evaluation is submitted in advance.
 _FEW = 2
+# Seconds in which Dask's scheduler must answer.
+_SCHEDULER_TIMEOUT = 30.0
 # Maximum number of restarts of the processes in a row without a reward.
 _MOST_RESTARTS = 3
 
@@ -143,7 +145,9 @@ class ExecutorPool:
         client = getattr(self._executor, "_client", None)  # an executor of Dask
         if client is not None:
             try:
-                return int(sum(client.nthreads().values()))
+                # A scheduler that has gone away would be waited for without end.
+                threads = client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT)
+                return int(sum(threads.values()))
             except OSError as error:
                 raise PoolError(_broken(error)) from error
         return os.cpu_count() or 1
