@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from dagsearch._internal.compiled import compiled
+from dagsearch._internal.compiled import compiled, inlined
 from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.errors import DagSearchError, SearchExhausted
@@ -120,7 +120,7 @@ def _choose(explored: Explored, policy: "Policy", options: Options, tie_breaker:
     return int(best[tie_breaker.pick(best.size)])
 
 
-@compiled
+@inlined
 def _compared(rating: float, option: int, best: float, tied: IntArray, ties: int) -> tuple[float, int]:
     """The best rating so far and the number of options ``tied`` for it, after a further option."""
     if rating > best:
@@ -294,16 +294,50 @@ def _tied_features(
     ``gain`` and ``spread`` are the moments of Δ; ``child_of`` are the children in the DAG by action, −1
     elsewhere; ``taken`` is False everywhere before and after.
     """
-    sign, closed, v_mean, v_var = graph.sign[node], graph.closed, graph.v_mean, graph.v_var
-    weight_mean, weight_var, step = scores.weight_mean, scores.weight_var, scores.action_value
     start, end = scores.starts[node], scores.starts[node + 1]
     columns, values = scores.columns, scores.values
-    weights = (weight_mean, scores.weight_cov, scores.recent)
+    weights = (scores.weight_mean, scores.weight_cov, scores.recent)
     mean, var = linear_belief(start, end, columns, values, *weights)
     q, _, _ = gain_vector(columns[start:end], values[start:end], *weights)
     taken[columns[start:end]] = True
+    numbers = (width, mean, var, gain, spread, scores.prior, scores.private, scores.action_value)
+    ties = _best_features(
+        graph.sign[node],
+        numbers,
+        scores.action_columns,
+        taken,
+        child_of,
+        graph.closed,
+        graph.v_mean,
+        graph.v_var,
+        scores.weight_mean,
+        scores.weight_var,
+        q,
+        tied,
+    )
+    taken[columns[start:end]] = False
+    return ties
+
+
+@compiled
+def _best_features(
+    sign: int,
+    numbers: tuple[float, ...],
+    action_columns: IntArray,
+    taken: BoolArray,
+    child_of: IntArray,
+    closed: BoolArray,
+    v_mean: FloatArray,
+    v_var: FloatArray,
+    weight_mean: FloatArray,
+    weight_var: FloatArray,
+    q: FloatArray,
+    tied: IntArray,
+) -> int:
+    """The loop of :func:`_tied_features`; with arrays as arguments of their own it takes half the time."""
+    width, mean, var, gain, spread, prior, private, step = numbers
     best, ties, action = -math.inf, 0, 0
-    for column in scores.action_columns:
+    for column in action_columns:
         if taken[column]:
             continue
         child = child_of[action]
@@ -312,11 +346,14 @@ def _tied_features(
             if not closed[child]:
                 rating = sign * v_mean[child] + width * math.sqrt(v_var[child])
         else:
-            child_mean = mean + step * weight_mean[column] + scores.prior
+            child_mean = mean + step * weight_mean[column] + prior
             more = step * (step * weight_var[column] + 2.0 * q[column])
-            child_var = max(var + more, 0.0) + scores.private
+            child_var = max(var + more, 0.0) + private
             rating = sign * (child_mean + gain) + width * math.sqrt(child_var + spread)
-        best, ties = _compared(rating, action, best, tied, ties)
+        if rating > best:
+            best, ties = rating, 0
+        if rating == best:
+            tied[ties] = action
+            ties += 1
         action += 1
-    taken[columns[start:end]] = False
     return ties

@@ -11,3 +11,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def compiled(function: _Function) -> _Function:
     """Compile at the first call, and store the machine code on disk for later processes."""
     return cast(_Function, njit(cache=True)(function))
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile into the callers: a call that takes an array costs a reference count, too much in a hot loop."""
+    return cast(_Function, njit(cache=True, inline="always")(function))
