@@ -14,5 +14,5 @@ def compiled(function: _Function) -> _Function:
 
 
 def inlined(function: _Function) -> _Function:
-    """Compile into the callers: a call that takes an array costs a reference count, too much in a hot loop."""
+    """Compile into the callers: a call that takes an array counts its references, too slow in a hot loop."""
     return cast(_Function, njit(cache=True, inline="always")(function))
