@@ -57,6 +57,19 @@ class Problem(Protocol):
         described in this way. Ignored if a subclass overrides ``actions`` or ``step`` without it.
     ``positions: array``
         Position of each item, for ``SetKernel``; items that are near each other are alike.
+    ``layout: Layout | None``
+        States as arrays of category codes: which places there are, and how many categories each has, as
+        :class:`dagsearch.problem.Layout`. The four members below come with it.
+    ``codes(states) -> array``
+        Category of each place, one row per state; −1 where it is not decided yet.
+    ``leaf_of(codes) -> State``
+        The leaf with this row of codes.
+    ``path_to(leaf) -> Sequence[Action]``
+        Actions that lead from the root to a leaf.
+    ``neighbours(codes) -> array``
+        Codes of all leaves one change away from the leaf with this row of codes, one row each, without the
+        leaf itself. ``codes``, ``leaf_of`` and ``neighbours`` are ignored if a subclass overrides ``actions``
+        or ``step`` without them.
     ``parents(state) -> Sequence[tuple[State, Action]]``
         The states one decision before, each with that decision. Without it the search replays a leaf's
         actions to find out which of them could have been the last.
@@ -116,6 +129,17 @@ class Inclusion(NamedTuple):
     def single(self) -> bool:
         """Whether every child adds one item."""
         return self.item.size == self.family.size
+
+
+class Layout(NamedTuple):
+    """What the codes of a problem's states mean: one category per place."""
+
+    kind: str
+    """``"places"`` if every place has categories of its own, ``"order"`` if the codes of a leaf are different
+    items in their order."""
+    categories: IntArray
+    """Number of categories of each place, shape ``(places,)``. Where a place does not exist in some leaves,
+    "absent" is one of them, the last. In an order it is the number of items, at every place."""
 
 
 class Families:
@@ -248,6 +272,11 @@ class Capabilities:
     inclusion: Callable[[Sequence[State]], FloatArray] | None = _member()
     inclusion_of_children: Callable[[Sequence[State]], Inclusion] | None = _member(shortcut=True)
     positions: FloatArray | None = _member()
+    layout: Layout | None = _member()
+    codes: Callable[[Sequence[State]], IntArray] | None = _member(shortcut=True)
+    leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
+    path_to: Callable[[State], Sequence[Action]] | None = _member()
+    neighbours: Callable[[IntArray], IntArray] | None = _member(shortcut=True)
     parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
     random_leaf: Callable[[State, np.random.Generator], tuple[State, list[Action]]] | None = _member(
         shortcut=True

@@ -132,8 +132,8 @@ def test_what_is_no_subset_of_a_range_is_refused():
             problem.path_to(frozenset(leaf))
     with pytest.raises(ProblemError, match="is not a complete subset: that has 2 choices"):
         ds.problems.Subsets(5, 2, reward=sum).path_to(frozenset({1}))
-    for least in (0, 5, 2.5, "2"):
-        with pytest.raises(ValueError, match="least must be a whole number between 1"):
+    for least in (-1, 5, 2.5, "2"):
+        with pytest.raises(ValueError, match="least must be a whole number between 0"):
             SubsetRange(9, least, 4, reward=sum)
     assert problem.actions(problem.root()) == [Size(2), Size(3), Size(4)]
 

@@ -1,17 +1,32 @@
 """Problems that come with the package."""
 
 from dagsearch.games.openspiel import OpenSpielGame, Position
+from dagsearch.problems.choices import Choices
+from dagsearch.problems.chosen import Chosen, Decision
+from dagsearch.problems.functions import Choose, FunctionProblem
+from dagsearch.problems.options import END
+from dagsearch.problems.orders import Orders
 from dagsearch.problems.pixels import DigitsPixels
 from dagsearch.problems.ranges import SubsetRange
+from dagsearch.problems.sequences import Prefix, Sequences
 from dagsearch.problems.subsets import Subsets
 from dagsearch.problems.synthetic import Synthetic
 from dagsearch.problems.tictactoe import TicTacToe
 from dagsearch.problems.tree import TreeState, as_tree, without_path
 
 __all__ = [
+    "END",
+    "Choices",
+    "Choose",
+    "Chosen",
+    "Decision",
     "DigitsPixels",
+    "FunctionProblem",
     "OpenSpielGame",
+    "Orders",
     "Position",
+    "Prefix",
+    "Sequences",
     "SubsetRange",
     "Subsets",
     "Synthetic",

@@ -14,6 +14,10 @@ from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Capabilities, Children, Problem, State
 
+_NOT_OF_TREES = {"parents", "inclusion", "inclusion_of_children", "positions"}
+_NOT_OF_TREES |= {"layout", "codes", "leaf_of", "path_to", "neighbours"}
+"""Optional members that describe states without their path."""
+
 
 @dataclass(slots=True, eq=False)  # not frozen: a frozen one takes three times as long to make
 class TreeState:
@@ -94,9 +98,11 @@ class _Tree:
             raise AttributeError(name)
         if name == "items" and self._capabilities.items is None:
             return lambda state: items_of(state.state)
-        if name in ("parents", "inclusion", "inclusion_of_children", "positions"):
+        if name in _NOT_OF_TREES:
             raise AttributeError(f"a tree has no {name}: it does not describe states that carry their path")
         member = getattr(self.problem, name)
+        if member is None:
+            return None
         if name in ("player", "items", "added_items", "validate"):
             return lambda state, *rest: member(state.state, *rest)
         if name == "covariance":

@@ -1,0 +1,73 @@
+"""What can be chosen: lists of options, checked, and in words."""
+
+import hashlib
+import json
+import re
+from collections.abc import Hashable, Iterable
+from enum import Enum
+from typing import Any, Final
+
+import numpy as np
+
+from dagsearch.errors import ProblemError
+
+Options = tuple[Hashable, ...]
+
+
+class _End(Enum):
+    END = "end"
+
+    def __repr__(self) -> str:
+        return "END"
+
+
+END: Final = _End.END
+"""The action that ends what could go on: a sequence of free length, a subset with room for more."""
+
+
+def checked_options(what: str, options: Iterable[Any]) -> Options:
+    """The options as a tuple, or an error that says what is wrong with them.
+
+    Parameters
+    ----------
+    what : str
+        Where they were given, for error messages.
+    options : iterable
+        Hashable values in a fixed order, none of them twice.
+    """
+    found = as_tuple(what, options)
+    if not found:
+        raise ProblemError(f"{what} are empty: there must be at least one")
+    seen: set[Hashable] = set()
+    for option in found:
+        try:
+            twice = option in seen
+        except TypeError as error:
+            raise ProblemError(
+                f"{what} contain {option!r}, which is not hashable ({error}): use numbers, text or tuples, "
+                "and look the object up by it in the reward"
+            ) from error
+        if twice:
+            raise ProblemError(f"{what} contain {option!r} twice, or something equal to it")
+        seen.add(option)
+    return found
+
+
+def as_tuple(what: str, options: Iterable[Any]) -> Options:
+    """The options as a tuple, unless they are of a kind that has no order or is a mistake."""
+    if isinstance(options, np.ndarray):
+        return tuple(options.tolist())
+    if isinstance(options, (set, frozenset)):
+        raise ProblemError(f"{what} must be in an order, but are a {type(options).__name__}: pass a list")
+    if isinstance(options, str):
+        raise ProblemError(f"{what} are the text {options!r}: pass a list, for example {list(options)!r}")
+    try:
+        return tuple(options)
+    except TypeError as error:
+        raise ProblemError(f"{what} must be a list, got {options!r}") from error
+
+
+def digest(*parts: Any) -> str:
+    """A digest of what a problem is made of; memory addresses do not count."""
+    text = json.dumps([re.sub(r" at 0x[0-9a-fA-F]+", "", repr(part)) for part in parts])
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,215 @@
+"""What random ways through the choices of a problem tell about it: names, values, conditions.
+
+Walks are counted, not timed: the same problem must give the same arrays in every process.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dagsearch.errors import ProblemError
+from dagsearch.problems.chosen import Answer, Question
+
+# The survey ends after this number of walks without a new question, and twice the largest number of options,
+_QUIET: Final = 64
+# or after this number in any case, or when there are more names than this.
+_MOST: Final = 4000
+_NAMES: Final = 500
+
+
+class Walk(NamedTuple):
+    """One complete way through the choices."""
+
+    questions: tuple[Question, ...]
+    """What was asked."""
+    values: tuple[Hashable, ...]
+    """What was answered."""
+
+
+Condition = tuple[tuple[str, Hashable], ...]
+"""Names asked so far, with the values of those that decide what is asked later, ``None`` for the others."""
+
+
+class Survey(NamedTuple):
+    """What is known about the choices."""
+
+    values: dict[str, tuple[Hashable, ...]]
+    """Every value found, by name; names are in the order in which they are asked."""
+    optional: frozenset[str]
+    """Names that are not asked on every way."""
+    steering: frozenset[str]
+    """Names whose value decides what is asked later."""
+    followers: dict[Condition, frozenset[str]]
+    """Names that may still be asked; empty unless there are conditions."""
+    widths: list[int]
+    """Mean number of options at each level under random play, rounded."""
+    complete: bool
+    """Whether the last walks found nothing new."""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether what is asked depends on answers."""
+        return bool(self.steering)
+
+    def condition(self, names: Sequence[str], values: Sequence[Hashable]) -> Condition:
+        """What decides which names may follow."""
+        return tuple(
+            (name, value if name in self.steering else None)
+            for name, value in zip(names, values, strict=True)
+        )
+
+
+def surveyed(
+    walk: Callable[[Answer], Walk], decided_by: Callable[[Sequence[Walk]], frozenset[str]] | None = None
+) -> Survey:
+    """Walk through the choices until nothing new is found.
+
+    Parameters
+    ----------
+    walk : callable
+        Goes through the choices once, with an answer to every question.
+    decided_by : callable, optional
+        The steering names, once the walks are done; by default those that explain the walks.
+    """
+    found = _Walks(walk)
+    complete = False
+    while not complete and len(found.walks) < _MOST and len(found.names) <= _NAMES:
+        found.walk_once()
+        complete = found.quiet >= max(_QUIET, 2 * found.widest)
+    walks = found.walks
+    if decided_by is not None:
+        steering = decided_by(walks)
+    else:
+        steering = steering_names(walks) if complete else frozenset(found.names)
+    counts = Counter(question.name for one in walks for question in one.questions)
+    survey = Survey(
+        {name: tuple(found.values[name]) for name in found.names},
+        frozenset(name for name in found.names if counts[name] < len(walks)),
+        steering,
+        {},
+        _widths(walks[::2]),  # the others are not random play
+        complete,
+    )
+    return survey._replace(followers=_followers(survey, walks)) if survey.conditional else survey
+
+
+class _Walks:
+    """Walks, half of them at random, half with the option that was tried least."""
+
+    def __init__(self, walk: Callable[[Answer], Walk]) -> None:
+        self._walk, self._rng = walk, np.random.default_rng(0)
+        self._tried: Counter[tuple[str, Hashable]] = Counter()
+        self._asked: set[Question] = set()
+        self.walks: list[Walk] = []
+        self.names: list[str] = []
+        self.values: dict[str, dict[Hashable, None]] = {}
+        self.quiet, self.widest = 0, 0
+
+    def walk_once(self) -> None:
+        answer = self._least_tried if len(self.walks) % 2 else self._random
+        one = self._walk(answer)
+        self.walks.append(one)
+        self.quiet += 1
+        before = 0  # where a name that is new belongs
+        for question, value in zip(*one, strict=True):
+            self._tried[question.name, value] += 1
+            if question.name not in self.values:
+                self.names.insert(before, question.name)
+                self.values[question.name] = {}
+            before = self.names.index(question.name) + 1
+            if question not in self._asked:
+                self._asked.add(question)
+                self.values[question.name].update(dict.fromkeys(question.options))
+                self.widest = max(self.widest, len(question.options))
+                self.quiet = 0
+
+    def _random(self, question: Question) -> Hashable:
+        return question.options[int(self._rng.integers(len(question.options)))]
+
+    def _least_tried(self, question: Question) -> Hashable:
+        tried = np.array([self._tried[question.name, value] for value in question.options])
+        return question.options[int(self._rng.choice(np.flatnonzero(tried == tried.min())))]
+
+
+def _widths(walks: Sequence[Walk]) -> list[int]:
+    levels: list[list[int]] = []
+    for one in walks:
+        levels.extend([] for _ in range(len(one.questions) - len(levels)))
+        for level, question in enumerate(one.questions):
+            levels[level].append(len(question.options))
+    return [max(1, round(float(np.mean(widths)))) for widths in levels]
+
+
+def _followers(survey: Survey, walks: Sequence[Walk]) -> dict[Condition, frozenset[str]]:
+    found: defaultdict[Condition, set[str]] = defaultdict(set)
+    for one in walks:
+        names = [question.name for question in one.questions]
+        condition = survey.condition(names, one.values)
+        for length in range(len(names) + 1):
+            found[condition[:length]].update(names[length:])
+    return {condition: frozenset(names) for condition, names in found.items()}
+
+
+def steering_names(walks: Sequence[Walk]) -> frozenset[str]:
+    """The names whose values explain which question comes next, on all walks.
+
+    Walks that were asked the same questions so far, with the same answers to steering ones, must be asked the
+    same question next. Where they are not, the name that explains most of the differences becomes steering.
+    """
+    steering: set[str] = set()
+    while (conflict := _conflict(walks, steering)) is not None:
+        names = [question.name for question in conflict[0][0].questions[: conflict[1]]]
+        candidates = [name for name in dict.fromkeys(names) if name not in steering]
+        if not candidates:
+            made = dict(zip(names, conflict[0][0].values, strict=False))
+            raise ProblemError(
+                f"after the choices {made!r} it was not always the same choice that came next: let choices "
+                "depend on nothing but earlier choices"
+            )
+        steering.add(min(candidates, key=lambda name: _unexplained(conflict, names.index(name))))
+    return frozenset(steering)
+
+
+Group = tuple[list[Walk], int]
+"""Walks, and the level at which they are looked at."""
+
+
+def _conflict(walks: Sequence[Walk], steering: set[str]) -> Group | None:
+    """The first group of walks that nothing known tells apart and that are asked different questions."""
+    groups, level = [list(walks)], 0
+    while groups:
+        following: list[list[Walk]] = []
+        for group in groups:
+            asked = {_next(one, level) for one in group}
+            if len(asked) > 1:
+                return group, level
+            (question,) = asked
+            if question is not None:
+                following += _told_apart(group, level, question.name in steering)
+        groups, level = following, level + 1
+    return None
+
+
+def _told_apart(group: list[Walk], level: int, steering: bool) -> list[list[Walk]]:
+    """The walks by their answer at a level, if that is steering."""
+    if not steering:
+        return [group]
+    by_answer: defaultdict[Hashable, list[Walk]] = defaultdict(list)
+    for one in group:
+        by_answer[one.values[level]].append(one)
+    return list(by_answer.values())
+
+
+def _next(one: Walk, level: int) -> Question | None:
+    return one.questions[level] if level < len(one.questions) else None
+
+
+def _unexplained(group: Group, place: int) -> int:
+    """Number of walks that are not asked what most with the same value at a place are asked."""
+    walks, level = group
+    asked: defaultdict[Hashable, Counter[Question | None]] = defaultdict(Counter)
+    for one in walks:
+        asked[one.values[place]][_next(one, level)] += 1
+    return sum(counts.total() - max(counts.values()) for counts in asked.values())

@@ -1,0 +1,464 @@
+"""Choices, orders and sequences: the problems, and their states as arrays."""
+
+import math
+import pickle
+from itertools import combinations, pairwise, permutations, product
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch._internal.walks import random_walk
+from dagsearch.problem import Capabilities
+from dagsearch.problems import END, Choices, Chosen, Decision, Orders, Prefix, Sequences, SubsetRange
+from dagsearch.testing import check_problem
+
+
+def pipeline(chosen):
+    return len(str(sorted(chosen.items(), key=str)))
+
+
+def plain(reward=pipeline):
+    return Choices({"a": [1, 2, 3], "b": ["x", "y"], "c": [None, (1, 2), 0.5]}, reward)
+
+
+def conditional(reward=pipeline):
+    return Choices(
+        {
+            "scaler": ["none", "standard"],
+            "model": ["svm", "tree", "mean"],
+            "C": lambda chosen: [0.1, 1.0, 10.0] if chosen["model"] == "svm" else None,
+            "depth": lambda chosen: range(1, 6) if chosen["model"] == "tree" else (),
+            "leaves": lambda chosen: range(1, chosen["depth"] + 1) if "depth" in chosen else None,
+            "seed": [0, 1],
+        },
+        reward,
+    )
+
+
+WEIGHTS = np.array([2.0, 3.0, 1.5, 5.0, 6.5, 4.0])
+
+PROBLEMS = {
+    "plain": plain,
+    "conditional": conditional,
+    "order": lambda: Orders("abcde", reward=lambda order: order.index("c")),
+    "selection": lambda: Orders("abcde", reward=len, length=3),
+    "fixed": lambda: Sequences("abc", 4, reward=lambda letters: letters.count("a")),
+    "forbidden": lambda: Sequences("abc", 4, len, forbidden=[("a", "a"), ("b", "c"), ("c", "c")]),
+    "free": lambda: Sequences("ab", 4, len, min_length=1),
+    "free, forbidden": lambda: Sequences("abc", 4, len, forbidden=[(x, "c") for x in "abc"], min_length=0),
+    "range": lambda: SubsetRange(6, 0, 3, len, forbidden=[4], groups=[(1, 2)]),
+    "capacity": lambda: SubsetRange(6, 2, 4, len, groups=[(1, 2)], capacity=(WEIGHTS, 13)),
+    "capacity, empty": lambda: SubsetRange(6, 0, 6, len, capacity=(WEIGHTS, 13)),
+    "capacity, fixed": lambda: SubsetRange(6, 1, 6, len, fixed=[3], capacity=(WEIGHTS, 13)),
+    "free, dead end": lambda: Sequences("abc", 4, len, forbidden=[("c", x) for x in "abc"], min_length=2),
+}
+KINDS = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def all_states(problem):
+    found, level = {}, {problem.root(): None}
+    while level:
+        found |= level
+        level = {problem.step(s, action): None for s in level for action in problem.actions(s)}
+    return list(found)
+
+
+def leaves_of(problem):
+    return [state for state in all_states(problem) if not problem.actions(state)]
+
+
+@KINDS
+def test_the_problems_keep_the_contract(make):
+    check_problem(make(), walks=200)
+
+
+@KINDS
+def test_codes_and_leaves_belong_together(make):
+    problem = make()
+    leaves = leaves_of(problem)
+    codes = problem.codes(leaves)
+    layout = problem.layout
+    assert codes.shape == (len(leaves), layout.categories.size)
+    assert codes.min() >= 0
+    assert np.all(codes < layout.categories)
+    assert len(np.unique(codes, axis=0)) == len(leaves)
+    assert [problem.leaf_of(row) for row in codes] == leaves
+    for leaf in leaves[::7]:
+        state = problem.root()
+        for action in problem.path_to(leaf):
+            assert action in problem.actions(state)
+            state = problem.step(state, action)
+        assert state == leaf
+
+
+@KINDS
+def test_codes_of_a_partial_state_are_those_of_all_its_leaves_where_decided(make):
+    problem = make()
+    states = all_states(problem)
+    below = {state: [state] for state in states if not problem.actions(state)}
+    for state in reversed(states):
+        if problem.actions(state):
+            children = {problem.step(state, action) for action in problem.actions(state)}
+            below[state] = [leaf for child in children for leaf in below[child]]
+    for state in states:
+        (row,), leaves = problem.codes([state]), problem.codes(below[state])
+        decided = row >= 0
+        assert np.all(leaves[:, decided] == row[decided])
+        assert len(states) == 1 or problem.actions(state) or decided.all()
+
+
+@KINDS
+def test_random_leaves_are_those_of_random_play(make):
+    problem, rng = make(), np.random.default_rng(0)
+    state = problem.root()
+    counts = {}
+    for _ in range(3000):
+        leaf, actions = random_walk(problem, state, rng)
+        counts[leaf] = counts.get(leaf, 0) + 1
+        assert sorted(problem.path_to(leaf), key=str) == sorted(actions, key=str)
+    chances = {state: 1.0}
+    for inner in all_states(problem):
+        for action in problem.actions(inner):
+            child = problem.step(inner, action)
+            chances[child] = chances.get(child, 0.0) + chances[inner] / len(problem.actions(inner))
+    for leaf in leaves_of(problem):
+        expected = 3000 * chances[leaf]
+        assert abs(counts.get(leaf, 0) - expected) < 5 * math.sqrt(expected)
+
+
+@KINDS
+def test_states_go_to_a_journal_and_to_other_processes(make):
+    problem = make()
+    for state in all_states(problem):
+        assert problem.decode(problem.encode(state)) == state
+        assert pickle.loads(pickle.dumps(state)) == state
+        assert hash(pickle.loads(pickle.dumps(state))) == hash(state)
+        problem.validate(state)
+    identity = Capabilities(problem).identity
+    assert identity is None or make().identity() == identity()
+
+
+@KINDS
+def test_a_journal_resumes(make, tmp_path):
+    whole = ds.search(make(), budget=12, seed=1)
+    ds.search(make(), budget=6, seed=1, journal=tmp_path / "j")
+    resumed = ds.search(make(), budget=6, seed=1, journal=tmp_path / "j")
+    assert len(resumed.history) == 6
+    search = ds.Search.resume(tmp_path / "j", make())
+    result = search.run(6)
+    assert len(result.history) == 12
+    assert len({e.leaf for e in result.history}) == len({e.leaf for e in whole.history}) == 12
+
+
+def rows(problem, leaves):
+    return {tuple(row) for row in problem.codes(list(leaves)).tolist()}
+
+
+def found(problem, leaf):
+    near = problem.neighbours(problem.codes([leaf])[0])
+    as_rows = [tuple(row) for row in near.tolist()]
+    assert len(set(as_rows)) == len(as_rows), "each once"
+    assert near.shape[1] == problem.layout.categories.size
+    return set(as_rows)
+
+
+@pytest.mark.parametrize("kind", ["plain", "fixed", "forbidden"])
+def test_neighbours_have_one_place_changed(kind):
+    problem = PROBLEMS[kind]()
+    leaves = leaves_of(problem)
+    codes = problem.codes(leaves)
+    for leaf, row in zip(leaves, codes, strict=True):
+        assert found(problem, leaf) == {tuple(other) for other in codes[np.sum(codes != row, axis=1) == 1]}
+
+
+def edits(letters, alphabet):
+    for i in range(len(letters)):
+        yield letters[:i] + letters[i + 1 :]
+        yield from ((*letters[:i], letter, *letters[i + 1 :]) for letter in alphabet)
+    for i in range(len(letters) + 1):
+        yield from ((*letters[:i], letter, *letters[i:]) for letter in alphabet)
+
+
+@pytest.mark.parametrize("kind", ["free", "free, forbidden", "free, dead end"])
+def test_neighbours_of_free_sequences_have_one_letter_changed_inserted_or_dropped(kind):
+    problem = PROBLEMS[kind]()
+    leaves = set(leaves_of(problem))
+    for leaf in leaves:
+        assert found(problem, leaf) == rows(problem, (set(edits(leaf, "abc")) & leaves) - {leaf})
+
+
+@pytest.mark.parametrize("kind", ["range", "capacity", "capacity, empty", "capacity, fixed"])
+def test_neighbours_of_subsets_have_one_choice_added_dropped_or_exchanged(kind):
+    problem = PROBLEMS[kind]()
+    leaves = leaves_of(problem)
+    codes = problem.codes(leaves)
+    for leaf, row in zip(leaves, codes, strict=True):
+        differ, change = np.sum(codes != row, axis=1), np.sum(codes - row, axis=1)
+        near = codes[(differ == 1) | ((differ == 2) & (change == 0))]
+        assert found(problem, leaf) == {tuple(other) for other in near.tolist()}
+
+
+def test_a_capacity_leaves_out_what_is_too_heavy_and_nothing_else():
+    for kind, fixed, least, most in [
+        ("capacity", set(), 2, 4),
+        ("capacity, empty", set(), 0, 6),
+        ("capacity, fixed", {3}, 0, 6),
+    ]:
+        problem = PROBLEMS[kind]()
+        groups = [{1, 2}] if kind == "capacity" else [{1}, {2}]
+        choices = [*groups, {0}, {3}, {4}, {5}]
+        expected = {
+            frozenset().union(*chosen)
+            for size in range(least, most + 1)
+            for chosen in combinations(choices, size)
+            if WEIGHTS[sorted(set().union(*chosen))].sum() <= 13 and fixed <= set().union(*chosen)
+        }
+        assert set(leaves_of(problem)) == expected
+        for state in all_states(problem):
+            assert problem.parents(state) or state == problem.root()
+            for parent, action in problem.parents(state):
+                assert action in problem.actions(parent)
+                assert problem.step(parent, action) == state
+        rows = problem.inclusion(all_states(problem))
+        assert rows.min() >= 0.0
+        assert rows.max() <= 1.0
+
+
+def test_capacities_that_cannot_be_are_refused():
+    for settings, message in [
+        ({"capacity": ([1, 2], 3)}, "weights of all 3 features"),
+        ({"capacity": ([1, 2, -1], 3)}, "not negative"),
+        ({"capacity": ([1, 2, 3], "much")}, "limit of the capacity must be a finite number"),
+        ({"capacity": ([3, 2, 3], 1)}, "at most 0 choices fit"),
+        ({"capacity": ([3, 2, 3], 1), "fixed": [0]}, "what is fixed weighs 3"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            SubsetRange(3, 1, 3, len, **settings)
+    with pytest.raises(ds.ProblemError, match="exceeds the capacity"):
+        SubsetRange(3, 1, 3, len, capacity=([1, 2, 3], 4)).validate(frozenset({1, 2}))
+
+
+def test_the_empty_set_can_be_best():
+    problem = SubsetRange(4, 0, 4, reward=lambda chosen: -len(chosen))
+    check_problem(problem)
+    assert ds.search(problem, budget=16, seed=0).best_state == frozenset()
+    assert problem.path_to(frozenset()) == (ds.problems.ranges.Size(0),)
+
+
+def test_a_knapsack_is_filled():
+    rng = np.random.default_rng(3)
+    weights = rng.integers(5, 40, 20)
+    values = weights + rng.integers(-4, 15, 20)
+    limit = int(weights.sum() * 0.4)
+    best = np.zeros(limit + 1)
+    for weight, value in zip(weights, values, strict=True):
+        best[weight:] = np.maximum(best[weight:], best[: limit + 1 - weight] + value)
+    problem = SubsetRange(20, 0, 20, lambda chosen: values[sorted(chosen)].sum(), capacity=(weights, limit))
+    assert ds.search(problem, budget=100, seed=0).best_reward >= 0.99 * best[-1]
+
+
+@pytest.mark.parametrize("kind", ["order", "selection"])
+def test_neighbours_of_orders_are_exchanged_moved_reversed_or_replaced(kind):
+    problem = PROBLEMS[kind]()
+    leaves = set(leaves_of(problem))
+    for leaf in leaves:
+        near, n = set(), len(leaf)
+        for i, j in combinations(range(n), 2):
+            swapped = list(leaf)
+            swapped[i], swapped[j] = leaf[j], leaf[i]
+            near |= {tuple(swapped), leaf[:i] + leaf[i : j + 1][::-1] + leaf[j + 1 :]}
+        for i, j in product(range(n), repeat=2):
+            moved = list(leaf)
+            moved.insert(j, moved.pop(i))
+            near.add(tuple(moved))
+        near |= {(*leaf[:i], item, *leaf[i + 1 :]) for i in range(n) for item in "abcde" if item not in leaf}
+        assert found(problem, leaf) == rows(problem, near - {leaf})
+
+
+def test_neighbours_of_conditional_choices_keep_what_can_be_kept():
+    problem = conditional()
+    leaves = leaves_of(problem)
+    assert len(leaves) == 2 * 2 * (3 + 15 + 1)
+    names = ["scaler", "model", "C", "depth", "leaves", "seed"]
+    first = {"C": 0.1, "depth": 1, "leaves": 1}
+    for leaf in leaves:
+        near = []
+        for name, value in [(n, v) for n in leaf for v in problem._survey.values[n] if v != leaf[n]]:
+            wanted, state = {**leaf, name: value}, problem.root()
+            for asked in names:
+                options = [action.value for action in problem.actions(state) if action.name == asked]
+                if options:
+                    kept = wanted.get(asked, first.get(asked))
+                    state = problem.step(state, Decision(asked, kept if kept in options else options[0]))
+            if state.get(name) == value:
+                near.append(state)
+        assert found(problem, leaf) == rows(problem, near)
+
+
+def test_a_name_has_the_same_place_and_categories_in_every_branch():
+    problem = conditional()
+    assert list(problem._survey.values) == ["scaler", "model", "C", "depth", "leaves", "seed"]
+    assert problem.layout.kind == "places"
+    assert problem.layout.categories.tolist() == [2, 3, 4, 6, 6, 2]  # three may be absent
+    tree = problem.leaf({"seed": 1, "leaves": 2, "depth": 3, "model": "tree", "scaler": "none"})
+    mean = problem.leaf({"model": "mean", "seed": 1, "scaler": "none"})
+    assert problem.codes([tree, mean]).tolist() == [[0, 1, 3, 2, 1, 1], [0, 2, 3, 5, 5, 1]]
+    half = problem.step(problem.step(problem.root(), Decision("scaler", "none")), Decision("model", "tree"))
+    assert problem.codes([half]).tolist() == [[0, 1, 3, -1, -1, -1]]
+
+
+def test_the_choices_are_a_mapping():
+    state = Chosen(("a", "b"), (1, "x"))
+    assert state == Chosen(("b", "a"), ("x", 1))
+    assert hash(state) == hash(Chosen(("b", "a"), ("x", 1)))
+    assert state == {"a": 1, "b": "x"}
+    assert state != {"a": 1}
+    assert state != (1, "x")
+    assert dict(state) == state.asdict() == {"a": 1, "b": "x"}
+    assert "a" in state
+    assert state.get("c") is None
+    with pytest.raises(KeyError):
+        state["c"]
+
+
+def test_the_reward_gets_a_plain_dictionary_of_what_exists():
+    seen = []
+
+    def reward(chosen):
+        seen.append(chosen)
+        return 1.0
+
+    problem = conditional(reward)
+    problem.reward(problem.leaf({"scaler": "none", "model": "mean", "seed": 0}))
+    assert seen == [{"scaler": "none", "model": "mean", "seed": 0}]
+    assert type(seen[0]) is dict
+
+
+def test_values_that_appear_later_can_be_chosen_and_count_as_undecided():
+    rare = {f"x{i}": range(10) for i in range(6)}
+    rare["y"] = lambda chosen: [0, 1] if any(chosen[f"x{i}"] for i in range(6)) else [0, 1, 2]
+    problem = Choices(rare, pipeline)
+    assert problem.layout.categories[-1] == 2
+    leaf = problem.leaf({**{f"x{i}": 0 for i in range(6)}, "y": 2})
+    assert problem.codes([leaf])[0, -1] == -1
+    problem.validate(leaf)
+    assert problem.decode(problem.encode(leaf)) == leaf
+    assert problem.neighbours(problem.codes([leaf])[0]).min() >= -1
+
+
+def test_values_that_json_does_not_know_are_journalled_by_their_number():
+    problem = Choices({"f": [math.sin, math.cos], "x": [math.inf, 1.0]}, pipeline)
+    leaf = problem.leaf({"f": math.cos, "x": math.inf})
+    assert problem.encode(leaf) == [["f", {"option": 1}], ["x", {"option": 0}]]
+    assert problem.decode(problem.encode(leaf)) == leaf
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ({}, "at least one"),
+        ({"a": []}, "options of 'a' are empty"),
+        ({"a": "xyz"}, r"are the text 'xyz': pass a list"),
+        ({"a": {1, 2}}, "must be in an order"),
+        ({"a": [1, [2]]}, r"contain \[2\], which is not hashable"),
+        ({"a": [1, 2, 1.0]}, r"contain 1.0 twice"),
+        ({"a": 3}, "must be a list, got 3"),
+        ({1: [2]}, "must be text, got 1"),
+        ([("a", [1]), ("a", [2])], "'a' is listed twice"),
+        ({"a": lambda chosen: chosen["b"], "b": [1]}, "look at 'b', which is decided later"),
+        ({"a": lambda chosen: chosen["z"], "b": [1]}, "look at 'z', which is not a place"),
+        ({"a": [1], "b": lambda chosen: 1 / 0}, "options of 'b' for {'a': 1} failed .ZeroDivisionError"),
+        ({"a": [1], "b": lambda chosen: None, "c": lambda chosen: [chosen["b"]]}, r"\.get\(name\)"),
+        ({"a": [1], "b": lambda chosen: [[1]]}, r"contain \[1\], which is not hashable"),
+    ],
+)
+def test_places_that_cannot_be_are_refused_by_name(places, message):
+    with pytest.raises(ds.ProblemError, match=message):
+        Choices(places, pipeline)
+
+
+def test_leaves_that_cannot_be_are_refused():
+    problem = conditional()
+    good = {"scaler": "none", "model": "mean", "seed": 0}
+    for bad, message in [
+        ({**good, "seed": 3}, "3 cannot be chosen for 'seed'"),
+        ({**good, "C": 1.0}, "'C' is not a choice beside"),
+        ({"scaler": "none"}, "'model' .* is not chosen"),
+    ]:
+        with pytest.raises(ds.ProblemError, match=message):
+            problem.leaf(bad)
+    search = ds.Search.default(problem, seed=0)
+    search.tell(problem.leaf(good), 1.0)
+    with pytest.raises(ds.ProblemError, match=r"problem\.leaf"):
+        search.tell((1, 2), 1.0)
+    with pytest.raises(ds.ProblemError, match=r"after {'scaler': 'none'} comes 'model'"):
+        problem.validate(Chosen(("scaler", "seed"), ("none", 1)))
+
+
+def test_orders_and_sequences_that_cannot_be_are_refused():
+    for make, message in [
+        (lambda: Orders([1, 1], len), "items contain 1 twice"),
+        (lambda: Orders([1, 2], len, length=3), "length must be a whole number between 1 and 2"),
+        (lambda: Sequences("ab", 0, len), "length must be"),
+        (lambda: Sequences("ab", 3, len, min_length=4), "min_length must be"),
+        (lambda: Sequences("ab", 3, len, forbidden=["ac"]), "pairs of letters"),
+        (lambda: Sequences("ab", 3, len, forbidden=["aa", "ab", "bb"]), "no sequence of 3 letters"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make()
+    with pytest.raises(ds.ProblemError, match="different items"):
+        Orders("abc", len).validate(("a", "a"))
+    problem = Sequences("ab", 3, len, forbidden=["aa"], min_length=2)
+    for bad in [("a", "a"), ("a",), ("a", "c"), Prefix(("a", "b", "a"))]:
+        with pytest.raises(ds.ProblemError, match="is not a sequence of this problem"):
+            problem.validate(bad)
+
+
+def test_no_sequence_comes_to_a_dead_end():
+    problem = Sequences("abcd", 5, len, forbidden=[("d", x) for x in "abcd"] + [("c", "a"), ("c", "b")])
+    leaves = leaves_of(problem)
+    assert {len(leaf) for leaf in leaves} == {5}
+    allowed = {(x, y) for x in "abcd" for y in "abcd" if x != "d" and (x, y) not in {("c", "a"), ("c", "b")}}
+    assert set(leaves) == {
+        word for word in product("abcd", repeat=5) if all(pair in allowed for pair in pairwise(word))
+    }
+
+
+def test_a_sequence_of_free_length_ends_where_nothing_can_follow():
+    problem = PROBLEMS["free, dead end"]()
+    assert problem.step(Prefix(("a",)), "c") == ("a", "c")
+    assert problem.actions(Prefix(())) == ("a", "b")  # after "c" there is no second letter
+    assert problem.actions(Prefix(("a", "b"))) == ("a", "b", "c", END)
+
+
+def test_orders_are_all_permutations():
+    assert set(leaves_of(PROBLEMS["order"]())) == set(permutations("abcde"))
+    assert set(leaves_of(PROBLEMS["selection"]())) == set(permutations("abcde", 3))
+
+
+@pytest.mark.parametrize("base", [plain, PROBLEMS["order"], PROBLEMS["fixed"]])
+def test_a_subclass_with_other_actions_inherits_no_arrays(base):
+    kind = type(base())
+
+    class Other(kind):
+        def actions(self, state):
+            return super().actions(state)[:1]
+
+    problem = base()
+    assert Capabilities(problem).codes is not None
+    problem.__class__ = Other
+    capabilities = Capabilities(problem)
+    assert (capabilities.codes, capabilities.leaf_of, capabilities.neighbours) == (None, None, None)
+    assert Capabilities(ds.as_tree(base())).layout is None
+
+
+def test_searches_find_the_best():
+    target = dict(zip("abcd", (3, 1, 4, 1), strict=True))
+    found = ds.search(
+        Choices({name: range(5) for name in "abcd"}, lambda c: -sum(abs(c[n] - target[n]) for n in c)),
+        budget=80,
+        seed=0,
+    )
+    assert found.best_state == target
+    assert found.best_path == tuple(Decision(name, value) for name, value in target.items())

@@ -1,0 +1,458 @@
+"""Functions that choose: which choices they make, and searches over them."""
+
+import functools
+import json
+import logging
+import pickle
+import random
+import sys
+import time
+
+import cloudpickle
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.durable.journal import read_events
+from dagsearch.problems import Decision, FunctionProblem
+from dagsearch.testing import check_problem
+
+worked = []
+
+
+def work(*given, **named):
+    """What takes long: it must not happen while choices are looked for."""
+    worked.append(given)
+    return 1.0
+
+
+def straight(choose):
+    a = choose("a", [1, 2])
+    b = choose("b", range(3))
+    return work(a, b)
+
+
+def in_one_line(choose):
+    return work(choose("a", [1, 2]), key=choose("b", [1, 2]))
+
+
+def conditional(choose):
+    pre = choose("pre", ["none", "pca"])
+    model = choose("model", ["svm", "tree", "linear"])
+    if pre == "pca":
+        return work(model, choose("dims", [2, 4]))
+    return work(pre)
+
+
+def loop(choose):
+    count, total = choose("n", [1, 2, 3]), 0
+    for i in range(count):
+        total += choose(f"x{i}", [0, 1])
+    return work(total)
+
+
+def endless_loop(choose):
+    i = 0
+    while True:
+        if choose(f"stop{i}", [True, False]) or i == 2:
+            return work(i)
+        i += 1
+
+
+def list_comprehension(choose):
+    return work(*[choose(f"x{i}", [0, 1]) for i in range(3)])
+
+
+def dictionary(choose):
+    config = {name: choose(name, options) for name, options in {"a": [1, 2], "b": [3, 4]}.items()}
+    return work(config)
+
+
+def generator(choose):
+    return work(tuple(choose(f"x{i}", [0, 1]) for i in range(3)))
+
+
+def generator_in_a_loop(choose):
+    total = 0
+    for value in (choose(f"x{i}", [0, 1]) for i in range(3)):
+        total += int(value)
+    return work(total)
+
+
+def mapped(choose):
+    def one(i):
+        return choose(f"x{i}", [3, 5])
+
+    return work(list(map(one, range(3))))
+
+
+def closure(choose):
+    def one(i):
+        return choose(f"x{i}", [3, 5])
+
+    return work(one(0), one(1), [one(2)])
+
+
+def helper(choose, data=None):
+    a = choose("a", [1, 2])
+    if a == 1:
+        choose("b", [1, 2])
+    return work(data)
+
+
+def helped(choose):
+    return work(helper(choose, "data"))
+
+
+def two_helpers(choose):
+    return work([choose("a", [1, 2])], helper_of_b(choose))
+
+
+def helper_of_b(choose):
+    return choose("b", [1, 2])
+
+
+def decorated(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return work(function(*args, **kwargs))
+
+    return wrapper
+
+
+class Trial:
+    def __init__(self, choose):
+        self.choose = choose
+
+    def one(self, name):
+        return self.choose(name, [1, 2])
+
+
+def stored(choose):
+    trial = Trial(choose)
+    a = trial.one("a")
+    return work(a, trial.one("b"))
+
+
+class Objective:
+    def __init__(self):
+        self.data = list(range(100))
+
+    def __call__(self, choose):
+        more = self.more(choose) if choose("a", [1, 2]) == 1 else 0
+        return self.score(more)
+
+    def more(self, choose):
+        return choose("b", [1, 2, 3])
+
+    def score(self, more):
+        return work(more)
+
+
+def guarded(choose):
+    with open("/dev/null") as file:
+        a = choose("a", [1, 2])
+        try:
+            b = choose("b", [1, 2])
+            return work(a, b, file)
+        except ValueError:
+            return 0.0
+        finally:
+            a = None
+
+
+def asked_again(choose):
+    return work([choose("a", [1, 2]) for _ in range(3)])
+
+
+def conditional_value(choose):
+    k = choose("k", [1, 2] if True else [3])
+    return work(k) if k else choose("never", [1, 2])
+
+
+A_AND_B, A_MAYBE_B, THREE = {("a", "b")}, {("a",), ("a", "b")}, {("x0", "x1", "x2")}
+
+
+@pytest.mark.parametrize(
+    ("function", "paths"),
+    [
+        (straight, A_AND_B),
+        (in_one_line, A_AND_B),
+        (conditional, {("pre", "model"), ("pre", "model", "dims")}),
+        (loop, {("n", "x0"), ("n", "x0", "x1"), ("n", "x0", "x1", "x2")}),
+        (endless_loop, {("stop0",), ("stop0", "stop1"), ("stop0", "stop1", "stop2")}),
+        (list_comprehension, THREE),
+        (dictionary, A_AND_B),
+        (generator, THREE),
+        (generator_in_a_loop, THREE),
+        (mapped, THREE),
+        (closure, THREE),
+        (helper, A_MAYBE_B),
+        (helped, A_MAYBE_B),
+        (lambda choose: helper(choose), A_MAYBE_B),
+        (functools.partial(helper, data=[1]), A_MAYBE_B),
+        (decorated(helper), A_MAYBE_B),
+        (two_helpers, A_AND_B),
+        (stored, A_AND_B),
+        (Objective(), A_MAYBE_B),
+        (guarded, A_AND_B),
+        (asked_again, {("a",)}),
+        (conditional_value, {("k",)}),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_choices_are_found_and_nothing_is_computed(function, paths):
+    worked.clear()
+    problem, rng = FunctionProblem(function), np.random.default_rng(0)
+    assert {problem.random_leaf(problem.root(), rng)[0].names for _ in range(100)} == paths
+    check_problem(problem, rewards=0)
+    assert not worked
+    check_problem(problem, rewards=5)
+    assert 0 < len(worked) <= 10
+
+
+def test_what_was_traced_before_is_traced_again():
+    seen = []
+
+    def tracer(frame, event, arg):
+        seen.append(event)
+
+    sys.settrace(tracer)
+    try:
+        FunctionProblem(straight)
+        assert sys.gettrace() is tracer
+    finally:
+        sys.settrace(None)
+
+
+def test_places_of_the_arrays_are_the_names():
+    problem = FunctionProblem(conditional)
+    assert problem.layout.categories.tolist() == [2, 3, 3]
+    leaves = [
+        problem.leaf({"model": "svm", "pre": "none"}),
+        problem.leaf({"model": "tree", "pre": "pca", "dims": 4}),
+    ]
+    codes = problem.codes(leaves)
+    assert codes.tolist() == [[0, 0, 2], [1, 1, 1]]
+    assert [problem.leaf_of(row) for row in codes] == leaves
+    assert {tuple(row) for row in problem.neighbours(codes[0]).tolist()} == {(1, 0, 0), (0, 1, 2), (0, 2, 2)}
+    assert {tuple(row) for row in problem.neighbours(codes[1]).tolist()} == {
+        *((0, 1, 2), (1, 0, 1), (1, 2, 1), (1, 1, 0)),
+    }
+    assert problem.path_to(leaves[0]) == [Decision("pre", "none"), Decision("model", "svm")]
+
+
+def test_without_end_of_new_names_there_are_no_arrays():
+    def grammar(choose):
+        def expression(at, deep):
+            if deep == 10 or choose(f"{at} is", ["leaf", "sum"]) == "leaf":
+                return 1
+            return expression(f"{at}0", deep + 1) + expression(f"{at}1", deep + 1)
+
+        return expression("", 0)
+
+    problem = FunctionProblem(grammar)
+    assert problem.layout is None
+    search = ds.Search.default(problem, initial=2, seed=0)
+    for _ in range(3):
+        proposal = search.ask()
+        search.tell(proposal, problem.reward(proposal.leaf))
+
+
+def test_maximize_and_minimize_are_each_others_opposite(tmp_path):
+    def cost(choose):
+        x, y = choose("x", range(6)), choose("y", range(5))
+        return (x - 2) ** 2 + (y - 3) ** 2 - 7.5
+
+    smallest = ds.minimize(cost, budget=20, seed=0, journal=tmp_path / "j")
+    largest = ds.maximize(lambda choose: -cost(choose), budget=20, seed=0)
+    assert smallest.best_state == largest.best_state == {"x": 2, "y": 3}
+    assert smallest.best_reward == -7.5 == -largest.best_reward
+    assert smallest.value.mean == pytest.approx(-largest.value.mean)
+    assert smallest.value.variance == pytest.approx(largest.value.variance)
+    for evaluation in smallest.history:
+        assert evaluation.reward == cost(lambda name, _, leaf=evaluation.leaf: leaf[name])
+    best = np.minimum.accumulate([e.reward for e in smallest.history])
+    assert [e.best_reward for e in smallest.history] == best.tolist()
+    again = ds.minimize(cost, budget=30, seed=0, journal=tmp_path / "j")
+    assert len(again.history) == 30 == again.history[-1].step
+    assert [e.reward for e in again.history[:20]] == [e.reward for e in smallest.history]
+
+
+def test_the_rules_to_stop_are_in_the_sign_of_the_function():
+    def cost(choose):
+        return choose("x", range(50)) + 3
+
+    assert ds.minimize(cost, budget=50, seed=0, target=5).best_reward <= 5
+    assert ds.minimize(cost, budget=50, seed=0, target=5).stopped == "target"
+    assert ds.minimize(cost, budget=50, seed=0).best_reward == 3
+    assert ds.maximize(cost, budget=50, seed=0, target=50).stopped == "target"
+    assert len(ds.maximize(cost, budget=50, seed=0, patience=3).history) < 50
+
+    def failing(choose):
+        if choose("x", range(50)) % 2:
+            raise ValueError("odd")
+        return 1.0
+
+    result = ds.minimize(failing, budget=20, seed=0, on_error=99.0)
+    assert {e.reward for e in result.history} == {1.0, 99.0}
+    with pytest.raises(ds.EvaluationError, match="ValueError: odd") as error:
+        ds.minimize(failing, budget=20, seed=0)
+    assert all(e.reward == 1.0 for e in error.value.result.history)
+
+
+def test_a_function_that_fails_before_its_last_choice_fails_when_it_is_evaluated():
+    def picky(choose):
+        a = choose("a", range(4))
+        if a == 3:
+            raise ValueError("three")
+        return a + choose("b", range(3))
+
+    assert ds.maximize(picky, budget=13, seed=0, on_error="skip").best_state == {"a": 2, "b": 2}
+    with pytest.raises(ZeroDivisionError):
+        FunctionProblem(lambda choose: choose("a", [1 // 0]))
+
+
+def test_progress_shows_the_sign_of_the_function(capsys):
+    ds.minimize(lambda choose: choose("x", [5, 6]), budget=2, seed=0, progress=True)
+    assert "best=5" in capsys.readouterr().err
+
+
+def noisy_score(choose):
+    x = choose("x", range(10))
+    return -abs(x - 6) + random.Random(x).gauss(0.0, 0.1)
+
+
+def test_processes_evaluate_functions():
+    def local(choose):
+        x, y = choose("x", range(8)), choose("y", ["a", "b"])
+        return x + (y == "b")
+
+    for function in (noisy_score, local):
+        result = ds.maximize(function, budget=12, seed=0, n_jobs=2, deterministic=True)
+        assert [e.leaf for e in result.history] == [
+            e.leaf for e in ds.maximize(function, budget=12, seed=0, n_jobs=2, deterministic=True).history
+        ]
+    problem = pickle.loads(cloudpickle.dumps(FunctionProblem(local)))
+    assert problem.reward(problem.leaf({"x": 7, "y": "b"})) == 8
+    check_problem(problem)
+
+
+def test_noise_is_learnt_and_all_of_it_works_by_ask_and_tell():
+    assert ds.maximize(noisy_score, budget=40, seed=0, noisy=True).best_state["x"] in (5, 6, 7)
+    problem = FunctionProblem(noisy_score)
+    search = ds.Search.default(problem, seed=0, initial=3)
+    for _ in range(8):
+        proposal = search.ask()
+        search.tell(proposal, float(proposal.leaf["x"]))
+    search.tell(problem.leaf({"x": 9}), 9.0) if search.result().best_reward < 9 else None
+    assert search.result().best_state == {"x": 9}
+
+
+def test_a_journal_holds_names_and_values(tmp_path):
+    ds.maximize(conditional, budget=5, seed=0, journal=tmp_path / "j")
+    text = json.dumps([event.content for event in read_events(tmp_path / "j")])
+    assert '["pre", "none"]' in text or '["pre", "pca"]' in text
+    with pytest.raises(ds.JournalError, match="another problem"):
+        ds.maximize(straight, budget=6, seed=0, journal=tmp_path / "j")
+
+
+# What is told plainly ---------------------------------------------------------------------------------
+
+
+def test_random_choices_are_noticed():
+    def erratic(choose):
+        a = choose("a", [1, 2])
+        return choose("b", [1, 2]) if random.random() < 0.5 else a
+
+    with pytest.raises(ds.ProblemError, match="does not choose the same way twice"):
+        FunctionProblem(erratic)
+
+    def other_options(choose):
+        return choose("a", [random.random(), 2])
+
+    with pytest.raises(ds.ProblemError, match="does not choose the same way twice"):
+        FunctionProblem(other_options)
+
+
+def test_choices_that_change_later_are_noticed_when_evaluated():
+    mood = {"names": ["a", "b"]}
+
+    def moody(choose):
+        return sum(choose(name, [1, 2]) for name in mood["names"])
+
+    problem = FunctionProblem(moody)
+    leaf = problem.leaf({"a": 1, "b": 2})
+    for names, message in [(["a", "b", "c"], "chooses 'c' from"), (["a"], "did not choose 'b'")]:
+        mood["names"] = names
+        with pytest.raises(ds.ProblemError, match=f"{message}.*does not choose the same way twice"):
+            problem.reward(leaf)
+
+
+def test_a_name_with_other_options_in_the_same_run_is_refused():
+    def twice(choose):
+        return choose("a", [1, 2]) + choose("a", [1, 2, 3])
+
+    with pytest.raises(ds.ProblemError, match=r"'a' is chosen twice in one run, from \[1, 2\] and from"):
+        FunctionProblem(twice)
+
+
+def bare_after(choose):
+    a = choose("a", [1, 2])
+    try:
+        return work(a)
+    except:  # noqa: E722
+        return 0.0
+
+
+def bare_around(choose):
+    try:
+        return choose("a", [1, 2]) + choose("b", [1, 2])
+    except BaseException:
+        return 0.0
+
+
+@pytest.mark.parametrize("function", [bare_after, bare_around])
+def test_a_bare_except_is_told(function):
+    worked.clear()
+    with pytest.raises(ds.ProblemError, match="write 'except Exception:' instead of 'except:'"):
+        FunctionProblem(function)
+    assert not worked
+
+
+def test_computing_before_the_last_choice_is_told_once(caplog):
+    def slow(choose):
+        a = choose("a", [1, 2])
+        time.sleep(0.11 if len(caplog.records) == 0 else 0.0)
+        return a + choose("b", [1, 2])
+
+    with caplog.at_level(logging.WARNING):
+        FunctionProblem(slow)
+        FunctionProblem(straight)
+    assert len(caplog.records) == 1
+    assert "computes for 0.11 seconds before it chooses 'b'" in caplog.records[0].getMessage()
+    assert "make all choices first" in caplog.records[0].getMessage()
+
+
+hidden = []
+
+
+def hides(choose):
+    hidden.append(choose)
+    return choose("a", [1, 2]) + hidden[-1]("b", [1, 2])
+
+
+def test_other_mistakes_are_told():
+    with pytest.raises(ds.ProblemError, match="makes no choice"):
+        FunctionProblem(lambda choose: 1.0)
+    with pytest.raises(ds.ProblemError, match="pass a function"):
+        FunctionProblem(3)
+    with pytest.raises(ds.ProblemError, match=r"options of 'a' after the choices \{\} are empty"):
+        FunctionProblem(lambda choose: choose("a", []))
+    with pytest.raises(ds.ProblemError, match="name of a choice must be text"):
+        FunctionProblem(lambda choose: choose(1, [1]))
+    with pytest.raises(ds.EvaluationError, match="is None, which is not a number"):
+        ds.minimize(lambda choose: print(choose("a", [1, 2])), budget=2, seed=0)
+
+    with pytest.raises(ds.EvaluationError, match=r"chooses 'b'.*nor on a copy of choose"):
+        ds.maximize(hides, budget=2, seed=0)
