@@ -236,7 +236,7 @@ def optuna_tpe(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     # 0.841 with a multivariate sampler (after 12 seeds 0.833 and 0.829); 0.804 with k categorical choices
     # where the next free one replaces a duplicate; 0.800 with the Lehmer code of Optuna's FAQ.
     sampler = optuna.samplers.TPESampler(seed=seed, multivariate=False)
-    with _quiet(optuna.logging), suppress(_Spent):
+    with quiet(optuna.logging), suppress(_Spent):
         study = optuna.create_study(direction="maximize", sampler=sampler)
         while True:
             trial = study.ask()
@@ -246,7 +246,7 @@ def optuna_tpe(problem: Subsets, budget: int, seed: int) -> list[Trial]:
 
 
 @contextmanager
-def _quiet(logging: Any) -> Iterator[None]:
+def quiet(logging: Any) -> Iterator[None]:
     """Optuna without messages below an error."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
@@ -272,18 +272,12 @@ def botorch_hamming(problem: Subsets, budget: int, seed: int) -> list[Trial]:
     Its hyperparameters are fitted again for every evaluation. The next subset is the one with the largest
     logarithm of the expected improvement that climbing by swaps finds.
     """
-    with warnings.catch_warnings():
-        # BoTorch's linear algebra uses a deprecated part of PyTorch.
-        warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
-        botorch = import_peer("botorch")
+    botorch = import_botorch()
     improvement = _gaussian_process(botorch)
     evaluate, rng = _Evaluator(problem, budget, patience=200), np.random.default_rng(seed)
     # One thread, as in all of the runner's workers. Repeated fits use the global seed.
     seeded = botorch.utils.sampling.manual_seed(seed)
-    with threadpool_limits(limits=1), seeded, warnings.catch_warnings(), suppress(_Spent):
-        # After the first warning BoTorch repeats the fit; the second states that a variance was rounded up.
-        warnings.simplefilter("ignore", botorch.exceptions.warnings.OptimizationWarning)
-        warnings.simplefilter("ignore", import_peer("linear_operator.utils.warnings").NumericalWarning)
+    with threadpool_limits(limits=1), seeded, fitting_quietly(botorch), suppress(_Spent):
         while len(evaluate.known) < INITIAL:
             evaluate(evaluate.random(rng))
         while True:
@@ -366,6 +360,28 @@ def import_peer(name: str) -> Any:
         raise ModuleNotFoundError(
             f"this comparison needs {missing}: pip install 'dagsearch[benchmark]'"
         ) from error
+
+
+def import_botorch() -> Any:
+    """BoTorch, imported without warnings."""
+    with warnings.catch_warnings():
+        # Its linear algebra uses a part of PyTorch that is going away.
+        warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
+        return import_peer("botorch")
+
+
+@contextmanager
+def fitting_quietly(botorch: Any) -> Iterator[None]:
+    """BoTorch without warnings about fits.
+
+    They say that a fit did not converge, that categories are not between 0 and 1, or that a variance was
+    rounded up.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", botorch.exceptions.warnings.OptimizationWarning)
+        warnings.simplefilter("ignore", botorch.exceptions.warnings.InputDataWarning)
+        warnings.simplefilter("ignore", import_peer("linear_operator.utils.warnings").NumericalWarning)
+        yield
 
 
 PEERS: dict[str, Peer] = {

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dagsearch.cli.common import positive
 from dagsearch_experiments.commands.common import add_network_options, add_options, carry_out
 
 if TYPE_CHECKING:
@@ -19,9 +20,11 @@ _NAMES = (
     "selection",
     "batches",
     "freshness",
+    "general",
     "speed",
 )
 _OUT = Path("results/beyond")
+_GENERAL = ("methods", "problems", "seeds", "keep")
 
 
 def add_parser(commands: "Commands") -> None:
@@ -39,7 +42,9 @@ def add_parser(commands: "Commands") -> None:
             "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
             "the best reward contain the truth as often as they should? selection: feature selectors (ten "
             "minutes on two cores). batches: eight evaluations at once, on digits. freshness: all nodes "
-            "updated after every reward, or only those that a descent reads. speed: what a step costs, for "
+            "updated after every reward, or only those that a descent reads. general: every kind of choice "
+            "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
+            "speed: what a step costs, for "
             "docs/speed.md (ten minutes on one core, into results/speed)."
         ),
     )
@@ -52,19 +57,41 @@ def add_parser(commands: "Commands") -> None:
         help="speed: run only these measurements, such as growth and memory",
     )
     benchmark.add_argument("--no-peers", action="store_true", help="digits: leave out other packages")
+    general = benchmark.add_argument_group("options of general")
+    general.add_argument("--methods", nargs="+", metavar="METHOD", help="(default: all)")
+    general.add_argument("--problems", nargs="+", metavar="PROBLEM", help="(default: all)")
+    general.add_argument("--seeds", type=positive, help="runs of a method on a problem (default: 8)")
+    general.add_argument(
+        "--keep", action="store_true", help="take what is not run now from the results that --out has"
+    )
     add_network_options(benchmark.add_argument_group("options of mnist"))
     benchmark.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, speed
+    from dagsearch_experiments import benchmark, general, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
+    refused += [] if options.name == "general" else _GENERAL
+    if options.name in ("general", "speed") and options.out == _OUT:
+        options.out = Path("results") / options.name
+    if options.name == "general":
+        return carry_out(
+            options,
+            [*refused, "only"],
+            lambda: general.run(
+                methods=options.methods or (),
+                problems=options.problems or (),
+                seeds=options.seeds,
+                jobs=options.jobs,
+                quick=options.quick,
+                keep=options.out if options.keep else None,
+            ),
+            general.summary,
+        )
     if options.name == "speed":
-        if options.out == _OUT:
-            options.out = Path("results/speed")
         measure = partial(speed.run, options.only or (), quick=options.quick)
         return carry_out(options, refused, measure, speed.summary)
     return carry_out(

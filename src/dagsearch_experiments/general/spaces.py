@@ -1,0 +1,289 @@
+"""What the points of a problem look like: rows of whole numbers, the same for every method.
+
+A space draws random points, lists the points one change away and combines two points. Hill climbing, the
+genetic algorithm and the local search of the Gaussian process use these same moves on every problem.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, combinations, islice
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from dagsearch._internal.typing import BoolArray, IntArray
+
+CHUNK = 1 << 16
+"""Number of points that :meth:`Space.everything` yields at once."""
+
+
+class Space(Protocol):
+    """Points of one form."""
+
+    own_lengths: bool
+    """Whether a Gaussian process has one length scale for each compared place, or one for all."""
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+
+    def sample(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Independent random points, one row each."""
+
+    def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
+        """All points one change away, one row each, without the point itself."""
+
+    def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
+        """A point that takes every part from one of two points."""
+
+    def suggest(self, trial: Any) -> IntArray:
+        """A point made of the suggestions of an Optuna trial."""
+
+    def compared(self, points: IntArray) -> IntArray:
+        """The places whose agreement a Gaussian process counts, one row per point."""
+
+    def everything(self) -> Iterator[IntArray]:
+        """All points, in arrays of moderate length."""
+
+
+class Condition(NamedTuple):
+    """When a place exists: another place, before it, has one of some options."""
+
+    place: int
+    """Number of the other place."""
+    options: tuple[int, ...]
+    """Its options with which this place exists."""
+
+
+class Places:
+    """One option for every place; a place may exist under a condition only.
+
+    Where a place does not exist, the row holds the number after its last option.
+
+    Parameters
+    ----------
+    options : sequence of int
+        Number of options of each place.
+    conditions : dict, optional
+        When a place exists, by its number; always, if it is not there.
+    names : sequence of str, optional
+        Names of the places.
+    """
+
+    own_lengths = True
+
+    def __init__(
+        self,
+        options: Sequence[int],
+        conditions: dict[int, Condition] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.options: IntArray = np.array(options, dtype=np.int64)
+        self.conditions = conditions or {}
+        self.names = tuple(names or (f"x{place}" for place in range(len(options))))
+
+    @property
+    def size(self) -> int:
+        if not self.conditions:
+            return int(np.prod(self.options.astype(object)))
+        return sum(map(len, self.everything()))
+
+    def exists(self, points: IntArray, place: int) -> BoolArray:
+        """Whether a place exists in each row, given the places before it."""
+        condition = self.conditions.get(place)
+        if condition is None:
+            return np.ones(len(points), dtype=bool)
+        return np.isin(points[:, condition.place], condition.options)
+
+    def sample(self, count: int, rng: np.random.Generator) -> IntArray:
+        points = rng.integers(self.options, size=(count, len(self.options)))
+        return self._completed(points, rng)
+
+    def _completed(self, points: IntArray, rng: np.random.Generator) -> IntArray:
+        """The rows with places removed that do not exist, and random options at those that appear."""
+        for place in sorted(self.conditions):
+            exists, absent = self.exists(points, place), self.options[place]
+            points[~exists, place] = absent
+            appears = exists & (points[:, place] == absent)
+            points[appears, place] = rng.integers(absent, size=int(appears.sum()))
+        return points
+
+    def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
+        present = np.flatnonzero(point < self.options)
+        places = np.repeat(present, self.options[present] - 1)
+        steps = np.concatenate([np.arange(1, self.options[place]) for place in present])
+        points = np.tile(point, (len(places), 1))
+        points[np.arange(len(places)), places] = (point[places] + steps) % self.options[places]
+        return self._completed(points, rng)
+
+    def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
+        child = np.where(rng.random(len(mother)) < 0.5, mother, father)
+        return np.asarray(self._completed(child[None], rng)[0])
+
+    def suggest(self, trial: Any) -> IntArray:
+        point = self.options.copy()
+        for place, name in enumerate(self.names):
+            if self.exists(point[None], place)[0]:
+                point[place] = trial.suggest_categorical(name, range(self.options[place]))
+        return point
+
+    def compared(self, points: IntArray) -> IntArray:
+        return points
+
+    def everything(self) -> Iterator[IntArray]:
+        if self.conditions:
+            points = np.zeros((1, 0), dtype=np.int64)
+            for place in range(len(self.options)):
+                points = self._extended(points, place)
+            yield points
+            return
+        for start in range(0, self.size, CHUNK):
+            numbers = np.arange(start, min(start + CHUNK, self.size))
+            yield np.stack(np.unravel_index(numbers, self.options), axis=1)
+
+    def _extended(self, points: IntArray, place: int) -> IntArray:
+        """All rows with one more place."""
+        counts = np.where(self.exists(points, place), self.options[place], 1)
+        longer = np.repeat(points, counts, axis=0)
+        within = np.arange(len(longer)) - np.repeat(np.cumsum(counts) - counts, counts)
+        added = np.where(self.exists(longer, place), within, self.options[place])
+        return np.column_stack([longer, added])
+
+
+class Letters(Places):
+    """A word of fixed length; every letter may stand at every place."""
+
+    def __init__(self, length: int, letters: int) -> None:
+        super().__init__([letters] * length)
+
+
+class AnySize(Places):
+    """A subset of any size, also empty: a 1 for every item that is in."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__([2] * n)
+
+
+class Subset:
+    """A subset of fixed size: a 1 for every item that is in.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+    k : int
+        Number of items that are in.
+    """
+
+    own_lengths = False
+
+    def __init__(self, n: int, k: int) -> None:
+        self.n, self.k = n, k
+
+    @property
+    def size(self) -> int:
+        from math import comb
+
+        return comb(self.n, self.k)
+
+    def sample(self, count: int, rng: np.random.Generator) -> IntArray:
+        chosen = np.argsort(rng.random((count, self.n)), axis=1)[:, : self.k]
+        return self._indicators(chosen)
+
+    def _indicators(self, chosen: IntArray) -> IntArray:
+        points = np.zeros((len(chosen), self.n), dtype=np.int64)
+        np.put_along_axis(points, chosen, 1, axis=1)
+        return points
+
+    def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
+        inside, outside = np.flatnonzero(point == 1), np.flatnonzero(point == 0)
+        points = np.tile(point, (len(inside) * len(outside), 1))
+        number = np.arange(len(points))
+        points[number, np.repeat(inside, len(outside))] = 0
+        points[number, np.tile(outside, len(inside))] = 1
+        return points
+
+    def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
+        both, either = np.flatnonzero(mother & father), np.flatnonzero(mother ^ father)
+        added = rng.choice(either, self.k - len(both), replace=False)
+        return np.asarray(self._indicators(np.concatenate([both, added])[None])[0])
+
+    def suggest(self, trial: Any) -> IntArray:
+        return np.asarray(self._indicators(np.argsort(_floats(trial, self.n))[None, self.n - self.k :])[0])
+
+    def compared(self, points: IntArray) -> IntArray:
+        return points
+
+    def everything(self) -> Iterator[IntArray]:
+        chosen = combinations(range(self.n), self.k)
+        while part := list(islice(chosen, CHUNK)):
+            yield self._indicators(np.array(part))
+
+
+class Order:
+    """All orders of n items: the item at every position.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+    compared : callable, optional
+        What a Gaussian process compares, made of orders; by default the item at every position.
+    """
+
+    own_lengths = False
+
+    def __init__(self, n: int, compared: Callable[[IntArray], IntArray] | None = None) -> None:
+        self.n = n
+        self._compared = compared
+        self._moves = _moves(n)
+
+    @property
+    def size(self) -> int:
+        from math import factorial
+
+        return factorial(self.n)
+
+    def sample(self, count: int, rng: np.random.Generator) -> IntArray:
+        return rng.permuted(np.tile(np.arange(self.n), (count, 1)), axis=1)
+
+    def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
+        """Two items exchanged, one item moved, or one stretch reversed."""
+        return point[self._moves]
+
+    def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
+        """A stretch of one order at its place, the other items as the other order has them."""
+        start, stop = np.sort(rng.choice(self.n + 1, 2, replace=False))
+        kept = mother[start:stop]
+        others = father[~np.isin(father, kept)]
+        return np.concatenate([others[:start], kept, others[start:]])
+
+    def suggest(self, trial: Any) -> IntArray:
+        return np.argsort(_floats(trial, self.n))
+
+    def compared(self, points: IntArray) -> IntArray:
+        return points if self._compared is None else self._compared(points)
+
+    def everything(self) -> Iterator[IntArray]:
+        raise NotImplementedError("orders are too many")
+
+
+def who_comes_first(points: IntArray) -> IntArray:
+    """For every pair of items, whether the one with the smaller number comes first; for orders."""
+    position = np.argsort(points, axis=1)
+    first, second = np.triu_indices(points.shape[1], 1)
+    return (position[:, first] < position[:, second]).astype(np.int64)
+
+
+def _moves(n: int) -> IntArray:
+    """The neighbours of the order 0, 1, …, n - 1, each once."""
+    start = list(range(n))
+    pairs = list(combinations(range(n), 2))
+    exchanged = ([*start[:i], j, *start[i + 1 : j], i, *start[j + 1 :]] for i, j in pairs)
+    later = ([*start[:i], *start[i + 1 : j + 1], i, *start[j + 1 :]] for i, j in pairs)
+    sooner = ([*start[:i], j, *start[i:j], *start[j + 1 :]] for i, j in pairs)
+    reversed_ = ([*start[:i], *start[i : j + 1][::-1], *start[j + 1 :]] for i, j in pairs)
+    return np.array(list(dict.fromkeys(map(tuple, chain(exchanged, later, sooner, reversed_)))))
+
+
+def _floats(trial: Any, count: int) -> list[float]:
+    return [trial.suggest_float(f"x{number}", 0.0, 1.0) for number in range(count)]
