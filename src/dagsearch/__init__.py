@@ -36,6 +36,7 @@ from dagsearch.errors import (
 )
 from dagsearch.execution.pools import PoolError
 from dagsearch.execution.stopping import Stop
+from dagsearch.functions import maximize, minimize
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
 from dagsearch.learning import evidence, refresh
@@ -81,6 +82,8 @@ __all__ = [
     "evidence",
     "expansions",
     "gaussians",
+    "maximize",
+    "minimize",
     "players",
     "policies",
     "problems",

@@ -91,6 +91,11 @@ class Result:
     ``"confidence"``; ``None`` if there was no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
+    covariance: str | None = field(default=None, repr=False)
+    """Which states the search took to be alike: its covariance, with what it learnt; ``None`` without one."""
+    skill: float | None = field(default=None, repr=False)
+    """Share of the variance of recent rewards that the model predicted before they were told: 1 is perfect,
+    0 no better than their mean. ``None`` if the model learns nothing or there were too few rewards."""
 
     def _repr_html_(self) -> str:
         from dagsearch.selection.page import result_fragment

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from os import PathLike
 from types import ModuleType
-from typing import Any, Self, TypedDict, Unpack, overload
+from typing import Any, Self, Unpack, overload
 
 import numpy as np
 from tqdm import tqdm
@@ -22,11 +22,13 @@ from dagsearch.durable.journal import has_begun
 from dagsearch.durable.resume import resume_search, start_journal
 from dagsearch.engine.composed import Composed
 from dagsearch.engine.compositions import Parts, compose, default_parts, paper_parts
+from dagsearch.engine.defaults import default_initial
 from dagsearch.engine.findings import LEAVES, SAMPLES, Findings
 from dagsearch.engine.recorder import Recorder
 from dagsearch.errors import SearchExhausted, SearchInterrupted
+from dagsearch.execution.options import Execution
 from dagsearch.execution.pools import make_pool
-from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations
+from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations, log_if_poor
 from dagsearch.execution.stopping import Stop
 from dagsearch.expansions import Expansion
 from dagsearch.problem import Action, Problem, State
@@ -35,21 +37,6 @@ from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.scores import MeanFunction
 
 Seed = int | np.random.Generator | None
-
-
-class Execution(TypedDict, total=False):
-    """Where and how rewards are computed: the keywords of :meth:`Search.steps`."""
-
-    executor: Executor | None
-    """Executor that evaluates leaves; by default the calling thread does."""
-    n_jobs: int | None
-    """Number of processes to evaluate in; -1 for one per core."""
-    timeout: float | None
-    """Seconds after which an evaluation counts as failed."""
-    on_error: OnError
-    """What to do about a failed evaluation: ``"raise"`` an error, ``"skip"`` it, or tell this reward."""
-    deterministic: bool
-    """Whether rewards are learnt in the order in which they were asked for."""
 
 
 class Search(Composed):
@@ -361,7 +348,7 @@ def search(
     """Find the best leaf of a problem with ``budget`` evaluations.
 
     The first fifth of the evaluations, at most 20, are random leaves. Then descents by upper confidence of v,
-    completed by upper confidence of g, take turns with leaves near the best one so far. Rewards are
+    completed by upper confidence of g, take turns with leaves near the best ones so far. Rewards are
     standardised, and hyperparameters are learnt from the evidence. ``docs/beyond.md`` says how much each of
     these gains.
 
@@ -405,24 +392,35 @@ def search(
     SearchInterrupted
         On Ctrl-C; ``error.result`` is the result so far. It is a ``KeyboardInterrupt``.
     """
-    budget = checked_budget(budget)
     stop = Stop(patience, target, seconds, confidence)
+    settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
+    return run_search(problem, budget, stop, progress, execution, settings)
+
+
+def run_search(
+    problem: Problem,
+    budget: int,
+    stop: Stop,
+    progress: bool,
+    execution: Execution,
+    settings: Any,
+    sign: int = 1,
+) -> Result:
+    """What :func:`search` does; ``settings`` are for :meth:`Search.default`, ``sign`` is for the bar."""
+    budget, journal = checked_budget(budget), settings["journal"]
     if journal is not None and has_begun(journal):
-        given = {"noisy": noisy} if covariance is None else {"noisy": noisy, "covariance": covariance}
-        run = Search.resume(journal, problem, **given)
+        names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
+        run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
-        initial = min(budget, 20, max(2, budget // 5))
-        run = Search.default(
-            problem, covariance=covariance, noisy=noisy, initial=initial, seed=seed, journal=journal
-        )
+        run = Search.default(problem, initial=default_initial(problem, budget), **settings)
     done = len(run.history)
     try:
         if done < budget:
             steps = run.steps(budget - done, stop, **execution)
             with tqdm(steps, total=budget, initial=done, disable=not progress, unit="eval") as bar:
                 for evaluation in bar:
-                    bar.set_postfix(best=f"{evaluation.best_reward:.4g}", refresh=False)
-        return run.result()
+                    bar.set_postfix(best=f"{sign * evaluation.best_reward:.4g}", refresh=False)
+        return log_if_poor(run.result())
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
         interrupted.result = run.result()

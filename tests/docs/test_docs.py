@@ -60,6 +60,14 @@ def test_the_readme_problem_is_short():
     assert len([line for line in lines if line]) < 20
 
 
+def test_every_kind_of_problem_is_stated_in_ten_lines():
+    page = (ROOT / "docs" / "problems.md").read_text()
+    section = page.split("## Fourteen problems in ten lines each")[1].split("\n## ")[0]
+    stated = [code for _, code in BLOCK.findall(section)]
+    assert len(stated) == 14
+    assert all(len([line for line in code.splitlines() if line]) <= 10 for code in stated)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):

@@ -121,7 +121,7 @@ def test_refinements_give_an_open_leaf_and_its_path(refinement, problem):
     search = known(problem)
     best = search.incumbent()
     for _ in range(5):
-        found = refinement.refine(search.explored, best.leaf, best.actions, search.rng)
+        found = refinement.refine(search.explored, [best], search.rng)
         if found is None:
             continue
         state = problem.root()

@@ -856,3 +856,27 @@ def test_what_was_known_of_the_old_root_is_forgotten_with_it():
         return search.result()
 
     assert rerooted(look=True) == rerooted(look=False)
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift", "settings", "told"),
+    [
+        (1.0, 0.0, {}, False),
+        (1000.0, 0.0, {}, True),
+        (1000.0, 10.0, {}, True),  # asks for one leaf only
+        (1e-3, 0.0, {}, True),
+        (0.0, 0.0, {}, False),  # nothing to judge by
+        (1000.0, 0.0, {"standardize": 20}, False),
+        (1000.0, 0.0, {"c": 1e5, "noise": 100.0}, False),
+    ],
+)
+def test_the_paper_search_says_once_that_rewards_are_of_another_scale(scale, shift, settings, told, caplog):
+    exact = ds.problems.Synthetic(12, 3, seed=0)
+    problem = ds.problems.Subsets(12, 3, reward=lambda leaf: scale * (exact.reward(leaf) + shift))
+    search = ds.Search.paper(problem, seed=0, **settings)
+    with caplog.at_level("WARNING"):
+        search.run(19)
+        assert not caplog.records
+        search.run(30)
+    assert len(caplog.records) == told
+    assert not told or "standardize=20" in caplog.records[0].getMessage()

@@ -12,6 +12,7 @@ from dagsearch.covariances.functions import Pairwise, SharedPath
 from dagsearch.covariances.items import Nearness, correlation
 from dagsearch.covariances.overlap import Overlap
 from dagsearch.covariances.sets import SetKernel
+from dagsearch.covariances.views import Views
 
 if TYPE_CHECKING:
     from dagsearch.games.covariances import learned, pieces, windows
@@ -29,6 +30,7 @@ __all__ = [
     "Pairwise",
     "SetKernel",
     "SharedPath",
+    "Views",
     "check_covariance",
     "correlation",
     "learned",

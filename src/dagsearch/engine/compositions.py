@@ -8,7 +8,7 @@ import numpy as np
 
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
-from dagsearch.covariances import Covariance
+from dagsearch.covariances import Covariance, Views
 from dagsearch.covariances.checks import as_covariance
 from dagsearch.engine.defaults import (
     check_covariance_on,
@@ -31,7 +31,7 @@ from dagsearch.learning.evidence import Evidence
 from dagsearch.learning.refresh import Eager, Lazy, Refresh
 from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.problem import Capabilities, Problem, check_members
-from dagsearch.refinements import Refinement, Regrow, Swaps
+from dagsearch.refinements import Climb, Refinement, Regrow, Swaps
 from dagsearch.rollouts import Greedy, Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
 from dagsearch.scores.base import check_requirements
@@ -39,6 +39,8 @@ from dagsearch.scores.base import check_requirements
 # Initial noise variance of rewards without noise (a little is needed because of rounding) and of noisy
 # rewards, in units of the rewards' variance.
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
+# Least number of local searches between two descents; in deep problems, where a descent takes longer, more.
+_FEWEST_CLIMBS = 4
 
 
 class Parts(TypedDict, total=False):
@@ -143,18 +145,26 @@ def default_parts(
     # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
     adversarial = Capabilities(problem).has_players
     noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
+    bound = standardized(given.bind(problem), problem)
     return {
-        "scores": scores_for(standardized(given.bind(problem), problem), noise),
+        "scores": scores_for(bound, noise),
         "policy": UpperConfidence(0.5),
         "rollout": Greedy(1.0),
         "backup": MomentMatching(),
         "expansion": OneChild(),
-        "refinements": () if adversarial else (Regrow(), Swaps()),
-        "evidence": None if adversarial else Evidence(),
+        "refinements": () if adversarial else _refinements(bound),
+        "evidence": None if adversarial else Evidence(1.5 if isinstance(bound, Views) else 2.0),
         "refresh": Lazy(),
         "standardize": initial,
         "repeats": noisy,
     }
+
+
+def _refinements(covariance: Covariance) -> Sequence[Refinement]:
+    """Local search over codes where states have them, else over decisions."""
+    if isinstance(covariance, Views):
+        return (Climb(),) * max(_FEWEST_CLIMBS, len(covariance.coding.layout.categories) // 2)
+    return Regrow(), Swaps()
 
 
 def paper_parts(

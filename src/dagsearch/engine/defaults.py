@@ -2,21 +2,25 @@
 
 from dagsearch._internal.walks import random_leaves, random_walk, shape_rng
 from dagsearch.backups import Backup, MomentMatching
+from dagsearch.codings import coding_of
 from dagsearch.covariances import (
     Covariance,
     FeatureMap,
     Nearness,
     Overlap,
     SetKernel,
+    Views,
     check_covariance,
 )
 from dagsearch.covariances.checks import as_covariance
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
-from dagsearch.problem import Capabilities, Problem
+from dagsearch.problem import Capabilities, Problem, check_members
 
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40
+# Largest number of random leaves to begin with; fewer where states have codes, which tell a model more.
+_MOST_INITIAL, _MOST_INITIAL_CODED = 20, 10
 # Number of random walks that estimate a problem's depth.
 _WALKS = 64
 
@@ -33,10 +37,19 @@ def natural_covariance(problem: Problem) -> Covariance:
     Otherwise, or if the problem declares a covariance, :func:`default_covariance`.
     """
     capabilities = Capabilities(problem)
+    if capabilities.covariance is None and coding_of(problem) is not None:
+        return Views()
     if capabilities.covariance is not None or capabilities.inclusion is None:
         return default_covariance(problem)
     positions = capabilities.positions
     return SetKernel(None if positions is None else Nearness(positions))
+
+
+def default_initial(problem: Problem, budget: int) -> int:
+    """Number of random leaves to begin with: a fifth of the budget, but not too many."""
+    check_members(problem)
+    most = _MOST_INITIAL if coding_of(problem) is None else _MOST_INITIAL_CODED
+    return min(budget, most, max(2, budget // 5))
 
 
 def default_scale(problem: Problem) -> float | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dagsearch._internal.threads import one_thread
 from dagsearch.descent import descend
+from dagsearch.engine.foresight import Foresight
 from dagsearch.engine.history import History
 from dagsearch.engine.learner import Learner
 from dagsearch.engine.pending import Pending
@@ -83,6 +84,7 @@ class Engine:
         self.repeats, self.rng = repeats, rng
         self.pending = Pending(explored, learner, values, repeats)
         self.history = History(explored, learner)
+        self.foresight = Foresight()
         self.record_with(Recorder())
 
     def propose(self) -> Proposal:
@@ -151,7 +153,7 @@ class Engine:
         best = self.history.incumbent()
         if best is None or best.actions is None or self.explored.graph.adversarial:
             return None
-        found = refinement.refine(self.explored, best.leaf, best.actions, self.rng)
+        found = refinement.refine(self.explored, self.history.good(best), self.rng)
         return None if found is None else Proposal(found[0], tuple(found[1]))
 
     def checked(
@@ -184,6 +186,7 @@ class Engine:
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None) -> Evaluation:
         leaf, node, proposal, reward, noise, seconds = told
+        self._compare(node, reward)
         self.pending.drop(leaf, proposal)
         self.explored.graph.closed[node] = not self.repeats
         actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
@@ -192,6 +195,13 @@ class Engine:
             self.expansion.adopt(self.explored, actions)
         self.learn(self.learner.admit(Episode(path, node, reward, noise)), recorded)
         return evaluation
+
+    def _compare(self, node: int, reward: float) -> None:
+        """Keep what was believed of a leaf before its reward; only where the model is learnt from rewards."""
+        if self.learner.evidence is not None:
+            informed = self.learner.informed
+            belief = self.learner.in_reward_units(self.explored.score(node)) if informed else None
+            self.foresight.record(belief, reward)
 
     def propose_leaf(self, leaf: State, actions: Sequence[Action]) -> Proposal:
         """Make a leaf of the user's choice pending."""

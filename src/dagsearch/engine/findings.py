@@ -93,16 +93,18 @@ class Findings:
         """The result so far."""
         history = self._engine.history
         evaluations, stopped = tuple(history.evaluations), history.stopped
+        prior = self._engine.explored.scores.covariance
+        model = None if prior is None else repr(prior), self._engine.foresight.skill
         value, probability = self._best_possible()
         best = history.incumbent()
         if best is None:
-            return Result(None, None, None, value, None, stopped, evaluations)
+            return Result(None, None, None, value, None, stopped, evaluations, *model)
         if self._engine.explored.graph.adversarial:
             line = self.recommend()
             reward = self._mean_reward(line.states[-1])
-            return Result(line.states[-1], line.actions, reward, value, None, stopped, evaluations)
+            return Result(line.states[-1], line.actions, reward, value, None, stopped, evaluations, *model)
         mean = self._mean_reward(best.leaf) if self._engine.learner.learns_noise else best.reward
-        return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations)
+        return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations, *model)
 
     def _mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
@@ -142,8 +144,18 @@ class Findings:
             return self.belief(engine.explored.problem.root()).v, None
         own = next(i for i, leaf in enumerate(optimum.leaves) if engine.explored.same(leaf, best.leaf))
         rounding = _TIED * float(np.std([episode.reward for episode in engine.learner.told]))
-        tied = optimum.samples[own] >= optimum.best - rounding
-        return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), float(tied.mean())
+        tied = float((optimum.samples[own] >= optimum.best - rounding).mean())
+        return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), tied * self._trust()
+
+    def _trust(self) -> float:
+        """How far the model's word on leaves that nobody looked at is to be taken.
+
+        Where all leaves are compared it is taken as it is. Elsewhere good leaves may lie where nothing was
+        evaluated, and how well the model predicts is all that is known of its word on them.
+        """
+        if self._engine.explored.few_leaves or self._engine.learner.evidence is None:
+            return 1.0
+        return min(1.0, max(0.0, self._engine.foresight.skill or 0.0)) ** 2
 
     def recent_probability(self) -> float | None:
         """Probability that the best leaf so far is the best of all; computed every 10 % more evaluations."""

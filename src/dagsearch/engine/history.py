@@ -1,5 +1,6 @@
 """The rewards so far, in the user's units."""
 
+import heapq
 import time
 
 import numpy as np
@@ -8,6 +9,9 @@ from dagsearch.engine.learner import Learner
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
 from dagsearch.results import Evaluation
+
+# Number of good evaluations that refinements may start from.
+_GOOD = 6
 
 
 class History:
@@ -45,6 +49,15 @@ class History:
         nodes = [episode.leaf for episode in self._learner.told]
         self._explored.scores.refresh(nodes)
         return self.evaluations[int(np.argmax(self._explored.scores.moments()[0][nodes]))]
+
+    def good(self, best: Evaluation) -> list[Evaluation]:
+        """The best evaluation and the others with the largest rewards, each of another leaf."""
+        asked = (evaluation for evaluation in self.evaluations if evaluation.actions is not None)
+        largest = heapq.nlargest(_GOOD, asked, key=lambda evaluation: evaluation.reward)
+        key = self._explored.key
+        by_leaf = {key(evaluation.leaf): evaluation for evaluation in reversed(largest)}
+        by_leaf.pop(key(best.leaf), None)
+        return [best, *reversed(by_leaf.values())]
 
     @property
     def since_best(self) -> int:

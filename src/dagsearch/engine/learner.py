@@ -18,6 +18,9 @@ from dagsearch.scores import JointScores, KernelScores
 
 logger = logging.getLogger(__name__)
 
+# Number of rewards by which their scale is judged, and how many times the prior's it may be, or a fraction.
+_JUDGED, _OTHER_SCALE = 20, 10.0
+
 
 class LearnerListener(Protocol):
     """Receives the hyperparameters that the learner finds."""
@@ -52,6 +55,7 @@ class Learner:
         self._explored, self.evidence = explored, evidence
         self._shape = None if evidence is None else ProblemShape(explored.problem, shape_rng())
         self.standardizer = Standardizer(standardize)
+        self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None
         """Whether the noise is learnt; the best leaf is then the one with the best mean g."""
         self.told: list[Episode] = []
@@ -66,7 +70,31 @@ class Learner:
     def admit(self, episode: Episode) -> Sequence[Episode]:
         """Take a reward; returns the episodes that the model may learn from now, in its units."""
         self.told.append(episode)
+        if len(self.told) == _JUDGED:
+            self._check_scale()
         return self.standardizer.admit(episode)
+
+    def _check_scale(self) -> None:
+        """Say plainly if rewards are used as they are and the prior is of another scale."""
+        covariance = self._explored.scores.covariance
+        if covariance is None or not self._as_they_are:
+            return
+        rewards, leaves = [episode.reward for episode in self.told], {episode.leaf for episode in self.told}
+        # If it is the same few leaves already, these do not differ much, but from the prior's mean.
+        spread = float(
+            np.std(rewards) if len(leaves) > len(rewards) / 2 else np.sqrt(np.mean(np.square(rewards)))
+        )
+        states = [self._explored.graph.states[leaf] for leaf in leaves]
+        prior = float(np.sqrt(np.mean(np.diag(covariance(states)))))
+        if spread > 0.0 and not prior / _OTHER_SCALE <= spread <= prior * _OTHER_SCALE:
+            logger.warning(
+                "the first %d rewards are of the scale %.2g, the prior is of the scale %.2g: the settings c, "
+                "noise and beta then mean little, and the same few leaves may be asked for again and again. "
+                "Scale the rewards, or pass standardize=20, or a c and a noise that match",
+                _JUDGED,
+                spread,
+                prior,
+            )
 
     def settle(self) -> Sequence[Episode]:
         """Stop holding rewards back; returns those that were held back, in the model's units."""

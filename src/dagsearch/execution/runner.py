@@ -11,12 +11,15 @@ from dagsearch.errors import EvaluationError, RewardError, SearchExhausted
 from dagsearch.execution.pools import Pool, Running, breakdown
 from dagsearch.execution.stopping import Stop
 from dagsearch.learning.rewards import checked_reward
-from dagsearch.results import Evaluation, Proposal
+from dagsearch.results import Evaluation, Proposal, Result
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
 
 logger = logging.getLogger(__name__)
+
+# Skill of a model below which the search logs that it hardly predicts.
+_POOR = 0.1
 
 OnError = Literal["raise", "skip"] | float
 """What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
@@ -192,3 +195,14 @@ def checked_on_error(on_error: OnError) -> OnError:
     if on_error not in ("raise", "skip") and not is_finite(on_error):
         raise ValueError(f"on_error must be 'raise', 'skip' or a finite reward, got {on_error!r}")
     return on_error
+
+
+def log_if_poor(result: Result) -> Result:
+    """The same result; a model that hardly predicted is logged."""
+    if result.skill is not None and result.skill < _POOR:
+        logger.warning(
+            "the model hardly predicted the rewards (skill %.2f; 1 is perfect, 0 no better than their mean). "
+            "Another covariance may describe better which states are alike",
+            result.skill,
+        )
+    return result

@@ -1,7 +1,8 @@
 """Beyond the paper: leaves near good ones, proofs, the optimum."""
 
 from dagsearch.refinements.base import Refinement
+from dagsearch.refinements.climb import Climb
 from dagsearch.refinements.regrow import Regrow
 from dagsearch.refinements.swaps import Swaps
 
-__all__ = ["Refinement", "Regrow", "Swaps"]
+__all__ = ["Climb", "Refinement", "Regrow", "Swaps"]

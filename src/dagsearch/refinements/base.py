@@ -10,6 +10,7 @@ import numpy as np
 
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
+from dagsearch.results import Evaluation
 from dagsearch.scores.base import NOTHING, Capability
 
 Path = tuple[State, list[Action]]
@@ -21,10 +22,9 @@ class Refinement(Protocol):
     requires: frozenset[Capability] = NOTHING
     """What the scores of the search must be able to do; nothing by default."""
 
-    def refine(
-        self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
-    ) -> Path | None:
+    def refine(self, explored: Explored, good: Sequence[Evaluation], rng: np.random.Generator) -> Path | None:
         """Another leaf and the actions that lead there; ``None`` if it finds none.
 
-        ``actions`` lead from the root to ``leaf``.
+        ``good`` are the best evaluations so far, at least one, the best first, each of another leaf and with
+        the actions that lead to it.
         """

@@ -8,6 +8,7 @@ from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import Swap, best_swap
 from dagsearch.problem import Action, State
 from dagsearch.refinements.base import Path, Refinement
+from dagsearch.results import Evaluation
 from dagsearch.scores.base import Capability
 
 
@@ -27,10 +28,10 @@ class Swaps(Refinement):
     def __init__(self, beta: float = 2.0, depth: int = 3) -> None:
         self.beta, self.depth = float(beta), int(depth)
 
-    def refine(
-        self, explored: Explored, leaf: State, actions: Sequence[Action], rng: np.random.Generator
-    ) -> Path | None:
+    def refine(self, explored: Explored, good: Sequence[Evaluation], rng: np.random.Generator) -> Path | None:
         """The leaf after the last swap."""
+        leaf: State = good[0].leaf
+        actions: Sequence[Action] = good[0].actions or ()
         best: Swap | None = None
         for _ in range(self.depth):
             found = best_swap(explored, explored.problem.root(), leaf, actions, self.beta)

@@ -19,12 +19,13 @@ variance.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import islice
+from typing import cast
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance
+from dagsearch.covariances import Covariance, Views
 from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Families, State
@@ -130,6 +131,25 @@ class WhitenedScores(ABC):
         """Mean and variance of g of states that are not tracked."""
         means = prior_means(self._prior_mean, states)
         return self._moments(means, *self._whiten(self.covariance.represent(states)))
+
+    @property
+    def anchors(self) -> Rows | None:
+        """Prepared rows of the states that others are compared with; ``None`` before the first reward."""
+        return self._anchors.rows if self._factor.size > 0 else None
+
+    def predict_leaves(self, codes: IntArray, most: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """:meth:`predict` for the most promising of some leaves that are given by their codes.
+
+        The covariance must know codes, and the prior mean must be a number. Returns the places of the
+        ``most`` leaves with the best means, and the mean and variance of each.
+        """
+        cross, variances = cast(Views, self.covariance).of_leaves(codes, self._anchors.rows)
+        closer = np.arange(len(codes))
+        if len(codes) > most:
+            closer = np.argpartition(-(cross @ self._alpha()), most)[:most]
+        means = np.full(len(closer), float(cast(float, self._prior_mean)))
+        prior = self._prior_variances(variances[closer])
+        return closer, *self._moments(means, prior, self._factor.whiten(cross[closer].T))
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """:meth:`predict` for all children of a state; faster if its ``node`` is given."""

@@ -1,0 +1,143 @@
+"""Local search of the belief: the leaf of largest expected improvement a few changes away from good ones."""
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.covariances.rows import Rows
+from dagsearch.covariances.views import Views
+from dagsearch.explored import Explored
+from dagsearch.refinements.base import Path, Refinement
+from dagsearch.results import Evaluation
+from dagsearch.scores._whitened import WhitenedScores
+from dagsearch.scores.base import Capability
+
+# Number of leaves at a time whose variance is computed: those with the best means.
+_CLOSER = 64
+# Most neighbours that are compared in one step; of more, a random part.
+_MOST_NEIGHBOURS = 100
+
+
+class Climb(Refinement):
+    """Climbs the expected improvement from several leaves, one change at a time.
+
+    For states with codes (:class:`dagsearch.codings.Coding`), whose covariance is
+    :class:`dagsearch.covariances.Views`. A change may be at any place, whenever that was decided.
+
+    Parameters
+    ----------
+    starts : int
+        Number of good leaves to start from.
+    explorers : int
+        Number of evaluated leaves to start from that are chosen at random.
+    depth : int
+        Maximum number of changes from a start.
+    """
+
+    requires = frozenset({Capability.UPPER_CONFIDENCE})
+
+    def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
+        self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
+
+    def refine(self, explored: Explored, good: Sequence[Evaluation], rng: np.random.Generator) -> Path | None:
+        """The open leaf with the largest expected improvement on all paths up."""
+        anchors = cast(WhitenedScores, explored.scores).anchors
+        if anchors is None:
+            return None
+        landscape = _Landscape(explored, [evaluation.leaf for evaluation in good])
+        coding = landscape.coding
+        starts = coding.codes([evaluation.leaf for evaluation in good[: self.starts]])
+        evaluated = landscape.codes_of(anchors)
+        others = rng.choice(len(evaluated), min(self.explorers, len(evaluated)), replace=False)
+        starts = np.concatenate([starts, evaluated[others]])
+        found = self._climb(landscape, starts, rng)
+        if found is None:
+            return None
+        leaf = coding.leaf_of(found)
+        return leaf, list(coding.path_to(leaf))
+
+    def _climb(self, landscape: "_Landscape", starts: IntArray, rng: np.random.Generator) -> IntArray | None:
+        """The best open leaf on all paths up, which are followed side by side."""
+        rating = landscape.rate(starts)
+        reached = [
+            (float(value) if landscape.is_open(codes) else -math.inf, codes)
+            for value, codes in zip(rating, starts, strict=True)
+        ]
+        best = max(reached, key=lambda one: one[0])
+        for _ in range(self.depth):
+            around = [self._neighbours(landscape, codes, rng) for _, codes in reached]
+            ends = np.cumsum([len(codes) for codes in around])
+            rated = np.split(landscape.rate(np.concatenate(around)), ends[:-1])
+            higher = []
+            for (before, _), codes, rating in zip(reached, around, rated, strict=True):
+                step = landscape.first_open(codes, rating)
+                if step is not None and rating[step] > before:
+                    higher.append((float(rating[step]), codes[step]))
+            if not higher:
+                break
+            reached = higher
+            best = max([best, *reached], key=lambda one: one[0])
+        return best[1] if best[0] > -math.inf else None
+
+    def _neighbours(self, landscape: "_Landscape", codes: IntArray, rng: np.random.Generator) -> IntArray:
+        around = landscape.coding.neighbours(codes)
+        if len(around) > _MOST_NEIGHBOURS:
+            around = around[rng.choice(len(around), _MOST_NEIGHBOURS, replace=False)]
+        return around
+
+    def __repr__(self) -> str:
+        return f"Climb(starts={self.starts}, explorers={self.explorers}, depth={self.depth})"
+
+
+class _Landscape:
+    """Expected improvement of leaves given by their codes."""
+
+    def __init__(self, explored: Explored, good: Sequence[object]) -> None:
+        self._explored = explored
+        self._scores = cast(WhitenedScores, explored.scores)
+        self._covariance = cast(Views, self._scores.covariance)
+        self.coding = self._covariance.coding
+        self._best = max(explored.score(explored.node(leaf)).mean for leaf in good)
+
+    def codes_of(self, anchors: Rows) -> IntArray:
+        """Codes of the leaves that the model has learnt from, shape ``(leaves, places)``."""
+        return self._covariance.codes_of(anchors)
+
+    def rate(self, codes: IntArray) -> FloatArray:
+        """Logarithm of the expected improvement, shape ``(leaves,)``; −∞ if many others have better means."""
+        closer, mean, variance = self._scores.predict_leaves(codes, _CLOSER)
+        rating = np.full(len(codes), -np.inf)
+        rating[closer] = log_expected_improvement(mean, variance, self._best)
+        return rating
+
+    def is_open(self, codes: IntArray) -> bool:
+        """Whether the leaf may be evaluated."""
+        return not self._explored.is_closed(self.coding.leaf_of(codes))
+
+    def first_open(self, codes: IntArray, rating: FloatArray) -> int | None:
+        """The best rated leaf that may be evaluated."""
+        for place in np.argsort(-rating, kind="stable").tolist():
+            if rating[place] > -math.inf and self.is_open(codes[place]):
+                return int(place)
+        return None
+
+
+def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:
+    """log E[max(g − best, 0)] for g ~ N(mean, variance).
+
+    With z = (mean − best)/σ it is log σ + log(φ(z) + zΦ(z)). For z < −1 both terms nearly cancel; there
+    φ(z) + zΦ(z) = φ(z) (1 + z sqrt(π/2) erfcx(−z/√2)) is stable.
+    """
+    deviation = np.sqrt(np.maximum(variance, 1e-18))
+    z = (mean - best) / deviation
+    low = np.minimum(z, -1.0)
+    scaled = 1.0 + low * math.sqrt(math.pi / 2.0) * erfcx(-low / math.sqrt(2.0))
+    tail = -0.5 * low * low - 0.5 * math.log(2.0 * math.pi) + np.log(np.maximum(scaled, 1e-300))
+    high = np.maximum(z, -1.0)
+    density = np.exp(-0.5 * high * high) / math.sqrt(2.0 * math.pi)
+    head = np.log(density + high * np.exp(log_ndtr(high)))
+    return np.asarray(np.log(deviation) + np.where(z < -1.0, tail, head))

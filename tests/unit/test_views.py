@@ -1,0 +1,322 @@
+"""States as codes, the covariance over views of them, and the local search that uses both."""
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import dagsearch as ds
+from dagsearch.codings import coding_of, exchanged, one_place_changed
+from dagsearch.covariances import Views, check_covariance
+from dagsearch.covariances._codes import OrderViews, PlaceViews
+from dagsearch.problem import Layout
+from dagsearch.refinements.climb import Climb, log_expected_improvement
+
+
+class Vector:
+    """A categorical vector, decided place by place, as a newcomer writes it."""
+
+    def __init__(self, categories, reward=lambda leaf: float(sum(leaf))):
+        self.categories, self.reward = categories, reward
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        return range(self.categories[len(state)]) if len(state) < len(self.categories) else ()
+
+    def step(self, state, action):
+        return (*state, action)
+
+
+class Route:
+    """Places to visit, in any order."""
+
+    def __init__(self, count, reward=lambda leaf: 0.0, forbidden=()):
+        self.count, self.reward, self.forbidden = count, reward, set(forbidden)
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        left = [item for item in "abcdefghij"[: self.count] if item not in state]
+        allowed = [item for item in left if not state or (state[-1], item) not in self.forbidden]
+        return allowed or left
+
+    def step(self, state, action):
+        return (*state, action)
+
+
+# Codes ----------------------------------------------------------------------------------------------------
+
+
+def test_codes_of_a_vector_are_inferred_from_its_paths():
+    coding = coding_of(Vector([3, 2, 4]))
+    assert coding.layout.kind == "places"
+    assert coding.layout.categories.tolist() == [3, 2, 4]
+    assert coding.codes([(2, 1), (0, 1, 3)]).tolist() == [[2, 1, -1], [0, 1, 3]]
+    assert coding.leaf_of(np.array([2, 0, 3])) == (2, 0, 3)
+
+
+def test_codes_of_an_order_are_inferred_from_its_paths():
+    coding = coding_of(Route(5))
+    assert coding.layout.kind == "order"
+    assert coding.codes([("c", "a")]).tolist() == [[2, 0, -1, -1, -1]]
+    assert coding.leaf_of(np.array([4, 3, 2, 1, 0])) == ("e", "d", "c", "b", "a")
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ds.problems.Subsets(6, 2, sum),  # says what its items are
+        ds.problems.TicTacToe(),  # has players
+        ds.problems.Synthetic(),
+    ],
+)
+def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
+    assert coding_of(problem) is None
+    with pytest.raises(ds.CovarianceError, match="Views needs states with codes"):
+        Views().bind(problem)
+
+
+def test_neighbours_of_a_vector_differ_at_one_place():
+    categories = np.array([3, 2, 4])
+    found = {tuple(row) for row in one_place_changed(np.array([1, 0, 3]), categories).tolist()}
+    every = product(range(3), range(2), range(4))
+    assert found == {leaf for leaf in every if sum(a != b for a, b in zip(leaf, (1, 0, 3), strict=True)) == 1}
+
+
+def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
+    found = [tuple(row) for row in exchanged(np.arange(5)).tolist()]
+    assert len(found) == len(set(found))
+    assert (1, 0, 2, 3, 4) in found  # exchanged
+    assert (4, 1, 2, 3, 0) in found
+    assert (1, 2, 3, 4, 0) in found  # moved
+    assert (0, 3, 2, 1, 4) in found  # reversed
+    assert (0, 1, 2, 3, 4) not in found
+
+
+def test_neighbours_that_cannot_be_reached_are_left_out():
+    route = Route(5, forbidden=[("a", "b"), ("c", "d")])
+    coding = coding_of(route)
+    for row in coding.neighbours(coding.codes([("a", "c", "b", "d", "e")])[0]):
+        state = route.root()
+        for action in coding.leaf_of(row):
+            assert action in route.actions(state)
+            state = route.step(state, action)
+
+
+# Views ------------------------------------------------------------------------------------------------------
+
+
+def test_a_partial_vector_has_the_mean_features_of_its_completions():
+    categories = np.array([3, 2, 4])
+    views, leaves = PlaceViews(categories), np.array(list(product(range(3), range(2), range(4))))
+    of_leaves = views.features(leaves)
+    for partial in ([-1, -1, -1], [2, -1, -1], [2, 1, -1], [-1, 1, -1], [2, -1, 3]):
+        row = np.array([partial])
+        below = ((leaves == row) | (row < 0)).all(axis=1)
+        for found, expected in zip(views.features(row), of_leaves, strict=True):
+            assert found[0] == pytest.approx(expected[below].mean(axis=0), abs=1e-12)
+
+
+@pytest.mark.parametrize("decided", range(6))
+def test_a_partial_order_has_the_mean_features_of_its_completions(decided):
+    views, leaves = OrderViews(5), np.array(list(permutations(range(5))))
+    row = np.full((1, 5), -1)
+    row[0, :decided] = [3, 1, 4, 0, 2][:decided]
+    below = (leaves[:, :decided] == row[0, :decided]).all(axis=1)
+    for found, expected in zip(views.features(row), views.features(leaves), strict=True):
+        assert found[0] == pytest.approx(expected[below].mean(axis=0), abs=1e-12)
+
+
+def bound(name, seed=0):
+    """A covariance with random hyperparameters, and random leaves as codes and as states."""
+    problem = {
+        "binary": Vector([2] * 8),
+        "letters": Vector([4] * 6),
+        "mixed": Vector([3, 2, 5, 2]),
+        "order": Route(7),
+    }[name]
+    covariance = Views().bind(problem)
+    rng = np.random.default_rng(seed)
+    medians = np.log([parameter.median for parameter in covariance.hyperparameters])
+    covariance = covariance.with_values(np.exp(medians + 0.5 * rng.normal(size=len(medians))).tolist())
+    leaves = [problem.root() for _ in range(12)]
+    for number in range(12):
+        while len(actions := problem.actions(leaves[number])) > 0:
+            leaves[number] = problem.step(leaves[number], actions[int(rng.integers(len(actions)))])
+    return problem, 1.7 * covariance, leaves
+
+
+NAMES = ["binary", "letters", "mixed", "order"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_leaves_are_compared_by_codes_as_by_features(name):
+    _, covariance, leaves = bound(name)
+    rows = covariance.represent(leaves)
+    expected = covariance.of_rows(rows[:5], covariance.prepared(rows[5:]))
+    codes = covariance.coding.codes(leaves[:5])
+    for found, wanted in zip(
+        covariance.of_leaves(codes, covariance.prepared(rows[5:])), expected, strict=True
+    ):
+        assert found == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_those_of_finite_differences(name):
+    _, covariance, leaves = bound(name)
+    rows = covariance.represent(list(dict.fromkeys(leaves)))
+    matrix, gradient = covariance.value_and_gradient(rows)
+    assert matrix == pytest.approx(covariance.cross(rows, rows) + covariance.private * np.eye(len(rows)))
+    weights = np.random.default_rng(1).normal(size=matrix.shape)
+    weights += weights.T
+    values = np.array([parameter.value for parameter in covariance.hyperparameters])
+    for number, found in enumerate(gradient(weights)):
+        step = np.zeros(len(values))
+        step[number] = 1e-5
+        up, down = (
+            covariance.with_values((values * np.exp(sign * step)).tolist()).value_and_gradient(rows)[0]
+            for sign in (1, -1)
+        )
+        assert found == pytest.approx(float((weights * (up - down)).sum()) / 2e-5, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_a_covariance_of_partial_states_too(name):
+    problem, covariance, leaves = bound(name)
+    states = {problem.root(), *leaves, *(leaf[:2] for leaf in leaves), *(leaf[:3] for leaf in leaves)}
+    check_covariance(covariance, sorted(states, key=repr))
+
+
+def test_relabelling_the_categories_of_a_place_changes_nothing():
+    problem, covariance, leaves = bound("mixed")
+    rng = np.random.default_rng(3)
+    labels = [rng.permutation(count) for count in problem.categories]
+    renamed = [tuple(int(label[part]) for label, part in zip(labels, leaf, strict=True)) for leaf in leaves]
+    assert covariance(renamed) == pytest.approx(covariance(leaves))
+
+
+def test_a_view_that_explains_nothing_is_left_out():
+    _, covariance, leaves = bound("order")
+    values = [parameter.value for parameter in covariance.hyperparameters]
+    for number, parameter in enumerate(covariance.hyperparameters):
+        if "follows" in parameter.name:
+            values[number] = 1e-9
+    without = covariance.with_values(values)
+    rows = without.represent(leaves)
+    assert without.prepared(rows).shape[1] < covariance.prepared(rows).shape[1]
+    assert without.cross(rows, rows) == pytest.approx(
+        without.value_and_gradient(rows)[0] - without.private * np.eye(len(rows)), abs=1e-6
+    )
+
+
+# Local search -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("z", [-30.0, -8.0, -1.001, -0.999, 0.0, 2.0, 9.0])
+def test_expected_improvement_is_the_integral(z):
+    found = log_expected_improvement(np.array([2.0 * z]), np.array([4.0]), 0.0)[0]
+    if z > -9.0:
+        integral = quad(lambda u: 2.0 * u * norm.pdf(u - z), 0.0, max(z, 0.0) + 12.0, epsabs=0.0)[0]
+        assert found == pytest.approx(np.log(integral), abs=1e-6)
+    else:  # φ(z) (1/z² − 3/z⁴) in the tail
+        assert found == pytest.approx(np.log(2.0) + norm.logpdf(z) + np.log(z**-2 - 3 * z**-4), abs=1e-3)
+
+
+def spins(seed):
+    rng = np.random.default_rng(seed)
+    couplings = rng.normal(size=(16, 16))
+
+    def energy(leaf):
+        spin = 2.0 * np.array(leaf) - 1.0
+        return float(spin @ couplings @ spin)
+
+    best = max(energy(leaf) for leaf in product((0, 1), repeat=16))
+    return Vector([2] * 16, energy), best
+
+
+def test_the_best_of_65536_is_found_with_150_evaluations():
+    found = 0
+    for seed in range(3):
+        problem, best = spins(seed)
+        found += ds.search(problem, 150, seed=seed).best_reward >= best - 1e-9
+    assert found >= 2
+
+
+def test_a_round_trip_is_found_though_nobody_said_that_edges_matter():
+    points = np.random.default_rng(0).random((8, 2))
+    distance = np.linalg.norm(points[:, None] - points, axis=2)
+
+    def length(leaf):
+        order = ["abcdefgh".index(place) for place in leaf]
+        return -float(distance[order, np.roll(order, -1)].sum())
+
+    best = max(length(["abcdefgh"[i] for i in (0, *order)]) for order in permutations(range(1, 8)))
+    assert ds.search(Route(8, length), 80, seed=0).best_reward == pytest.approx(best)
+
+
+def test_every_leaf_that_climbing_proposes_is_open():
+    search = ds.Search.default(Vector([3, 2, 2]), initial=4, seed=0)
+    assert any(isinstance(refinement, Climb) for refinement in search.refinements)
+    result = search.run(50)
+    assert result.stopped == "exhausted"
+    assert len({evaluation.leaf for evaluation in result.history}) == 12
+
+
+def test_a_search_by_codes_is_resumed_exactly(tmp_path):
+    problem, _ = spins(0)
+    whole = ds.Search.default(problem, initial=8, seed=1)
+    whole.run(60)
+    begun = ds.Search.default(problem, initial=8, seed=1, journal=tmp_path / "run.db")
+    begun.run(35)
+    begun.close()
+    again = ds.Search.resume(tmp_path / "run.db", problem)
+    again.run(25)
+    assert again.history == whole.history
+    assert again.result().skill == whole.result().skill
+
+
+# What a result says of the model ----------------------------------------------------------------------
+
+
+def test_a_result_says_how_well_rewards_were_predicted():
+    weights = np.random.default_rng(0).normal(size=10)
+    linear = Vector([2] * 10, lambda leaf: float(weights @ leaf))
+    result = ds.search(linear, 80, seed=0)
+    assert result.skill > 0.7
+    assert result.covariance.startswith("Views(places, 10 places")
+    noise = np.random.default_rng(1)
+    random = Vector([2] * 10, lambda leaf: float(noise.normal()))
+    result = ds.search(random, 80, seed=0)
+    assert result.skill < 0.4
+    assert result.probability_best < 0.4  # what cannot be known is not claimed
+
+
+def test_layouts_of_a_problem_are_taken_as_they_are():
+    class Told(Vector):
+        layout = Layout("places", np.array([2, 2, 2]))
+
+        def codes(self, states):
+            return np.array([[*state, *[-1] * (3 - len(state))] for state in states])
+
+        def leaf_of(self, codes):
+            return tuple(codes.tolist())
+
+        def path_to(self, leaf):
+            return list(leaf)
+
+        def neighbours(self, codes):
+            return one_place_changed(codes, self.layout.categories)
+
+    coding = coding_of(Told([2, 2, 2]))
+    assert coding.codes([(1,)]).tolist() == [[1, -1, -1]]
+
+
+def test_a_model_that_predicts_nothing_is_logged(caplog):
+    noise = np.random.default_rng(1)
+    ds.search(Vector([2] * 10, lambda leaf: float(noise.normal())), 80, seed=0)
+    assert any("hardly predicted the rewards" in message for message in caplog.messages)
