@@ -5,6 +5,7 @@ one can be listed and compared by the thousand, whatever order the problem makes
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,22 +144,19 @@ def exchanged(codes: IntArray) -> IntArray:
     return codes[_rearrangements(len(codes))]
 
 
-_REARRANGEMENTS: dict[int, IntArray] = {}
-
-
-def _rearrangements(count: int) -> IntArray:
-    """Positions that the items of a rearranged order come from, shape ``(orders, count)``."""
-    found = _REARRANGEMENTS.get(count)
-    if found is None:
-        own, orders = np.arange(count), set()
-        for i in range(count):
-            rest = np.delete(own, i)
-            orders |= {tuple(np.insert(rest, j, i).tolist()) for j in range(count)}
-            for j in range(i + 1, count):
-                swapped = own.copy()
-                swapped[[i, j]] = j, i
-                turned = np.concatenate([own[:i], own[i : j + 1][::-1], own[j + 1 :]])
-                orders |= {tuple(swapped.tolist()), tuple(turned.tolist())}
-        orders.discard(tuple(own.tolist()))
-        found = _REARRANGEMENTS[count] = np.array(sorted(orders))
-    return found
+@cache
+def _rearrangements(length: int) -> IntArray:
+    """Where the item at each position comes from, shape ``(orders, length)``."""
+    start = list(range(length))
+    rows = []
+    for i in range(length):
+        for j in range(i + 1, length):
+            swapped = start.copy()
+            swapped[i], swapped[j] = j, i
+            rows.append(swapped)
+            if j - i >= 2:  # moving an item by one exchanges it with the next one
+                rows.append([*start[:i], *start[i + 1 : j + 1], i, *start[j + 1 :]])
+                rows.append([*start[:i], j, *start[i:j], *start[j + 1 :]])
+            if j - i >= 3:  # reversing two or three items exchanges the outer ones
+                rows.append(start[:i] + start[i : j + 1][::-1] + start[j + 1 :])
+    return np.array(sorted(rows), dtype=np.int64).reshape(-1, length)

@@ -1,12 +1,12 @@
 """Find the best order of items."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property
 
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import IntArray
+from dagsearch.codings import exchanged
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.options import checked_options, digest
@@ -120,7 +120,7 @@ class Orders:
         Two items exchanged, one item moved to another position, one stretch reversed or, where not all items
         are placed, one item replaced by one that is not.
         """
-        moved = codes[self._rearranged]
+        moved = exchanged(codes)
         if self.depth == len(self._items):
             return moved
         unused = np.setdiff1d(np.arange(len(self._items)), codes)
@@ -128,23 +128,6 @@ class Orders:
         place = np.repeat(np.arange(self.depth), unused.size)
         replaced[np.arange(len(replaced)), place] = np.tile(unused, self.depth)
         return np.concatenate([moved, replaced])
-
-    @cached_property
-    def _rearranged(self) -> IntArray:
-        """Where the item at each position comes from, one row per rearrangement of a complete order."""
-        length, start = self.depth, list(range(self.depth))
-        rows = []
-        for i in range(length):
-            for j in range(i + 1, length):
-                exchanged = start.copy()
-                exchanged[i], exchanged[j] = j, i
-                rows.append(exchanged)
-                if j - i >= 2:  # moving an item by one exchanges it with the next one
-                    rows.append([*start[:i], *start[i + 1 : j + 1], i, *start[j + 1 :]])
-                    rows.append([*start[:i], j, *start[i:j], *start[j + 1 :]])
-                if j - i >= 3:  # reversing two or three items exchanges the outer ones
-                    rows.append(start[:i] + start[i : j + 1][::-1] + start[j + 1 :])
-        return np.array(rows, dtype=np.int64).reshape(-1, length)
 
     # For a journal -------------------------------------------------------------------------------------
 
