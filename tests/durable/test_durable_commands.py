@@ -20,6 +20,9 @@ from dagsearch.sklearn import DAGSearchSelector
 from support.problems import Sum
 from support.processes import TESTS, running, wait_until
 
+# Every test starts the command, or several.
+pytestmark = pytest.mark.slow
+
 distributed = pytest.importorskip("distributed")
 
 X, Y = load_wine(return_X_y=True, as_frame=True)

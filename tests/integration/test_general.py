@@ -24,6 +24,9 @@ from dagsearch_experiments.general.stated import stated
 from dagsearch_experiments.peers import fitting_quietly, import_botorch
 from dagsearch_experiments.runner import Row, read_rows
 
+# Most tests run other packages beside ours.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng
 CONDITIONAL = Places([2, 3, 2, 2], {1: Condition(0, (1,)), 2: Condition(1, (0, 2))}, "abcd")

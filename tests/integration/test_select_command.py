@@ -16,6 +16,9 @@ from dagsearch.cli.select import comparisons, task
 from dagsearch.cli.select.summary import summary
 from support.processes import PATIENCE, running, wait_until
 
+# Most tests run the whole command on a table.
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 

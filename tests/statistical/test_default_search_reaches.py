@@ -1,9 +1,13 @@
 """What the default search reaches, on problems whose optimum is known."""
 
 import numpy as np
+import pytest
 
 import dagsearch as ds
 from dagsearch_experiments import tictactoe
+
+# Statements about many seeds.
+pytestmark = pytest.mark.slow
 
 
 def test_the_best_reward_is_believed_in_honestly():

@@ -6,6 +6,9 @@ import pytest
 import dagsearch as ds
 from dagsearch._internal.walks import random_walk
 
+# Statements about many seeds.
+pytestmark = pytest.mark.slow
+
 
 class PerfectOpponent:
     """Expected reward of a search's MAX player against a MIN player without fault.
