@@ -103,6 +103,10 @@ def test_an_evaluation_that_raises(executor):
     assert {e.reward for e in result.history if 15 in e.leaf} == {-5.0}
 
 
+LIMIT = 0.1
+"""Seconds that an evaluation may take."""
+
+
 @pytest.fixture
 def hanging(tmp_path, monkeypatch):
     """A problem where some evaluations hang; all others have ended before those are late."""
@@ -112,7 +116,7 @@ def hanging(tmp_path, monkeypatch):
     def patient(futures, timeout=None, return_when=None):
         wait_until(lambda: sum(not one.done() for one in futures) <= len(problem.hanging() - missed))
         missed.update(problem.hanging())
-        time.sleep(timeout or 0.0)
+        time.sleep(2 * LIMIT)  # then all that hang are late, whenever each of them began
 
     monkeypatch.setattr(pools, "wait", patient)
     return problem
@@ -120,14 +124,14 @@ def hanging(tmp_path, monkeypatch):
 
 def test_an_evaluation_that_hangs(hanging):
     with pytest.raises(EvaluationError, match="TimeoutError"):
-        search_of(hanging).run(100, n_jobs=2, timeout=0.1)
+        search_of(hanging).run(100, n_jobs=2, timeout=LIMIT)
     assert hanging.hanging()
 
 
 @pytest.mark.slow
 def test_nothing_but_a_late_evaluation_is_lost(hanging):
     search = search_of(hanging)
-    result = search.run(10, n_jobs=3, timeout=0.1, on_error="skip")
+    result = search.run(10, n_jobs=3, timeout=LIMIT, on_error="skip")
     assert all(3 not in evaluation.leaf for evaluation in result.history)
     assert 0 < len(hanging.hanging()) < 10
     assert len(result.history) == 10 - len(hanging.hanging())
