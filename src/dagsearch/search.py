@@ -412,7 +412,8 @@ def run_search(
         names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
         run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
-        run = Search.default(problem, initial=default_initial(problem, budget), **settings)
+        initial = default_initial(problem, settings["covariance"], budget)
+        run = Search.default(problem, initial=initial, **settings)
     done = len(run.history)
     try:
         if done < budget:

@@ -436,6 +436,16 @@ def test_conditional_choices_are_offered_where_they_exist():
     codes = np.concatenate(list(CONDITIONAL.everything()))
     assert leaves == set((codes @ np.array([1000.0, 100.0, 10.0, 1.0])).tolist())
 
+    def offered(*values):
+        state = problem.root()
+        for value in values:
+            (action,) = [action for action in problem.actions(state) if action.value == value]
+            state = problem.step(state, action)
+        return [(action.name, action.value) for action in problem.actions(state)]
+
+    assert offered(1, 2) == [("c", 0), ("c", 1)]
+    assert offered(0) == [("d", 0), ("d", 1)]
+
 
 # Methods ---------------------------------------------------------------------------------------------
 

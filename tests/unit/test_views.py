@@ -11,6 +11,7 @@ import dagsearch as ds
 from dagsearch.codings import coding_of, exchanged, one_place_changed
 from dagsearch.covariances import Views, check_covariance
 from dagsearch.covariances._codes import OrderViews, PlaceViews
+from dagsearch.engine.defaults import default_initial
 from dagsearch.problem import Layout
 from dagsearch.refinements.climb import Climb, log_expected_improvement
 
@@ -320,3 +321,9 @@ def test_a_model_that_predicts_nothing_is_logged(caplog):
     noise = np.random.default_rng(1)
     ds.search(Vector([2] * 10, lambda leaf: float(noise.normal())), 80, seed=0)
     assert any("hardly predicted the rewards" in message for message in caplog.messages)
+
+
+@pytest.mark.parametrize(("covariance", "initial"), [(None, 10), (ds.covariances.Hamming(), 20)])
+def test_a_covariance_of_the_users_own_begins_as_it_did(covariance, initial):
+    problem = Vector([2] * 12)
+    assert default_initial(problem, covariance, 200) == initial

@@ -19,7 +19,7 @@ from dagsearch.problem import Capabilities, Problem, check_members
 
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40
-# Largest number of random leaves to begin with; fewer where states have codes, which tell a model more.
+# Largest number of random leaves to begin with; fewer under Views, which learns more from each.
 _MOST_INITIAL, _MOST_INITIAL_CODED = 20, 10
 # Number of random walks that estimate a problem's depth.
 _WALKS = 64
@@ -45,10 +45,11 @@ def natural_covariance(problem: Problem) -> Covariance:
     return SetKernel(None if positions is None else Nearness(positions))
 
 
-def default_initial(problem: Problem, budget: int) -> int:
+def default_initial(problem: Problem, covariance: Covariance | None, budget: int) -> int:
     """Number of random leaves to begin with: a fifth of the budget, but not too many."""
     check_members(problem)
-    most = _MOST_INITIAL if coding_of(problem) is None else _MOST_INITIAL_CODED
+    used = natural_covariance(problem) if covariance is None else covariance
+    most = _MOST_INITIAL_CODED if isinstance(used, Views) else _MOST_INITIAL
     return min(budget, most, max(2, budget // 5))
 
 

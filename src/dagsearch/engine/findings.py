@@ -8,7 +8,7 @@ from dagsearch.engine.engine import Engine
 from dagsearch.gaussians import Gaussian
 from dagsearch.problem import Action, Children, State
 from dagsearch.refinements.optimum import Optimum, sample_optimum
-from dagsearch.results import Belief, Evaluation, Line, Result
+from dagsearch.results import Belief, Line, Result
 from dagsearch.scores import Capability
 
 # Number of joint samples behind a result, and of leaves sampled in addition to the evaluated ones.
@@ -164,7 +164,3 @@ class Findings:
         if evaluations >= max(known_at + 1, round(1.1 * known_at)):
             self._probability = evaluations, self._best_possible()[1]
         return self._probability[1]
-
-    def incumbent(self) -> Evaluation | None:
-        """The best evaluation so far: by reward, or by mean g where noise is learnt."""
-        return self._engine.history.incumbent()
