@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dagsearch.problem import Problem, player_at
+from dagsearch.problem import Capabilities, Problem
 from support.clock import Clock
 
 
@@ -38,7 +38,7 @@ def minimax_of(problem: Problem) -> Callable[[Any], float]:
         children = [value(problem.step(state, action)) for action in problem.actions(state)]
         if not children:
             return problem.reward(state)
-        return max(children) if player_at(problem, state) > 0 else min(children)
+        return max(children) if Capabilities(problem).player(state) > 0 else min(children)
 
     return value
 

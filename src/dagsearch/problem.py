@@ -398,8 +398,3 @@ class PlayerFunction:
                 f"player({state!r}) returned {whose!r}; it must return dagsearch.MAX or dagsearch.MIN"
             )
         return int(whose)
-
-
-def player_at(problem: Problem, state: State) -> int:
-    """Who decides at one ``state``: ``MAX`` or ``MIN``."""
-    return Capabilities(problem).player(state)
