@@ -22,7 +22,7 @@ from dagsearch.durable.journal import has_begun
 from dagsearch.durable.resume import resume_search, start_journal
 from dagsearch.engine.composed import Composed
 from dagsearch.engine.compositions import Parts, compose, default_parts, paper_parts
-from dagsearch.engine.defaults import default_initial
+from dagsearch.engine.defaults import INITIAL, default_initial
 from dagsearch.engine.findings import LEAVES, SAMPLES, Findings
 from dagsearch.engine.recorder import Recorder
 from dagsearch.errors import SearchExhausted, SearchInterrupted
@@ -132,7 +132,7 @@ class Search(Composed):
         *,
         covariance: Covariance | None = None,
         noisy: bool = False,
-        initial: int = 20,
+        initial: int = INITIAL,
         seed: Seed = None,
         journal: str | PathLike[str] | None = None,
     ) -> Self:
@@ -412,7 +412,7 @@ def run_search(
         names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
         run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
-        initial = default_initial(problem, settings["covariance"], budget)
+        initial = default_initial(budget)
         run = Search.default(problem, initial=initial, **settings)
     done = len(run.history)
     try:

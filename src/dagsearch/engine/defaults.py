@@ -15,12 +15,12 @@ from dagsearch.covariances import (
 from dagsearch.covariances.checks import as_covariance
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
-from dagsearch.problem import Capabilities, Problem, check_members
+from dagsearch.problem import Capabilities, Problem
 
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40
-# Largest number of random leaves to begin with; fewer under Views, which learns more from each.
-_MOST_INITIAL, _MOST_INITIAL_CODED = 20, 10
+INITIAL = 10
+"""Largest number of random leaves to begin with."""
 # Number of random walks that estimate a problem's depth.
 _WALKS = 64
 
@@ -45,12 +45,9 @@ def natural_covariance(problem: Problem) -> Covariance:
     return SetKernel(None if positions is None else Nearness(positions))
 
 
-def default_initial(problem: Problem, covariance: Covariance | None, budget: int) -> int:
+def default_initial(budget: int) -> int:
     """Number of random leaves to begin with: a fifth of the budget, but not too many."""
-    check_members(problem)
-    used = natural_covariance(problem) if covariance is None else covariance
-    most = _MOST_INITIAL_CODED if isinstance(used, Views) else _MOST_INITIAL
-    return min(budget, most, max(2, budget // 5))
+    return min(budget, INITIAL, max(2, budget // 5))
 
 
 def default_scale(problem: Problem) -> float | None:
