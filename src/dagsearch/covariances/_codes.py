@@ -123,7 +123,7 @@ class PlaceViews:
         count = int(self.categories[0])
         pair = count**2 * np.arange(len(codes))[:, None] + codes[:, :-1] * count + codes[:, 1:]
         found = np.bincount(pair.ravel(), minlength=len(codes) * count**2).reshape(len(codes), -1)
-        return found - (len(self.categories) - 1) / count**2
+        return np.asarray(found - (len(self.categories) - 1) / count**2)
 
 
 class OrderViews:

@@ -1,8 +1,8 @@
 """Inner products of complete states straight from their codes, compiled: no features are made.
 
-Each function counts, for every pair of rows of codes, what the two have in common. Rows that follow each other, which
-mostly differ at few places, are compared with the others at these places only. The innermost loops run over
-the second rows, whose codes are transposed, so that they are vectorised.
+Each function counts, for every pair of rows of codes, what the two have in common. Rows that follow each
+other mostly differ at few places, and only these are compared. The innermost loops run over the second rows,
+whose codes are transposed, so that they are vectorised.
 """
 
 import numpy as np
