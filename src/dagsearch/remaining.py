@@ -17,7 +17,7 @@ Way = tuple[State, list[Action]]
 """A leaf, and the actions that lead there."""
 
 # Most states, or listed leaves, that are looked at below the nodes of one path.
-_MOST_STATES = 10_000
+_MOST_STATES = 2_000
 # Number of states between two looks at the clock.
 _POLLED = 256
 

@@ -5,9 +5,10 @@ The module itself can be called: ``dagsearch.search(problem, budget)`` is :func:
 
 import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from functools import partial
 from os import PathLike
 from types import ModuleType
 from typing import Any, Self, Unpack, overload
@@ -132,16 +133,18 @@ class Search(Composed):
         *,
         covariance: Covariance | None = None,
         noisy: bool = False,
-        initial: int = 20,
+        initial: int | Callable[[Covariance], int] = 20,
         seed: Seed = None,
         journal: str | PathLike[str] | None = None,
     ) -> Self:
         """The method of :func:`dagsearch.search`, which documents ``covariance`` and ``noisy``.
 
-        ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`.
+        ``initial`` is the number of random leaves to begin with, or a function that returns it for the
+        covariance that is used; for the rest see :class:`Search`.
         """
-        search = cls(problem, seed=seed, **default_parts(problem, covariance, noisy, initial))
-        settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
+        parts = default_parts(problem, covariance, noisy, initial)
+        search = cls(problem, seed=seed, **parts)
+        settings = {"covariance": covariance, "noisy": noisy, "initial": parts["standardize"]}
         start_journal(search, journal, "Search.default", settings)
         return search
 
@@ -412,8 +415,7 @@ def run_search(
         names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
         run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
-        initial = default_initial(problem, settings["covariance"], budget)
-        run = Search.default(problem, initial=initial, **settings)
+        run = Search.default(problem, initial=partial(default_initial, budget=budget), **settings)
     done = len(run.history)
     try:
         if done < budget:

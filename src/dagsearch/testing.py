@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dagsearch._internal.actions import in_another_order, not_a_sequence
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.learning.rewards import checked_reward
@@ -150,18 +151,13 @@ class _Walker:
 
     def _actions(self, state: State, key: Hashable) -> list[Action]:
         first, second = self._call("actions", state), self._call("actions", state)
-        if not hasattr(first, "__len__") or not hasattr(first, "__getitem__"):
-            self._note(
-                "actions",
-                f"actions({state!r}) returned {first!r}; it must be a list, tuple or range, empty at a leaf",
-            )
+        fault = not_a_sequence(state, first)
+        if fault is not None:
+            self._note("actions", fault)
             raise _Stop
         first, second = list(first), list(second)
         if [repr(action) for action in first] != [repr(action) for action in second]:
-            self._note(
-                "actions change",
-                f"actions({state!r}) changes from call to call: {first!r}, then {second!r}",
-            )
+            self._note("actions change", in_another_order(state, first, second))
         known = self._seen.setdefault(key, ([repr(action) for action in first], None))[0]
         if known != [repr(action) for action in first]:
             self._note(

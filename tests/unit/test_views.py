@@ -8,6 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import dagsearch as ds
+import dagsearch.covariances.views
+import dagsearch.engine.defaults
 from dagsearch.codings import coding_of, exchanged, one_place_changed
 from dagsearch.covariances import Views, check_covariance
 from dagsearch.covariances._codes import OrderViews, PlaceViews
@@ -326,4 +328,21 @@ def test_a_model_that_predicts_nothing_is_logged(caplog):
 @pytest.mark.parametrize(("covariance", "initial"), [(None, 10), (ds.covariances.Hamming(), 20)])
 def test_a_covariance_of_the_users_own_begins_as_it_did(covariance, initial):
     problem = Vector([2] * 12)
-    assert default_initial(problem, covariance, 200) == initial
+    search = ds.Search.default(
+        problem, covariance=covariance, initial=lambda used: default_initial(used, 200)
+    )
+    assert search.engine.schedule.state[1] == initial
+
+
+def test_codes_are_inferred_once(monkeypatch):
+    inferred = []
+
+    def inferring(problem):
+        inferred.append(problem)
+        return coding_of(problem)
+
+    for module in (dagsearch.engine.defaults, dagsearch.covariances.views):
+        monkeypatch.setattr(module, "coding_of", inferring)
+    problem = Vector([2, 2, 2])
+    ds.search(problem, 4, seed=0)
+    assert inferred == [problem]

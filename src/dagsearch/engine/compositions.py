@@ -1,11 +1,12 @@
 """How a search is composed: its parts, their checks, and the compositions ``paper`` and ``default``."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
+from dagsearch._internal.actions import check_actions
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, Views
@@ -137,15 +138,19 @@ def _checked_names(parts: Parts) -> Parts:
 
 
 def default_parts(
-    problem: Problem, covariance: Covariance | None = None, noisy: bool = False, initial: int = 20
+    problem: Problem,
+    covariance: Covariance | None = None,
+    noisy: bool = False,
+    initial: int | Callable[[Covariance], int] = 20,
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.default`."""
     check_members(problem)
-    given = natural_covariance(problem) if covariance is None else as_covariance(covariance)
+    check_actions(problem)
+    given = natural_covariance(problem) if covariance is None else as_covariance(covariance).bind(problem)
     # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
     adversarial = Capabilities(problem).has_players
     noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
-    bound = standardized(given.bind(problem), problem)
+    bound = standardized(given, problem)
     return {
         "scores": scores_for(bound, noise),
         "policy": UpperConfidence(0.5),
@@ -155,7 +160,7 @@ def default_parts(
         "refinements": () if adversarial else _refinements(bound),
         "evidence": None if adversarial else Evidence(1.5 if isinstance(bound, Views) else 2.0),
         "refresh": Lazy(),
-        "standardize": initial,
+        "standardize": initial(bound) if callable(initial) else initial,
         "repeats": noisy,
     }
 

@@ -15,7 +15,7 @@ from dagsearch.covariances import (
 from dagsearch.covariances.checks import as_covariance
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
-from dagsearch.problem import Capabilities, Problem, check_members
+from dagsearch.problem import Capabilities, Problem
 
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40
@@ -32,24 +32,24 @@ def default_covariance(problem: Problem) -> Covariance:
 
 
 def natural_covariance(problem: Problem) -> Covariance:
-    """The covariance of :func:`dagsearch.search`: a ``SetKernel`` if the problem has ``inclusion``.
+    """The covariance of :func:`dagsearch.search`, bound to the problem.
 
-    Otherwise, or if the problem declares a covariance, :func:`default_covariance`.
+    ``Views`` if its states have codes, a ``SetKernel`` if it has ``inclusion``. Otherwise, or if the problem
+    declares a covariance, :func:`default_covariance`.
     """
     capabilities = Capabilities(problem)
-    if capabilities.covariance is None and coding_of(problem) is not None:
-        return Views()
+    coding = None if capabilities.covariance is not None else coding_of(problem)
+    if coding is not None:
+        return Views().with_coding(coding, random_leaves(problem))
     if capabilities.covariance is not None or capabilities.inclusion is None:
-        return default_covariance(problem)
+        return default_covariance(problem).bind(problem)
     positions = capabilities.positions
-    return SetKernel(None if positions is None else Nearness(positions))
+    return SetKernel(None if positions is None else Nearness(positions)).bind(problem)
 
 
-def default_initial(problem: Problem, covariance: Covariance | None, budget: int) -> int:
+def default_initial(covariance: Covariance, budget: int) -> int:
     """Number of random leaves to begin with: a fifth of the budget, but not too many."""
-    check_members(problem)
-    used = natural_covariance(problem) if covariance is None else covariance
-    most = _MOST_INITIAL_CODED if isinstance(used, Views) else _MOST_INITIAL
+    most = _MOST_INITIAL_CODED if isinstance(covariance, Views) else _MOST_INITIAL
     return min(budget, most, max(2, budget // 5))
 
 

@@ -125,7 +125,9 @@ class Engine:
         if self.explored.graph.adversarial:
             return path, actions, None
         if anywhere:
-            path, actions, end = [self.explored.root], [], self.remaining.anywhere()
+            path, actions = [self.explored.root], []
+            end = Uniform().finish(self.explored, self.explored.problem.root(), self.rng)
+            end = end or self.remaining.anywhere()
         else:
             end = self.remaining.below(path)
         if self.explored.graph.closed[self.explored.root] and self.explored.few_leaves:
@@ -176,8 +178,8 @@ class Engine:
         try:
             proposal = None if refinement is None else self._refined(refinement)
             return self.pending.add(self.propose() if proposal is None else proposal)
-        except OutOfTime:
-            self.schedule.state = turn
+        except (OutOfTime, SearchExhausted):
+            self.schedule.state = turn  # nothing was proposed; a resumed search does not know of it either
             raise
 
     def _refined(self, refinement: Refinement) -> Proposal | None:

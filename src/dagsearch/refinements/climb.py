@@ -69,6 +69,7 @@ class Climb(Refinement):
         ]
         best = max(reached, key=lambda one: one[0])
         for _ in range(self.depth):
+            landscape.deadline.check()
             around = [self._neighbours(landscape, codes, rng) for _, codes in reached]
             ends = np.cumsum([len(codes) for codes in around])
             rated = np.split(landscape.rate(np.concatenate(around)), ends[:-1])
@@ -97,7 +98,7 @@ class _Landscape:
     """Expected improvement of leaves given by their codes."""
 
     def __init__(self, explored: Explored, good: Sequence[object]) -> None:
-        self._explored = explored
+        self._explored, self.deadline = explored, explored.deadline
         self._scores = cast(WhitenedScores, explored.scores)
         self._covariance = cast(Views, self._scores.covariance)
         self.coding = self._covariance.coding
