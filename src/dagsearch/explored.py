@@ -198,20 +198,22 @@ class Explored:
                 graph.v_mean[child] += delta.mean
                 graph.v_var[child] += delta.variance
 
-    def complete(self) -> None:
-        """Add all states to the DAG, each with all its children."""
-        graph, known, waiting = self.graph, {self.root}, [self.root]
+    def complete(self) -> bool:
+        """Add all states to the DAG, each with all its children; returns whether any was missing."""
+        graph, known, waiting, added = self.graph, {self.root}, [self.root], False
         while waiting:
             node = waiting.pop()
             linked = set(graph.edge_action[graph.edges(node)].tolist())
             made = self.children(node)
             missing = [action for action in range(len(made.actions)) if action not in linked]
             if missing:
+                added = True
                 states = [self.problem.step(made.parent, made.actions[action]) for action in missing]
                 self.link(node, self.nodes(states), missing)
             fresh = set(graph.children(node).tolist()) - known
             known |= fresh
             waiting.extend(sorted(fresh))
+        return added
 
     def close(self, node: int) -> None:
         """Mark a node below which no leaf is left to evaluate."""

@@ -8,6 +8,7 @@ one proportional to the number of states above them, so it is limited below sing
 """
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 
 from dagsearch.errors import ProblemError
 from dagsearch.explored import Explored
@@ -22,8 +23,8 @@ _MOST_STATES = 2_000
 _POLLED = 256
 
 
-class _Undecided(Exception):
-    """More states would have to be looked at."""
+class Undecided(Exception):
+    """There are too many states to say whether a leaf is left below a node."""
 
 
 class Remaining:
@@ -43,19 +44,21 @@ class Remaining:
         self._reopenings = 0
 
     def below(self, path: Sequence[int]) -> Way | None:
-        """An open leaf below the last node of a path; ``None`` if there is none, or too many states.
+        """An open leaf below the last node of a path.
 
-        If there is none, the node is closed, and so are the nodes before it below which there is none.
+        If there is none, ``None`` is returned. The node is then closed, and so are the nodes before it below
+        which there is none. Raises :class:`Undecided` if there are too many states below the last node.
         """
-        finished: set[Hashable] = set()
-        for node in reversed(path):
-            try:
-                found = self._first_open(self._explored.graph.states[node], finished, _MOST_STATES)
-            except _Undecided:
-                return None
-            if found is not None:
-                return found if node == path[-1] else None
-            self._explored.close(node)
+        graph, finished = self._explored.graph, set[Hashable]()
+        found = self._first_open(graph.states[path[-1]], finished, _MOST_STATES)
+        if found is not None:
+            return found
+        self._explored.close(path[-1])
+        with suppress(Undecided):
+            for node in reversed(path[:-1]):
+                if self._first_open(graph.states[node], finished, _MOST_STATES) is not None:
+                    break
+                self._explored.close(node)
         return None
 
     def anywhere(self) -> Way | None:
@@ -87,7 +90,7 @@ class Remaining:
 
     def _searched(self, start: State, finished: set[Hashable], most: int | None) -> Way | None:
         """Depth-first search; adds the keys of states without an open leaf to ``finished``."""
-        explored, problem = self._explored, self._explored.problem
+        explored, problem, graph = self._explored, self._explored.problem, self._explored.graph
         stack = [(explored.key(start), start, iter(problem.actions(start)))]
         above, taken, looked_at = {stack[0][0]}, list[Action](), 0
         while stack:
@@ -95,7 +98,7 @@ class Remaining:
             for action in actions:
                 child = problem.step(state, action)
                 key = explored.key(child)
-                if key in finished or explored.is_closed(child):
+                if key in finished or ((node := graph.find(key)) >= 0 and graph.closed[node]):
                     continue
                 if key in above:
                     raise ProblemError(f"the problem has a cycle: {child!r} is its own descendant")
@@ -116,6 +119,6 @@ class Remaining:
 
     def _count(self, number: int, most: int | None) -> None:
         if most is not None and number >= most:
-            raise _Undecided
+            raise Undecided
         if number % _POLLED == 0:
             self._explored.deadline.check()

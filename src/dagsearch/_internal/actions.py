@@ -5,10 +5,10 @@ from typing import Any
 
 from dagsearch._internal.walks import shape_rng
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, Action, Capabilities, KeyFunction, Problem, State
+from dagsearch.problem import Action, Capabilities, KeyFunction, Problem, State
 
-# Number of random paths on which actions are asked for twice before a search.
-_WALKS = 2
+# Number of random paths on which actions are asked for twice before a search, and their largest length.
+_WALKS, _LONGEST = 2, 100
 
 
 def check_actions(problem: Problem) -> None:
@@ -16,7 +16,7 @@ def check_actions(problem: Problem) -> None:
     rng, key = shape_rng(), Capabilities(problem).key
     for _ in range(_WALKS):
         state = problem.root()
-        for _ in range(LONGEST_PATH):
+        for _ in range(_LONGEST):
             first, second = problem.actions(state), problem.actions(state)
             fault = not_a_sequence(state, first)
             if fault is None and not _lead_alike(problem, key, state, first, second):

@@ -1,7 +1,7 @@
 """The search itself: how a leaf is proposed, and what its reward changes."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from dagsearch.learning.rewards import Episode, checked_reward
 from dagsearch.policies import Policy
 from dagsearch.problem import Action, State
 from dagsearch.refinements import Refinement
-from dagsearch.remaining import Remaining, Way
+from dagsearch.remaining import Remaining, Undecided, Way
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores.base import checked_noise
@@ -101,7 +101,7 @@ class Engine:
             self.expansion.expand(self.explored, path[-1])
             end, descents = self._roll_out(path[-1]), descents + 1
             if end is None and descents > _PATIENCE:
-                path, actions, end = self._look_for_leaf(path, actions, descents > _MOST_DESCENTS)
+                path, actions, end = self._look_for_leaf(path, actions, descents)
             if end is not None:
                 return self.explored.visited(path, actions, end)
             self.explored.deadline.check()
@@ -116,23 +116,19 @@ class Engine:
             raise refused[0]
 
     def _look_for_leaf(
-        self, path: list[int], actions: list[Action], anywhere: bool
+        self, path: list[int], actions: list[Action], descents: int
     ) -> tuple[list[int], list[Action], Way | None]:
-        """An open leaf below the end of a path, or anywhere; with the path to where it is looked for.
+        """An open leaf below the end of a path or, if that takes too long, anywhere; with the path to there.
 
         Not in a game: its values follow from all positions, so these must be in the DAG.
         """
         if self.explored.graph.adversarial:
             return path, actions, None
-        if anywhere:
-            path, actions = [self.explored.root], []
-            end = Uniform().finish(self.explored, self.explored.problem.root(), self.rng)
-            end = end or self.remaining.anywhere()
-        else:
-            end = self.remaining.below(path)
-        if self.explored.graph.closed[self.explored.root] and self.explored.few_leaves:
-            self.explored.complete()  # values are then exact
-        return path, actions, end
+        if descents <= _MOST_DESCENTS:
+            with suppress(Undecided):
+                return path, actions, self.remaining.below(path)
+        end = Uniform().finish(self.explored, self.explored.problem.root(), self.rng)
+        return [self.explored.root], [], end or self.remaining.anywhere()
 
     def _descend(self) -> tuple[list[int], list[Action]]:
         if not self.explored.graph.closed[self.explored.root] and self.schedule.starts_at_root():
@@ -140,8 +136,16 @@ class Engine:
         try:
             return descend(self.explored, self.policy, self.expansion, self.rng)
         except SearchExhausted:
+            self._complete()
             self.settle()  # no further reward will come to standardise with
             raise
+
+    def _complete(self) -> None:
+        """Add the states of a small problem that no descent came to, so that its values are exact."""
+        explored = self.explored
+        if not explored.graph.adversarial and explored.few_leaves and explored.complete():
+            self.values.update()
+            explored.changed("back up")
 
     def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:
         """A leaf below the node, with the actions to it; ``None`` if only closed leaves were found."""

@@ -34,7 +34,6 @@ class Swaps(Refinement):
         actions: Sequence[Action] = good[0].actions or ()
         best: Swap | None = None
         for _ in range(self.depth):
-            explored.deadline.check()
             found = best_swap(explored, explored.problem.root(), leaf, actions, self.beta)
             if found is None or (best is not None and found.rating <= best.rating):
                 break
