@@ -240,10 +240,14 @@ class _Walker:
     def _check_leaves(self) -> None:
         """Check below a random state that ``leaves`` lists different leaves, and one that a path leads to."""
         state = self._random_state()
-        listed = list(islice(self._call("leaves", state), _LEAVES_LISTED + 1))
-        if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in listed):
-            self._note("leaves", f"leaves({state!r}) lists {listed[0]!r}, not a leaf and actions to it")
-            raise _Stop
+        found = self._call("leaves", state)
+        try:
+            listed = [(leaf, list(actions)) for leaf, actions in islice(found, _LEAVES_LISTED + 1)]
+        except (TypeError, ValueError):
+            self._note(
+                "leaves", f"leaves({state!r}) does not list pairs: a leaf, and actions that lead there"
+            )
+            raise _Stop from None
         for leaf, actions in listed:
             self._check_way("leaves", state, leaf, actions)
         known = {self._key(leaf) for leaf, _ in listed}

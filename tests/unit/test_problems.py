@@ -268,7 +268,7 @@ _CALLS = iter(range(10**9))
         ),
         (broken(leaves=lambda self, state: [(state, [])]), "leaves gives"),
         (broken(leaves=lambda self, state: [(state, [7])]), "leaves takes the action 7"),
-        (broken(leaves=lambda self, state: [state] * 3), "not a leaf and actions to it"),
+        (broken(leaves=lambda self, state: [state] * 3), "does not list pairs"),
         (broken(leaves=lambda self, state: []), "does not list the leaf"),
         (
             broken(
