@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
@@ -41,6 +42,10 @@ class Explored:
         self.graph = Graph()
         self.listener: DagListener = _NoListener()
         """Receives every change of the DAG."""
+        self.deadline = Deadline()
+        """When the current run must end."""
+        self.reopenings = 0
+        """Number of times that leaves were reopened."""
         self.key = self.capabilities.key
         """What identifies a state."""
         self.has_lazy_children = self.capabilities.added_items is not None
@@ -193,6 +198,23 @@ class Explored:
                 graph.v_mean[child] += delta.mean
                 graph.v_var[child] += delta.variance
 
+    def complete(self) -> bool:
+        """Add all states to the DAG, each with all its children; returns whether any was missing."""
+        graph, known, waiting, added = self.graph, {self.root}, [self.root], False
+        while waiting:
+            node = waiting.pop()
+            linked = set(graph.edge_action[graph.edges(node)].tolist())
+            made = self.children(node)
+            missing = [action for action in range(len(made.actions)) if action not in linked]
+            if missing:
+                added = True
+                states = [self.problem.step(made.parent, made.actions[action]) for action in missing]
+                self.link(node, self.nodes(states), missing)
+            fresh = set(graph.children(node).tolist()) - known
+            known |= fresh
+            waiting.extend(sorted(fresh))
+        return added
+
     def close(self, node: int) -> None:
         """Mark a node below which no leaf is left to evaluate."""
         self.changed("close", node)
@@ -201,7 +223,7 @@ class Explored:
     def reopen(self, leaves: Sequence[int]) -> None:
         """Let leaves be evaluated again. All inner nodes are reopened; descents close them again."""
         self.changed("reopen", list(leaves))
-        graph = self.graph
+        graph, self.reopenings = self.graph, self.reopenings + 1
         graph.closed[leaves] = False
         graph.closed[: len(graph)][~graph.terminal[: len(graph)]] = False
 

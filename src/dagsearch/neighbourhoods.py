@@ -36,6 +36,7 @@ def best_swap(
 
     ``actions`` lead from ``start`` to the leaf; decisions before ``start`` do not change.
     """
+    explored.deadline.check()
     problem = explored.problem
     found = parents(explored, start, leaf, actions)
     if not found:

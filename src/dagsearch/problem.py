@@ -76,6 +76,10 @@ class Problem(Protocol):
     ``random_leaf(state, rng) -> tuple[State, list[Action]]``
         A leaf reached by uniformly random actions from ``state``, and these actions, if the problem has a
         faster way than step by step. Ignored if a subclass overrides ``actions`` or ``step`` without it.
+    ``leaves(state) -> Iterator[tuple[State, Sequence[Action]]]``
+        Every leaf below ``state``, each once, with actions that lead there. It saves walking through all
+        states if there are many more states than leaves. Ignored if a subclass overrides ``actions`` or
+        ``step`` without it.
     ``from_state(state) -> Problem``
         The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
@@ -281,6 +285,7 @@ class Capabilities:
     random_leaf: Callable[[State, np.random.Generator], tuple[State, list[Action]]] | None = _member(
         shortcut=True
     )
+    leaves: Callable[[State], Iterable[tuple[State, Sequence[Action]]]] | None = _member(shortcut=True)
     from_state: Callable[[State], Problem] | None = _member()
     reward_range: tuple[float, float] | None = _member()
     validate: Callable[[State], None] | None = _member()

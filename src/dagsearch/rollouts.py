@@ -118,6 +118,7 @@ def _follow(explored: Explored, state: State, rate: _Rate) -> tuple[State, list[
     problem = explored.problem
     taken: list[Action] = []
     while len(actions := problem.actions(state)) > 0:
+        explored.deadline.check()
         action = actions[int(np.argmax(rate(Children(problem, state, actions))))]
         state = problem.step(state, action)
         taken.append(action)

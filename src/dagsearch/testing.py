@@ -1,18 +1,23 @@
 """Checks of a user's problem before it is searched."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from dagsearch._internal.actions import in_another_order, not_a_sequence
 from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.walks import random_walk
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.learning.rewards import checked_reward
 from dagsearch.problem import MAX, MIN, Action, Capabilities, Problem, State, check_members
 
 _FINDINGS_SHOWN = 20
+# Number of leaves below a state up to which their list is checked completely.
+_LEAVES_LISTED = 100
 
 
 def check_problem(
@@ -28,7 +33,7 @@ def check_problem(
     It finds missing methods; states that are unhashable, compare by identity or look mutable; actions or
     steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
     players that change; leaves without a finite reward; a depth or branching that differs from the declared
-    one; and random leaves that their actions do not lead to.
+    one; random leaves that their actions do not lead to; and lists of leaves that are not complete.
 
     Parameters
     ----------
@@ -88,6 +93,9 @@ class _Walker:
         for _ in range(walks if self._capabilities.random_leaf is not None else 0):
             with suppress(_Stop):
                 self._check_random_leaf()
+        for _ in range(walks if self._capabilities.leaves is not None else 0):
+            with suppress(_Stop):
+                self._check_leaves()
         with suppress(_Stop):
             self._check_depth()
             self._check_branching()
@@ -150,18 +158,13 @@ class _Walker:
 
     def _actions(self, state: State, key: Hashable) -> list[Action]:
         first, second = self._call("actions", state), self._call("actions", state)
-        if not hasattr(first, "__len__") or not hasattr(first, "__getitem__"):
-            self._note(
-                "actions",
-                f"actions({state!r}) returned {first!r}; it must be a list, tuple or range, empty at a leaf",
-            )
+        fault = not_a_sequence(state, first)
+        if fault is not None:
+            self._note("actions", fault)
             raise _Stop
         first, second = list(first), list(second)
         if [repr(action) for action in first] != [repr(action) for action in second]:
-            self._note(
-                "actions change",
-                f"actions({state!r}) changes from call to call: {first!r}, then {second!r}",
-            )
+            self._note("actions change", in_another_order(state, first, second))
         known = self._seen.setdefault(key, ([repr(action) for action in first], None))[0]
         if known != [repr(action) for action in first]:
             self._note(
@@ -201,10 +204,7 @@ class _Walker:
 
     def _check_random_leaf(self) -> None:
         """Check from a random state that ``random_leaf`` returns a leaf and actions that lead to it."""
-        state = self._call("root")
-        for _ in range(int(self._rng.integers(max(self._leaf_depths, default=1)))):
-            if len(choices := self._call("actions", state)) > 0:
-                state = self._call("step", state, choices[int(self._rng.integers(len(choices)))])
+        state = self._random_state()
         found = self._call("random_leaf", state, self._rng)
         try:
             leaf, actions = found
@@ -214,19 +214,49 @@ class _Walker:
                 "random_leaf", f"random_leaf({state!r}) returned {found!r}, not a leaf and a list of actions"
             )
             raise _Stop from None
+        self._check_way("random_leaf", state, leaf, actions)
+
+    def _random_state(self) -> State:
+        state = self._call("root")
+        for _ in range(int(self._rng.integers(max(self._leaf_depths, default=1)))):
+            if len(choices := self._call("actions", state)) > 0:
+                state = self._call("step", state, choices[int(self._rng.integers(len(choices)))])
+        return state
+
+    def _check_way(self, member: str, state: State, leaf: State, actions: Sequence[Action]) -> None:
+        """Check that actions lead from a state to a leaf, as ``member`` says."""
         for action in actions:
             if action not in self._call("actions", state):
                 self._note(
-                    "random_leaf",
-                    f"random_leaf takes the action {action!r}, which is not possible at {state!r}",
+                    member, f"{member} takes the action {action!r}, which is not possible at {state!r}"
                 )
                 raise _Stop
             state = self._call("step", state, action)
         if self._key(state) != self._key(leaf) or len(self._call("actions", leaf)) > 0:
             self._note(
-                "random_leaf",
-                f"random_leaf gives the leaf {leaf!r}, but its actions {actions!r} lead to {state!r}",
+                member, f"{member} gives the leaf {leaf!r}, but its actions {actions!r} lead to {state!r}"
             )
+
+    def _check_leaves(self) -> None:
+        """Check below a random state that ``leaves`` lists different leaves, and one that a path leads to."""
+        state = self._random_state()
+        found = self._call("leaves", state)
+        try:
+            listed = [(leaf, list(actions)) for leaf, actions in islice(found, _LEAVES_LISTED + 1)]
+        except (TypeError, ValueError):
+            self._note(
+                "leaves", f"leaves({state!r}) does not list pairs: a leaf, and actions that lead there"
+            )
+            raise _Stop from None
+        for leaf, actions in listed:
+            self._check_way("leaves", state, leaf, actions)
+        known = {self._key(leaf) for leaf, _ in listed}
+        if len(known) < len(listed):
+            self._note("leaves twice", f"leaves({state!r}) lists a leaf twice")
+        if len(listed) <= _LEAVES_LISTED:
+            leaf, _ = random_walk(self._problem, state, self._rng)
+            if self._key(leaf) not in known:
+                self._note("leaves missing", f"leaves({state!r}) does not list the leaf {leaf!r}")
 
     def _check_depth(self) -> None:
         """Compare the declared depth, that of the deepest leaf, with the depths of random leaves."""

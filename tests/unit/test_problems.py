@@ -266,6 +266,16 @@ _CALLS = iter(range(10**9))
             broken(random_leaf=lambda self, state, rng: ((0, 0, 9), [0, 0, 9])),
             "random_leaf takes the action 9",
         ),
+        (broken(leaves=lambda self, state: [(state, [])]), "leaves gives"),
+        (broken(leaves=lambda self, state: [(state, [7])]), "leaves takes the action 7"),
+        (broken(leaves=lambda self, state: [state] * 3), "does not list pairs"),
+        (broken(leaves=lambda self, state: []), "does not list the leaf"),
+        (
+            broken(
+                leaves=lambda self, state: [((*state, *[0] * (3 - len(state))), [0] * (3 - len(state)))] * 2
+            ),
+            "lists a leaf twice",
+        ),
         (broken(actions=lambda self, state: [next(_CALLS)]), "changes from call to call"),
         (
             broken(

@@ -14,7 +14,16 @@ ROOMS = sorted({path.stem if path.is_file() else path.name for path in PACKAGE.i
 
 # What the steps of a search are made of.
 PARTS = ("backups", "covariances", "expansions", "explored", "gaussians", "graph", "increments", "learning")
-PARTS += ("neighbourhoods", "policies", "problem", "problems", "refinements", "rollouts", "scores")
+PARTS += (
+    "neighbourhoods",
+    "policies",
+    "problem",
+    "problems",
+    "refinements",
+    "remaining",
+    "rollouts",
+    "scores",
+)
 OUTER = {"search", "durable", "execution", "selection", "baselines", "cli"}
 ABOVE = {
     **{part: {"engine", *OUTER} for part in PARTS},

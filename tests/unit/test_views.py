@@ -8,6 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import dagsearch as ds
+import dagsearch.covariances.views
+import dagsearch.engine.defaults
 from dagsearch.codings import coding_of, exchanged, one_place_changed
 from dagsearch.covariances import Views, check_covariance
 from dagsearch.covariances._codes import OrderViews, PlaceViews
@@ -326,3 +328,17 @@ def test_a_model_that_predicts_nothing_is_logged(caplog):
 @pytest.mark.parametrize(("budget", "initial"), [(1, 1), (3, 2), (25, 5), (200, 10)])
 def test_a_search_begins_with_a_fifth_of_its_budget_but_not_many_random_leaves(budget, initial):
     assert default_initial(budget) == initial
+
+
+def test_codes_are_inferred_once(monkeypatch):
+    inferred = []
+
+    def inferring(problem):
+        inferred.append(problem)
+        return coding_of(problem)
+
+    for module in (dagsearch.engine.defaults, dagsearch.covariances.views):
+        monkeypatch.setattr(module, "coding_of", inferring)
+    problem = Vector([2, 2, 2])
+    ds.search(problem, 4, seed=0)
+    assert inferred == [problem]

@@ -61,8 +61,12 @@ class Views(Covariance):
                 f"Views needs states with codes, which {type(problem).__name__} does not have. Use "
                 "problems.Choices, Orders or Sequences, or states that are tuples of decisions"
             )
+        return self.with_coding(coding, random_leaves(problem))
+
+    def with_coding(self, coding: Coding, leaves: Sequence[State]) -> "Covariance":
+        """The covariance for states with these codes; ``leaves`` are random leaves of their problem."""
         bound = self._copy()
-        bound._describe(coding, random_leaves(problem))
+        bound._describe(coding, leaves)
         return bound
 
     def _describe(self, coding: Coding, leaves: Sequence[State]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.walks import numbered
 from dagsearch.covariances import Covariance
 from dagsearch.durable.encoding import StateCodec
@@ -53,11 +54,12 @@ class JournalRecorder(Recorder):
         """While entered, the search changes in a way that is recorded completely or not at all.
 
         If Ctrl-C or an error in the user's problem interrupts it, search and file differ, and only the file
-        is correct. A covariance that refuses a reward is not such an error: a replay refuses it, too.
+        is correct. A covariance that refuses a reward is not such an error: a replay refuses it, too. If the
+        time of a run is over, what has changed in the DAG is recorded with the next event.
         """
         try:
             yield
-        except (CovarianceError, SearchExhausted, JournalError):
+        except (CovarianceError, SearchExhausted, OutOfTime, JournalError):
             raise
         except BaseException as error:
             self.journal.abandon(error)

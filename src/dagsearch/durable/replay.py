@@ -74,9 +74,11 @@ class Replay:
 
     def _repeat(self, event: Event, follower: Event | None) -> None:
         search, content = self._search, event.content
-        if event.kind == "ask":
+        changes = content.get("changes", ())
+        # An ask that found no leaf, or not in time, has changed the DAG before another event.
+        if event.kind == "ask" or any(change[0] != "reopen" for change in changes):
             self._engine.pending.fantasise()
-        for change in content.get("changes", ()):
+        for change in changes:
             search.explored.repeat(change) if change[0] != "back up" else self._engine.values.update()
         if event.kind == "ask":
             self._ask(content)

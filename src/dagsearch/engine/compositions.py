@@ -6,6 +6,7 @@ from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
+from dagsearch._internal.actions import check_actions
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, Views
@@ -146,11 +147,12 @@ def default_parts(
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.default`."""
     check_members(problem)
-    given = natural_covariance(problem) if covariance is None else as_covariance(covariance)
+    check_actions(problem)
+    given = natural_covariance(problem) if covariance is None else as_covariance(covariance).bind(problem)
     # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
     adversarial = Capabilities(problem).has_players
     noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
-    bound = standardized(given.bind(problem), problem)
+    bound = standardized(given, problem)
     return {
         "scores": scores_for(bound, noise),
         "policy": UpperConfidence(0.5),

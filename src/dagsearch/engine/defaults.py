@@ -32,17 +32,19 @@ def default_covariance(problem: Problem) -> Covariance:
 
 
 def natural_covariance(problem: Problem) -> Covariance:
-    """The covariance of :func:`dagsearch.search`: a ``SetKernel`` if the problem has ``inclusion``.
+    """The covariance of :func:`dagsearch.search`, bound to the problem.
 
-    Otherwise, or if the problem declares a covariance, :func:`default_covariance`.
+    ``Views`` if its states have codes, a ``SetKernel`` if it has ``inclusion``. Otherwise, or if the problem
+    declares a covariance, :func:`default_covariance`.
     """
     capabilities = Capabilities(problem)
-    if capabilities.covariance is None and coding_of(problem) is not None:
-        return Views()
+    coding = None if capabilities.covariance is not None else coding_of(problem)
+    if coding is not None:
+        return Views().with_coding(coding, random_leaves(problem))
     if capabilities.covariance is not None or capabilities.inclusion is None:
-        return default_covariance(problem)
+        return default_covariance(problem).bind(problem)
     positions = capabilities.positions
-    return SetKernel(None if positions is None else Nearness(positions))
+    return SetKernel(None if positions is None else Nearness(positions)).bind(problem)
 
 
 def default_initial(budget: int) -> int:

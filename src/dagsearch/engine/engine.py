@@ -1,11 +1,12 @@
 """The search itself: how a leaf is proposed, and what its reward changes."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch.descent import descend
 from dagsearch.engine.foresight import Foresight
@@ -22,11 +23,15 @@ from dagsearch.learning.rewards import Episode, checked_reward
 from dagsearch.policies import Policy
 from dagsearch.problem import Action, State
 from dagsearch.refinements import Refinement
+from dagsearch.remaining import Remaining, Undecided, Way
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.rollouts import Rollout, Uniform
 from dagsearch.scores.base import checked_noise
 
 _NOTHING = nullcontext()
+# Number of descents in one proposal after which it is looked up exactly which leaves are left below them,
+# and after which any leaf that is left will do.
+_PATIENCE, _MOST_DESCENTS = 8, 64
 
 
 class Told(NamedTuple):
@@ -85,17 +90,22 @@ class Engine:
         self.pending = Pending(explored, learner, values, repeats)
         self.history = History(explored, learner)
         self.foresight = Foresight()
+        self.remaining = Remaining(explored)
         self.record_with(Recorder())
 
     def propose(self) -> Proposal:
         """The leaf at the end of a descent and its roll-out."""
+        descents = 0
         while True:
             path, actions = self._descend()
             self.expansion.expand(self.explored, path[-1])
-            end = self._roll_out(path[-1])
+            end, descents = self._roll_out(path[-1]), descents + 1
+            if end is None and descents > _PATIENCE:
+                path, actions, end = self._look_for_leaf(path, actions, descents)
             if end is not None:
                 return self.explored.visited(path, actions, end)
-            self.values.update()  # the DAG has grown without a reward
+            self.explored.deadline.check()
+            self.values.update()  # the DAG has changed without a reward
             self.explored.changed("back up")
 
     def learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
@@ -105,14 +115,37 @@ class Engine:
         if refused:
             raise refused[0]
 
+    def _look_for_leaf(
+        self, path: list[int], actions: list[Action], descents: int
+    ) -> tuple[list[int], list[Action], Way | None]:
+        """An open leaf below the end of a path or, if that takes too long, anywhere; with the path to there.
+
+        Not in a game: its values follow from all positions, so these must be in the DAG.
+        """
+        if self.explored.graph.adversarial:
+            return path, actions, None
+        if descents <= _MOST_DESCENTS:
+            with suppress(Undecided):
+                return path, actions, self.remaining.below(path)
+        end = Uniform().finish(self.explored, self.explored.problem.root(), self.rng)
+        return [self.explored.root], [], end or self.remaining.anywhere()
+
     def _descend(self) -> tuple[list[int], list[Action]]:
-        if self.schedule.starts_at_root():
+        if not self.explored.graph.closed[self.explored.root] and self.schedule.starts_at_root():
             return [self.explored.root], []
         try:
             return descend(self.explored, self.policy, self.expansion, self.rng)
         except SearchExhausted:
+            self._complete()
             self.settle()  # no further reward will come to standardise with
             raise
+
+    def _complete(self) -> None:
+        """Add the states of a small problem that no descent came to, so that its values are exact."""
+        explored = self.explored
+        if not explored.graph.adversarial and explored.few_leaves and explored.complete():
+            self.values.update()
+            explored.changed("back up")
 
     def _roll_out(self, node: int) -> tuple[State, list[Action]] | None:
         """A leaf below the node, with the actions to it; ``None`` if only closed leaves were found."""
@@ -144,9 +177,14 @@ class Engine:
 
     def _next(self) -> Proposal:
         self.pending.fantasise()
+        turn = self.schedule.state
         refinement = self.schedule.next(self.foresight.kept, self.rng)
-        proposal = None if refinement is None else self._refined(refinement)
-        return self.pending.add(self.propose() if proposal is None else proposal)
+        try:
+            proposal = None if refinement is None else self._refined(refinement)
+            return self.pending.add(self.propose() if proposal is None else proposal)
+        except (OutOfTime, SearchExhausted):
+            self.schedule.state = turn  # nothing was proposed; a resumed search does not know of it either
+            raise
 
     def _refined(self, refinement: Refinement) -> Proposal | None:
         """A leaf near the best so far, if there is a best one and every decision maximises."""

@@ -130,7 +130,7 @@ class Findings:
         asked = [evaluation for evaluation in engine.history.evaluations if evaluation.actions is not None]
         good = sorted(asked, key=lambda evaluation: -evaluation.reward)
         paths = ((evaluation.leaf, evaluation.actions or ()) for evaluation in good)
-        with one_thread():
+        with one_thread(), engine.explored.deadline.until():  # a result is needed after the deadline, too
             optimum = sample_optimum(engine.explored, leaves, paths, count, shape_rng(), most)
         in_units = learner.standardizer.samples_in_units_of_reward(optimum.samples)
         self._optimum = known, optimum._replace(samples=in_units)

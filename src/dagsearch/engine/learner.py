@@ -146,7 +146,9 @@ class Learner:
         rows = old.covariance.represent([explored.graph.states[leaf] for leaf in np.unique(leaves)])
         observed = by_leaf(rows, leaves, rewards, noises)
         if recorded is None:
-            covariance, noise = evidence.maximise(old.covariance, self._noise(old), observed, shape_rng())
+            covariance, noise = evidence.maximise(
+                old.covariance, self._noise(old), observed, shape_rng(), explored.deadline
+            )
         else:
             covariance, noise = evidence.recall(old.covariance, recorded), recorded["noise"]
         self.listener.learnt(covariance, noise)

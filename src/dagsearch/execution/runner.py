@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.deadline import OutOfTime
 from dagsearch.errors import EvaluationError, RewardError, SearchExhausted
 from dagsearch.execution.pools import Pool, Running, breakdown
 from dagsearch.execution.stopping import Stop
@@ -69,22 +70,27 @@ class Runner(Generic[T]):
         """Evaluate ``budget`` leaves, and yield what ``take`` returns for each."""
         self._left = budget
         self.end("budget", left=budget)
+        seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
         try:
-            while self._start_evaluations():
-                for ended in self._pool.finished(self._running, self._search.problem):
-                    self._running.remove(ended)
-                    taken = self._take(ended, False)
-                    if taken is not None:
-                        yield taken
-                if self._stop is not None and self.stopped == "budget":
-                    reason = self._reason_to_stop(self._stop)
-                    if reason is not None:
-                        self.end(reason)
+            with self._search.explored.deadline.until(self._began + seconds):
+                yield from self._until_the_end()
         finally:
             try:
                 self._finish()
             finally:
                 self._pool.close()
+
+    def _until_the_end(self) -> Generator[T]:
+        while self._start_evaluations():
+            for ended in self._pool.finished(self._running, self._search.problem):
+                self._running.remove(ended)
+                taken = self._take(ended, False)
+                if taken is not None:
+                    yield taken
+            if self._stop is not None and self.stopped == "budget":
+                reason = self._reason_to_stop(self._stop)
+                if reason is not None:
+                    self.end(reason)
 
     @property
     def stopped(self) -> str:
@@ -97,9 +103,15 @@ class Runner(Generic[T]):
 
     def _start_evaluations(self) -> bool:
         """Start evaluations until all workers are busy; returns whether any evaluation is running."""
+        deadline = self._search.explored.deadline
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
+                if self._running:  # something is evaluated, however little time there is
+                    deadline.check()
                 proposal = self._first.pop(0) if self._first else self._search.ask()
+            except OutOfTime:
+                self.end("seconds")
+                break
             except SearchExhausted:
                 rewards = len(self._search.history)
                 logger.info("every leaf has been evaluated or is being evaluated, after %d rewards", rewards)

@@ -1,13 +1,17 @@
 """Players for OpenSpiel's games that choose their moves by probabilistic DAG search."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import MomentMatching
 from dagsearch.covariances import Covariance, pieces
@@ -224,22 +228,23 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         """Search from a position; returns what is then believed about each move there."""
         if state.is_terminal():
             raise ValueError(f"the game is over, there is no move to choose:\n{state}")
-        began = time.perf_counter()
+        end = math.inf if self.seconds is None else time.perf_counter() + self.seconds
         search = self._search_from(state)
-        played = 0
-        while self.budget is None or played < self.budget:
-            if self.seconds is not None and time.perf_counter() - began >= self.seconds:
-                break
-            try:
-                proposal = search.ask()
-            except SearchExhausted:  # the position is solved
-                break
+        before = len(self._played)
+        # It ends early where the position is solved.
+        with suppress(SearchExhausted, OutOfTime), search.explored.deadline.until(end):
+            self._play(search)
+        self.rollouts += len(self._played) - before
+        return opinions(search)
+
+    def _play(self, search: Search) -> None:
+        """Play random games, as many as the budget allows."""
+        for _ in count() if self.budget is None else range(self.budget):
+            search.explored.deadline.check()
+            proposal = search.ask()
             reward = search.problem.reward(proposal.leaf)
             search.tell(proposal, reward)
             self._played.append((proposal, reward))
-            played += 1
-        self.rollouts += played
-        return opinions(search)
 
     def _search_from(self, state: Any) -> Search:
         """A search from a position that already knows the random games that passed through it."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from dagsearch._internal import linalg
 from dagsearch._internal.checks import is_finite
+from dagsearch._internal.deadline import Deadline, OutOfTime
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.covariances.rows import Rows
@@ -84,8 +85,12 @@ class Evidence:
         noise: Hyperparameter,
         observations: Observations,
         rng: np.random.Generator,
+        deadline: Deadline | None = None,
     ) -> tuple[Covariance, float]:
-        """The covariance and the noise of largest evidence; noise with prior deviation 0 is not learnt."""
+        """The covariance and the noise of largest evidence; noise with prior deviation 0 is not learnt.
+
+        After the ``deadline`` the best ones found so far are returned.
+        """
         from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
 
         learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
@@ -98,17 +103,27 @@ class Evidence:
             self._begun = True
             starts += [medians + deviations * rng.standard_normal(len(learnt)) for _ in range(self.restarts)]
 
+        tried: list[tuple[float, FloatArray]] = []
+
         def loss(logs: FloatArray) -> tuple[float, FloatArray]:
-            return _loss(logs, covariance, noise, observations, medians, deviations)
+            if deadline is not None:
+                deadline.check()
+            found = _loss(logs, covariance, noise, observations, medians, deviations)
+            tried.append((found[0], logs.copy()))
+            return found
 
         bounds = list(zip(medians - _REACH * deviations, medians + _REACH * deviations, strict=True))
-        best_logs, best = starts[0], loss(starts[0])[0]
-        for start in starts:
-            found = minimize(
-                loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 40, "ftol": 1e-3}
-            )
-            if found.fun < best:
-                best_logs, best = found.x, float(found.fun)
+        best_logs, best = starts[0], math.inf
+        options = {"maxiter": 40, "ftol": 1e-3}
+        try:
+            best = loss(starts[0])[0]
+            for start in starts:
+                found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+                if found.fun < best:
+                    best_logs, best = found.x, float(found.fun)
+        except OutOfTime:
+            if tried:
+                best_logs = min(tried, key=lambda one: one[0])[1]
         values = np.exp(best_logs).tolist()
         if noise.deviation > 0.0:
             return covariance.with_values(values[:-1]), values[-1]

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -197,6 +197,11 @@ class SubsetProblem(ABC):
                 f"{sorted(leaf)} is not a complete subset: that has {wanted} choices, and groups are whole"
             )
         return found
+
+    def _completions(self, chosen: Subset, left: int) -> Iterator[tuple[Subset, list[Any]]]:
+        """All sets with ``left`` more choices, and these choices."""
+        for added in combinations(self._missing(chosen), left):
+            yield chosen.union(*(self._free[choice] for choice in added)), list(added)
 
     def _check_set(self, chosen: Any) -> None:
         """Raise unless choices can lead to ``chosen``."""

@@ -1,6 +1,6 @@
 """Choose any number of n, within a range."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -172,6 +172,21 @@ class SubsetRange(SubsetProblem):
             if self._made(chosen) == 0:
                 return [(self.root(), Size(choices))]
         return [(Partial(choices, before), choice) for before, choice in self._before(chosen)]
+
+    @property
+    def leaves(self) -> Callable[[Partial | Subset], Iterator[tuple[Subset, list[Any]]]] | None:
+        """All complete subsets below a state, and the decisions to each; not known with a capacity."""
+        return self._leaves_below if self._capacity is None else None
+
+    def _leaves_below(self, state: Partial | Subset) -> Iterator[tuple[Subset, list[Any]]]:
+        if not isinstance(state, Partial):
+            yield state, []
+            return
+        for choices in [size.choices for size in self._sizes] if state.choices is None else [state.choices]:
+            first = [Size(choices)] if state.choices is None else []
+            left = choices - self._held - self._made(state.chosen)
+            for leaf, added in self._completions(state.chosen, left):
+                yield leaf, [*first, *added]
 
     def validate(self, state: Partial | Subset) -> None:
         """Raise :class:`ProblemError` unless decisions can lead to ``state``."""

@@ -1,6 +1,6 @@
 """Choose k of n."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,10 @@ class Subsets(SubsetProblem):
     def parents(self, state: Subset) -> list[tuple[Subset, Choice]]:
         """The subsets with one choice less, and that choice."""
         return self._before(state)
+
+    def leaves(self, state: Subset) -> Iterator[tuple[Subset, list[Choice]]]:
+        """All complete subsets that contain ``state``, and the choices that each adds."""
+        return self._completions(state, self._left(state))
 
     def validate(self, state: Subset) -> None:
         """Raise :class:`ProblemError` unless ``state`` is a frozenset that choices can lead to."""

@@ -15,7 +15,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Capabilities, Children, Problem, State
 
 _NOT_OF_TREES = {"parents", "inclusion", "inclusion_of_children", "positions"}
-_NOT_OF_TREES |= {"layout", "codes", "leaf_of", "path_to", "neighbours"}
+_NOT_OF_TREES |= {"layout", "codes", "leaf_of", "path_to", "neighbours", "leaves"}
 """Optional members that describe states without their path."""
 
 

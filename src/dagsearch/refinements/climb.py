@@ -66,6 +66,7 @@ class Climb(Refinement):
         ]
         best = max(reached, key=lambda one: one[0])
         for _ in range(self.depth):
+            landscape.deadline.check()
             around = [self._neighbours(landscape, codes, rng) for _, codes in reached]
             ends = np.cumsum([len(codes) for codes in around])
             rated = np.split(landscape.rate(np.concatenate(around)), ends[:-1])
@@ -94,7 +95,7 @@ class _Landscape:
     """Expected improvement of leaves given by their codes."""
 
     def __init__(self, explored: Explored, target: float) -> None:
-        self._explored, self._target = explored, target
+        self._explored, self._target, self.deadline = explored, target, explored.deadline
         self._scores = cast(WhitenedScores, explored.scores)
         self._covariance = cast(Views, self._scores.covariance)
         self.coding = self._covariance.coding

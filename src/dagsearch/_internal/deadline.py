@@ -1,0 +1,35 @@
+"""When a run must end, for the parts of a search that may take long."""
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class OutOfTime(Exception):
+    """The time of a run is over while the search decides; nothing that was told is lost."""
+
+
+class Deadline:
+    """The time at which a run must end; never, unless it is set."""
+
+    def __init__(self) -> None:
+        self._at = math.inf
+
+    @contextmanager
+    def until(self, at: float = math.inf) -> Iterator[None]:
+        """While entered, the time is over at ``at`` by ``time.perf_counter()``; never by default."""
+        before, self._at = self._at, at
+        try:
+            yield
+        finally:
+            self._at = before
+
+    def passed(self) -> bool:
+        """Whether the time is over."""
+        return self._at < math.inf and time.perf_counter() >= self._at
+
+    def check(self) -> None:
+        """Raise :class:`OutOfTime` if the time is over."""
+        if self.passed():
+            raise OutOfTime

@@ -1,0 +1,433 @@
+"""Searches that see every leaf: they say so at once, and hold their time limits on the way there."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.backups import MomentMatching
+from dagsearch.covariances import Overlap
+from dagsearch.durable.journal import read_events
+from dagsearch.expansions import AllChildren, OneChild
+from dagsearch.learning import evidence
+from dagsearch.policies import UpperConfidence
+from dagsearch.problem import Capabilities
+from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, SubsetRange, Subsets
+from dagsearch.rollouts import Uniform
+from dagsearch.scores import scores_for
+from dagsearch.scores._whitened import WhitenedScores
+from support.executors import threads
+from support.journals import cut_off, history, state
+
+
+class Plain:
+    """``k`` of ``n``, as a newcomer writes it: many more states than leaves, and nothing says how many."""
+
+    def __init__(self, n, k, ticking=None):
+        self.n, self.k, self.ticking = n, k, ticking
+
+    def root(self):
+        return frozenset()
+
+    def actions(self, state):
+        if self.ticking is not None:
+            self.ticking.advance(1.0)
+        return [i for i in range(self.n) if i not in state] if len(state) < self.k else []
+
+    def step(self, state, action):
+        return state | {action}
+
+    def reward(self, leaf):
+        return float(sum(leaf))
+
+
+class Chain:
+    """One way down, to one leaf."""
+
+    def root(self):
+        return 0
+
+    def actions(self, state):
+        return [1] if state < 40 else []
+
+    def step(self, state, action):
+        return state + action
+
+    def items(self, state):
+        return range(state)
+
+    def reward(self, leaf):
+        return float(leaf)
+
+
+class Solitaire(Plain):
+    """A game that only MAX plays."""
+
+    def player(self, state):
+        return ds.MAX
+
+
+def total(leaf):
+    return float(sum(leaf))
+
+
+def called(choose):
+    first = choose("first", range(3))
+    return first + (choose("second", range(4)) if first else 0)
+
+
+SMALL = {
+    "subsets": lambda: Subsets(6, 3, total),
+    "all but one": lambda: Subsets(9, 8, total),
+    "all but two": lambda: Subsets(8, 6, total),
+    "all": lambda: Subsets(12, 12, total),
+    "groups": lambda: Subsets(9, 4, total, fixed=[1], forbidden=[4], groups=[[2, 3], [5, 6]]),
+    "any size": lambda: SubsetRange(5, 0, 5, total),
+    "sizes with groups": lambda: SubsetRange(7, 2, 4, total, fixed=[0], groups=[[2, 3]]),
+    "capacity": lambda: SubsetRange(6, 1, 5, total, capacity=([1, 2, 3, 4, 5, 6], 11)),
+    "orders": lambda: Orders("abcd", lambda order: order.index("c")),
+    "orders of some": lambda: Orders(range(5), total, length=2),
+    "sequences": lambda: Sequences("abc", 3, lambda letters: letters.count("a")),
+    "free sequences": lambda: Sequences("abc", 3, len, forbidden=[("a", "b"), ("b", "b")], min_length=1),
+    "choices": lambda: Choices({"a": range(4), "b": ["x", "y", "z"]}, lambda chosen: chosen["a"]),
+    "conditions": lambda: Choices(
+        {"a": range(4), "b": lambda chosen: range(chosen["a"]) or None}, lambda chosen: chosen.get("b", 0)
+    ),
+    "function": lambda: FunctionProblem(called),
+    "synthetic": lambda: ds.problems.Synthetic(7, 3, seed=0),
+    "tree": lambda: ds.as_tree(Subsets(4, 3, total)),
+    "game": lambda: ds.problems.TicTacToe(),
+    "plain": lambda: Plain(7, 3),
+    "plain, all but one": lambda: Plain(9, 8),
+    "plain, all": lambda: Plain(9, 9),
+    "one player": lambda: Solitaire(7, 6),
+    "chain": lambda: Chain(),
+}
+
+
+def all_leaves(problem, start=None):
+    """Keys of all leaves below a state, by walking everywhere."""
+    key = Capabilities(problem).key
+    start = problem.root() if start is None else start
+    known, waiting, leaves = {key(start)}, [start], set()
+    while waiting:
+        state = waiting.pop()
+        actions = problem.actions(state)
+        if len(actions) == 0:
+            leaves.add(key(state))
+        for child in (problem.step(state, action) for action in actions):
+            if key(child) not in known:
+                known.add(key(child))
+                waiting.append(child)
+    return leaves
+
+
+def once_each(problem, evaluated):
+    """Whether all leaves were evaluated, each once."""
+    key = Capabilities(problem).key
+    return Counter(key(evaluation.leaf) for evaluation in evaluated) == Counter(all_leaves(problem))
+
+
+def sees_all(problem, **parts):
+    settings = {
+        "scores": scores_for(Overlap.of(problem), 1e-12),
+        "policy": UpperConfidence(1.0),
+        "rollout": Uniform(),
+        "backup": MomentMatching(),
+        "repeats": False,
+        "seed": 0,
+    }
+    return ds.Search(problem, **(settings | parts))
+
+
+# Every leaf once -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_space_is_searched_completely(name):
+    problem = SMALL[name]()
+    result = ds.search(problem, 10_000, seed=0)
+    assert result.stopped == "exhausted"
+    assert once_each(problem, result.history)
+
+
+@pytest.mark.parametrize("expansion", [AllChildren(), OneChild()])
+@pytest.mark.parametrize("name", ["all but one", "any size", "plain, all but one", "conditions", "tree"])
+def test_values_are_exact_afterwards(name, expansion, minimax):
+    problem = SMALL[name]()
+    search = sees_all(problem, expansion=expansion)
+    result = search.run(10_000)
+    assert (result.stopped, once_each(problem, result.history)) == ("exhausted", True)
+    value, graph = minimax(problem), search.explored.graph
+    for node in range(len(graph)):
+        if graph.level[node] >= 0:
+            assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if Capabilities(SMALL[name]()).leaves is not None])
+def test_leaves_are_listed_once_below_every_state(name):
+    problem, rng = SMALL[name](), np.random.default_rng(0)
+    for _ in range(20):
+        state = problem.root()
+        while True:
+            listed = [leaf for leaf, _ in problem.leaves(state)]
+            assert len(set(listed)) == len(listed)
+            assert set(listed) == all_leaves(problem, state)
+            actions = problem.actions(state)
+            if len(actions) == 0:
+                break
+            state = problem.step(state, actions[int(rng.integers(len(actions)))])
+
+
+def test_a_subclass_with_other_actions_lists_no_leaves():
+    class Sparse(Subsets):
+        def actions(self, state):
+            return [feature for feature in super().actions(state) if feature - 1 not in state]
+
+    problem = Sparse(7, 3, total)
+    assert Capabilities(problem).leaves is None
+    assert once_each(problem, ds.search(problem, 1_000, seed=0).history)
+
+
+# Few leaves below many states --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "k"), [(12, 11), (14, 14), (16, 15), (30, 29), (30, 30)])
+def test_all_features_but_one_do_not_walk_through_all_subsets(n, k):
+    search = ds.Search.default(Subsets(n, k, total), seed=0)
+    result = search.run(100)
+    assert result.stopped == "exhausted"
+    assert once_each(Plain(n, k), result.history) if n < 16 else len(result.history) == (1 if n == k else n)
+    assert len(search.explored.graph) < 40 * n  # of 2**n states
+
+
+def test_one_full_subset_among_all_sizes_does_not_hold_the_search_up():
+    search = ds.Search.default(SubsetRange(14, 0, 14, total), initial=5, seed=0)
+    assert search.run(40).stopped == "budget"
+    assert len(search.explored.graph) < 2_000  # of more than 16,384 states
+
+
+def test_states_of_a_plain_problem_are_looked_at_once_when_few_leaves_are_left():
+    problem = Plain(12, 11)
+    looked_at = Counter()
+    actions = problem.actions
+    problem.actions = lambda state: looked_at.update([state]) or actions(state)
+    search = ds.Search.default(problem, initial=5, seed=0)
+    result = search.run(100)
+    assert (result.stopped, len(result.history)) == ("exhausted", 12)
+    assert len(search.explored.graph) < 500  # of 4,096 states
+    assert sum(looked_at.values()) < 20 * 4_096
+
+
+@pytest.mark.parametrize("make", [lambda: Subsets(9, 8, total), lambda: Plain(9, 8)])
+def test_pending_leaves_are_not_asked_for_until_they_are_taken_back(make):
+    search = ds.Search.default(make(), initial=3, seed=0)
+    pending = search.ask(100)
+    assert len({proposal.leaf for proposal in pending}) == 9
+    with pytest.raises(ds.SearchExhausted):
+        search.ask()
+    search.forget(pending[4])
+    again = search.ask()
+    assert again.leaf == pending[4].leaf
+    with pytest.raises(ds.SearchExhausted):
+        search.ask()
+    for proposal in search.pending:
+        search.tell(proposal, total(proposal.leaf))
+    assert search.result().best_state == frozenset(range(1, 9))
+
+
+@pytest.mark.parametrize("make", [lambda: Subsets(8, 7, total), lambda: Plain(8, 7), lambda: Plain(8, 8)])
+def test_workers_evaluate_every_leaf_once(make):
+    with threads(3) as executor:
+        result = ds.search(make(), 100, seed=0, executor=executor)
+    assert result.stopped == "exhausted"
+    assert once_each(make(), result.history)
+
+
+@pytest.mark.parametrize("make", [lambda: Subsets(12, 12, total), lambda: Plain(9, 8)])
+def test_noisy_searches_are_never_exhausted(make):
+    search = ds.Search.default(make(), noisy=True, initial=3, seed=0)
+    for _ in range(5):
+        for proposal in search.ask(4):
+            search.tell(proposal, total(proposal.leaf))
+    result = search.run(10)
+    assert (result.stopped, len(result.history)) == ("budget", 30)
+
+
+@pytest.mark.parametrize("name", ["all but one", "any size", "plain, all but one", "capacity"])
+def test_a_resumed_search_goes_on_as_if_it_had_not_ended(name, tmp_path):
+    whole = ds.Search.default(SMALL[name](), initial=4, seed=0, journal=tmp_path / "whole")
+    whole.run(1_000)
+    whole.close()
+    events = read_events(tmp_path / "whole")
+    for count in np.linspace(2, len(events) - 1, 4, dtype=int).tolist():
+        copy = cut_off(tmp_path / "whole", count, tmp_path / f"cut {count}")
+        resumed = ds.Search.resume(copy, SMALL[name]())
+        assert resumed.run(1_000).stopped == "exhausted"
+        assert history(resumed) == history(whole)
+        assert state(resumed) == state(whole)
+        resumed.close()
+
+
+# Time limits ---------------------------------------------------------------------------------------------
+
+
+def slowed(function, clock, begun):
+    """The same function, but every call takes ten seconds; notes when calls begin."""
+
+    def slow(*arguments, **named):
+        begun.append(clock())
+        clock.advance(10.0)
+        return function(*arguments, **named)
+
+    return slow
+
+
+def run_with_limit(search, clock, seconds):
+    """Run until a limit; returns when it was over, and the reason for the end."""
+    end = clock() + seconds
+    list(search.steps(1_000, ds.Stop(seconds=seconds)))
+    return end, search.engine.history.stopped
+
+
+def test_seconds_hold_while_leaves_are_looked_for(clock):
+    problem = Plain(20, 19)
+    search = ds.Search.default(problem, initial=5, seed=0)
+    problem.ticking = clock
+    end, reason = run_with_limit(search, clock, 20_000.0)
+    assert reason == "seconds"
+    assert 0 < len(search.history) <= 20
+    assert clock() < end + 1_000.0  # all states would take more than a million seconds
+
+
+@pytest.mark.parametrize(
+    ("make", "slow"),
+    [
+        (lambda: ds.Search.default(Subsets(30, 6, total), initial=3, seed=0), "upper_confidence"),
+        (lambda: ds.Search.default(SubsetRange(9, 0, 9, total), initial=3, seed=0), "predict_leaves"),
+    ],
+)
+def test_seconds_hold_in_rollouts_and_refinements(make, slow, clock, monkeypatch):
+    begun = []
+    monkeypatch.setattr(WhitenedScores, slow, slowed(getattr(WhitenedScores, slow), clock, begun))
+    search = make()
+    end, reason = run_with_limit(search, clock, 1_000.0)
+    assert reason == "seconds"
+    assert len(begun) > 50
+    assert max(begun) < end
+
+
+def test_seconds_hold_while_hyperparameters_are_learnt(clock, monkeypatch, tmp_path):
+    begun = []
+    monkeypatch.setattr(evidence, "_loss", slowed(evidence._loss, clock, begun))
+    search = ds.Search.default(Subsets(30, 6, total), initial=3, seed=0, journal=tmp_path / "journal")
+    end, reason = run_with_limit(search, clock, 65.0)
+    assert (reason, len(begun), len(search.history)) == ("seconds", 7, 3)
+    assert max(begun) < end
+    search.close()
+    resumed = ds.Search.resume(tmp_path / "journal", Subsets(30, 6, total))
+    assert state(resumed) == state(search)
+    resumed.close()
+
+
+def test_seconds_hold_in_a_game_that_is_almost_solved(clock, monkeypatch):
+    search = sees_all(ds.problems.TicTacToe())
+    search.run(137)
+    begun = []
+    monkeypatch.setattr(search.backup, "back_up", slowed(search.backup.back_up, clock, begun), raising=False)
+    end, reason = run_with_limit(search, clock, 25.0)
+    assert (reason, max(begun) < end) == ("seconds", True)
+    assert search.run(10).stopped == "exhausted"
+
+
+@pytest.mark.parametrize("seconds", [500.0, 3_000.0])
+def test_a_search_whose_time_was_over_goes_on_after_a_resume(seconds, clock, tmp_path):
+    def begun(journal):
+        problem = Plain(12, 11)
+        search = ds.Search.default(problem, initial=3, seed=0, journal=journal)
+        search.ask()  # somebody else evaluates this one
+        problem.ticking = clock
+        assert run_with_limit(search, clock, seconds)[1] == "seconds"
+        problem.ticking = None
+        return search
+
+    search = begun(tmp_path / "journal")
+    search.note("what was changed until then is recorded with this")
+    search.close()
+    resumed = ds.Search.resume(tmp_path / "journal", Plain(12, 11))
+    for each in (search, resumed):
+        each.belief(frozenset())  # discards what is imagined of pending leaves
+    assert state(resumed) == state(search)
+    assert resumed.engine.schedule.state == search.engine.schedule.state
+    resumed.run(100)
+    assert once_each(Plain(12, 11), resumed.history)
+    resumed.close()
+
+
+def test_the_first_leaf_is_evaluated_however_little_time_there_is(clock):
+    problem = Plain(6, 3, ticking=clock)
+    result = ds.search(problem, 100, seconds=0.5, seed=0)
+    assert (result.stopped, len(result.history)) == ("seconds", 1)
+
+
+# Actions that have no order ------------------------------------------------------------------------------
+
+
+class Word:
+    """Two letters."""
+
+    def root(self):
+        return ""
+
+    def actions(self, state):
+        return self.letters() if len(state) < 2 else []
+
+    def step(self, state, action):
+        return state + str(action)
+
+    def reward(self, leaf):
+        return float(leaf.count("b"))
+
+
+def word(letters):
+    return type("Word", (Word,), {"letters": lambda self: letters()})()
+
+
+@pytest.mark.parametrize("letters", [lambda: {"a", "b"}, lambda: {"a": 1}, lambda: iter("ab"), lambda: None])
+def test_actions_without_an_order_are_refused(letters):
+    with pytest.raises(ds.ProblemError, match="must be a list, tuple or range, always in the same order"):
+        ds.search(word(letters), 3)
+
+
+def test_actions_in_another_order_are_refused():
+    turns = iter(range(1_000))
+    with pytest.raises(ds.ProblemError, match=r"actions\(''\) changes from call to call: \['a', 'b'\], then"):
+        ds.search(word(lambda: ["a", "b"][:: 1 - 2 * (next(turns) % 2)]), 3)
+
+
+def test_actions_that_come_and_go_are_refused():
+    turns = iter(range(1_000))
+    with pytest.raises(ds.ProblemError, match="changes from call to call"):
+        ds.search(word(lambda: ["a", "b"][: 1 + next(turns) % 2]), 3)
+
+
+class Letter:
+    """Equal to nothing but itself."""
+
+    def __init__(self, letter):
+        self.letter = letter
+
+    def __str__(self):
+        return self.letter
+
+
+def test_actions_that_are_equal_to_nothing_are_accepted_if_they_lead_to_the_same_states():
+    problem = word(lambda: [Letter("a"), Letter("b")])
+    type(problem).player = lambda self, state: ds.MAX  # refinements would compare actions
+    assert ds.search(problem, 10, seed=0).stopped == "exhausted"
+
+
+@pytest.mark.parametrize("letters", [lambda: np.array(["a", "b"]), lambda: "ab", lambda: ("a", "b")])
+def test_sequences_of_any_kind_are_accepted(letters):
+    assert ds.search(word(letters), 10, seed=0).stopped == "exhausted"
