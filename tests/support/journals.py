@@ -57,5 +57,5 @@ def written(path, events):
     for number, event in enumerate(events):
         line, digest = encode_event(digest, number, *event)
         lines.append(line)
-    path.write_bytes(Content(lines, [], digest).head.encode() + b"".join(lines))
+    path.write_bytes(Content(lines, [], digest).encode())
     return path

@@ -11,7 +11,6 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from io import FileIO
 from itertools import count
 from os import PathLike
 from pathlib import Path
@@ -23,23 +22,21 @@ from dagsearch.durable.file import LockedFile, sync_folder
 from dagsearch.durable.file import is_in_use as file_in_use
 from dagsearch.durable.lines import (
     LENGTH,
+    SLOT,
     Content,
     Head,
     content_of,
     decode,
-    decode_head,
     encode_event,
     is_journal,
     is_unbegun,
+    last_head,
 )
 from dagsearch.errors import JournalError
 
 __all__ = ["Event", "Journal", "JournalError", "backup_journal", "has_begun", "is_in_use", "read_events"]
 
 logger = logging.getLogger(__name__)
-
-# A reader may meet the head while it is being written, which takes less than a microsecond.
-_TRIES, _PAUSE = 5, 0.002
 
 
 class Journal:
@@ -118,7 +115,7 @@ class Journal:
         self._file.append(line)
         # The head is on the disk with the next event; if the machine stops before, a reader sees that the
         # file goes on behind its stated end.
-        self._file.write(0, head.encode())
+        self._file.write(head.position, head.encode())
         self._head = head
 
     def abandon(self, error: BaseException) -> None:
@@ -148,9 +145,11 @@ class Journal:
 
     def close(self) -> None:
         """Release the file, so that another search can resume it."""
-        with suppress(OSError):
-            self._file.sync()  # the head
-        self._file.close()
+        try:
+            with suppress(OSError):
+                self._file.sync()  # the head
+        finally:
+            self._file.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a search that keeps a journal cannot be copied or pickled: resume it from its file")
@@ -173,12 +172,12 @@ def _require_file(path: Path) -> None:
 
 
 def _fill(file: LockedFile, content: Content) -> None:
-    """Write a whole journal. The head comes last: without it, the file counts as not begun."""
+    """Write a whole journal, from its end to its beginning: if this is interrupted, it has not begun."""
+    whole = content.encode()
     file.truncate(0)
-    file.write(LENGTH, b"".join(content.lines))
-    file.sync()
-    file.write(0, content.head.encode())
-    file.sync()
+    for start, end in ((LENGTH, len(whole)), (SLOT, LENGTH), (0, SLOT)):
+        file.write(start, whole[start:end])
+        file.sync()
     sync_folder(file.path)
 
 
@@ -223,16 +222,11 @@ def _read(path: Path) -> tuple[Content, bool]:
             first = file.read(LENGTH)
             if sqlite.is_database(first):
                 return sqlite.read(path), True
-            _refuse_others(path, first)
-            head = _head(path, file)
             # Read after the head, so that all that the head counts is there.
-            return decode(path, head, file.readall()), False
+            rest = file.readall()
     except OSError as error:
         raise JournalError(f"cannot read {path} ({error})") from error
-
-
-def _refuse_others(path: Path, first: bytes) -> None:
-    if is_unbegun(first):
+    if is_unbegun(first + rest):
         missing = f" {path.name}-wal holds its events." if _lost_database(path) else ""
         raise JournalError(
             f"{path} is empty: it is damaged, or not a journal yet.{missing} Restore an earlier copy of it, "
@@ -240,18 +234,7 @@ def _refuse_others(path: Path, first: bytes) -> None:
         )
     if not is_journal(first):
         raise JournalError(f"{path} is damaged, or not a journal of dagsearch: check the path")
-
-
-def _head(path: Path, file: FileIO) -> Head:
-    for attempt in range(_TRIES):
-        file.seek(0)
-        try:
-            return decode_head(path, file.read(LENGTH))
-        except JournalError:
-            if attempt == _TRIES - 1:
-                raise
-            time.sleep(_PAUSE)
-    raise AssertionError
+    return decode(path, last_head(path, first), rest), False
 
 
 def has_begun(path: str | PathLike[str]) -> bool:
@@ -261,7 +244,8 @@ def has_begun(path: str | PathLike[str]) -> bool:
         return path.exists()
     try:
         with path.open("rb") as file:
-            return not is_unbegun(file.read(LENGTH)) or _lost_database(path)
+            first = file.read(1)
+            return first not in (b"", b"\0") or not is_unbegun(first + file.read()) or _lost_database(path)
     except OSError:
         return True
 

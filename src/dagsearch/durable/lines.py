@@ -1,8 +1,11 @@
-"""The format of a journal file: a head of fixed length, then one line per event; all lines are JSON.
+"""The format of a journal file: two heads of fixed length, then one line per event; all lines are JSON.
 
-The head says how far the file goes: the number of events that are safely stored, where the last of them
-ends, and its digest. It is written after an event is on the disk. So a file that ends too early is noticed,
-and whatever follows the stated end was being written when the process or the machine stopped.
+A head says how far the file goes: the number of events that are safely stored, where the last of them ends,
+and its digest. It is written after an event is on the disk. So a file that ends too early is noticed, and
+whatever follows the stated end was being written when the process or the machine stopped.
+
+Heads are written in turns. If one was being written at that time, the other one is right, and at most one
+event behind.
 
 Every event carries a digest of itself and of the digest before.
 """
@@ -18,11 +21,15 @@ from dagsearch.errors import JournalError
 FORMAT = 2
 """Number of this format; 1 was an SQLite database, see :mod:`dagsearch.durable.sqlite`."""
 
+SLOT = 512
+"""Length of a head in bytes: a disk writes this many at once."""
+LENGTH = 2 * SLOT
+"""Length of both heads in bytes."""
 _START = b'{"dagsearch": "journal", "format": '
 
 
 class Head(NamedTuple):
-    """The first line of a journal."""
+    """How far a journal goes."""
 
     events: int
     """Number of events that are safely stored."""
@@ -31,45 +38,61 @@ class Head(NamedTuple):
     digest: str
     """Digest of the last of them."""
 
+    @property
+    def position(self) -> int:
+        """Where the head is written."""
+        return SLOT * (self.events % 2)
+
     def encode(self) -> bytes:
         """The line."""
         text = (
-            f'{_START.decode()}{FORMAT}, "events": {self.events:12d}, "bytes": {self.size:16d}, '
-            f'"digest": "{self.digest:64s}", "check": "'
+            f'{_START.decode()}{FORMAT}, "events": {self.events}, "bytes": {self.size}, '
+            f'"digest": "{self.digest}", "check": "'
         )
-        return f'{text}{hashlib.sha256(text.encode()).hexdigest()}"}}\n'.encode()
+        line = f'{text}{hashlib.sha256(text.encode()).hexdigest()}"}}'
+        return line.ljust(SLOT - 1).encode() + b"\n"
 
 
-LENGTH = len(Head(0, 0, "").encode())
-"""Length of the head in bytes."""
+def decode_head(data: bytes) -> Head | None:
+    """The head that a line holds; ``None`` if it is not what was written."""
+    try:
+        found = json.loads(data)
+        head = Head(found["events"], found["bytes"], found["digest"])
+        return head if head.encode() == data else None
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def is_journal(data: bytes) -> bool:
-    """Whether a file that begins with ``data`` is a journal in this format, or was one before damage."""
-    return data.startswith(_START[:20])
+    """Whether a file that begins with ``data`` is a journal in a format like this one, perhaps damaged."""
+    return data.startswith(_START) or data[SLOT:].startswith(_START)
 
 
 def is_unbegun(data: bytes) -> bool:
-    """Whether nothing was recorded yet in a file that begins with ``data``: the head is written last."""
-    return not data[:LENGTH].strip(b"\0")
+    """Whether a file with the content ``data`` was left by a process that ended before its journal began.
+
+    The first head of a new journal is written last, when everything else is on the disk.
+    """
+    return (
+        not data[:SLOT].strip(b"\0")
+        and decode_head(data[SLOT:LENGTH]) is None
+        and b"\n" not in data[LENGTH:-1]
+    )
 
 
-def decode_head(path: Any, data: bytes) -> Head:
-    """The head; raises :class:`dagsearch.JournalError` if it is not what was written."""
-    try:
-        found = json.loads(data.decode("ascii"))
-        if found["format"] != FORMAT:
-            raise JournalError(
-                f"{path} has format {found['format']!r}, but this version of dagsearch reads format "
-                f"{FORMAT}: install the version that wrote it"
-            )
-        head = Head(int(found["events"]), int(found["bytes"]), str(found["digest"]))
-        if head.encode() == data:
-            return head
-    except (ValueError, TypeError, LookupError):
-        pass
+def last_head(path: Any, data: bytes) -> Head:
+    """The later head of a file that begins with ``data``."""
+    heads = [head for head in map(decode_head, (data[:SLOT], data[SLOT:LENGTH])) if head is not None]
+    if heads:
+        return max(heads)
+    start = data[: len(_START) + 8].removeprefix(_START).partition(b",")[0]
+    if start.isdigit() and int(start) != FORMAT:
+        raise JournalError(
+            f"{path} has format {int(start)}, but this version of dagsearch reads format {FORMAT}: install "
+            "the version that wrote it"
+        )
     raise JournalError(
-        f"{path} is damaged, or not a journal: its first line is not what was written. The file was not "
+        f"{path} is damaged, or not a journal: its first lines are not what was written. The file was not "
         "changed; restore an earlier copy of it"
     )
 
@@ -88,6 +111,10 @@ class Content(NamedTuple):
     def head(self) -> Head:
         """The head of a file that holds this and no more."""
         return Head(len(self.lines), LENGTH + sum(map(len, self.lines)), self.digest)
+
+    def encode(self) -> bytes:
+        """The file."""
+        return 2 * self.head.encode() + b"".join(self.lines)
 
 
 _DIGEST = ',"digest":"'
