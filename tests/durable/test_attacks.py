@@ -21,6 +21,7 @@ import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.cli.show import summary
 from dagsearch.durable import journal as journals
+from dagsearch.durable import lock as locks
 from dagsearch.durable.journal import JournalError, backup_journal, has_begun, is_in_use, read_events
 from dagsearch_experiments.crashes.layer import recorded, watched
 from support.journals import history, rewritten, written
@@ -311,6 +312,21 @@ def test_two_processes_that_begin_at_once_do_not_share_a_file(tmp_path, monkeypa
         with pytest.raises(JournalError, match="exists already"):
             search_in(path)
     assert len(read_events(path)) == 1
+
+
+def test_systems_without_locks_of_open_files_lock_the_whole_file(tmp_path, monkeypatch):
+    for name in ("_lock_range", "_is_range_locked"):
+        monkeypatch.setattr(locks, name, lambda descriptor: None)
+    monkeypatch.setattr(locks, "_GLANCE", 0.05)
+    path = tmp_path / "run.db"
+    search = search_in(path)
+    assert is_in_use(path)
+    shutil.copy(path, tmp_path / "copy.db")
+    with pytest.raises(JournalError, match="in use"):
+        ds.Search.resume(path, Sum())
+    search.close()
+    assert not is_in_use(path)
+    ds.Search.resume(path, Sum()).close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

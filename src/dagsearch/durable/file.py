@@ -136,9 +136,9 @@ def is_in_use(path: Path) -> bool:
 
 
 def sync_folder(path: Path) -> None:
-    """Wait until the name of a new file is on the disk, too."""
-    if hasattr(os, "O_DIRECTORY"):
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    """Wait until the name of a new file is on the disk, too, where the system can."""
+    with suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:

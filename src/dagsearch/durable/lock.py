@@ -3,6 +3,9 @@
 The lock is on the journal file itself, so that another name of the same file does not get around it. It
 belongs to the open file, not to the process: POSIX locks end as soon as the process closes *any* descriptor
 of the file, for example after it has copied the file. Every lock ends with the process, even if it is killed.
+
+On Linux this is an open file description lock, about which one can ask without taking it. Elsewhere a
+reader takes the lock for a moment to see whether it is free, and a search that begins waits for readers.
 """
 
 import errno
@@ -13,60 +16,85 @@ import time
 
 # A byte far behind the content; where locks are mandatory (Windows), readers must not meet it.
 _BYTE = 1 << 40
+# Seconds for which a reader may hold the lock.
+_GLANCE = 1.0
+_BUSY = (errno.EACCES, errno.EAGAIN)
 
-if sys.platform == "linux":
-    import fcntl
 
-    # struct flock: type, whence, start, length, process.
-    _LAYOUT = "hhqqi4x"
+def lock(descriptor: int) -> bool:
+    """Lock an open file; returns whether nobody else has locked it."""
+    if (answer := _lock_range(descriptor)) is not None:
+        return answer
+    end = time.monotonic() + _GLANCE
+    while not (locked := _lock_whole(descriptor)) and time.monotonic() < end:
+        time.sleep(0.01)
+    return locked
 
-    def lock(descriptor: int) -> bool:
-        """Lock an open file; returns whether nobody else has locked it."""
-        request = struct.pack(_LAYOUT, fcntl.F_WRLCK, os.SEEK_SET, _BYTE, 1, 0)
+
+def is_locked(descriptor: int) -> bool:
+    """Whether somebody else has locked the file; close the descriptor soon, as it may hold the lock now."""
+    if (answer := _is_range_locked(descriptor)) is not None:
+        return answer
+    return not _lock_whole(descriptor)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock_whole(descriptor: int) -> bool:
+        os.lseek(descriptor, _BYTE, os.SEEK_SET)
         try:
-            fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, request)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN):
+            if error.errno in _BUSY:
                 return False
             raise
         return True
 
-    def is_locked(descriptor: int) -> bool:
-        """Whether somebody else has locked the file. Asking takes no lock, so it disturbs nobody."""
-        request = struct.pack(_LAYOUT, fcntl.F_WRLCK, os.SEEK_SET, _BYTE, 1, 0)
-        answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, request)
+else:
+    import fcntl
+
+    def _lock_whole(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in _BUSY:
+                return False
+            raise
+        return True
+
+
+if sys.platform == "linux":
+    # struct flock: type, whence, start, length, process.
+    _LAYOUT = "hhqqi4x"
+    _REQUEST = struct.pack(_LAYOUT, fcntl.F_WRLCK, os.SEEK_SET, _BYTE, 1, 0)
+
+    def _lock_range(descriptor: int) -> bool | None:
+        """Whether a range could be locked; ``None`` if the system has no such locks."""
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _REQUEST)
+        except OSError as error:
+            if error.errno == errno.EINVAL:
+                return None
+            if error.errno in _BUSY:
+                return False
+            raise
+        return True
+
+    def _is_range_locked(descriptor: int) -> bool | None:
+        """Whether somebody else has locked the range; ``None`` if the system has no such locks."""
+        try:
+            answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _REQUEST)
+        except OSError as error:
+            if error.errno == errno.EINVAL:
+                return None
+            raise
         return bool(struct.unpack(_LAYOUT, answer)[0] != fcntl.F_UNLCK)
 
 else:
-    # Seconds for which another process may hold the lock only to see whether it is free.
-    _GLANCE = 1.0
 
-    def _try(descriptor: int) -> bool:
-        try:
-            if sys.platform == "win32":
-                import msvcrt
+    def _lock_range(descriptor: int) -> bool | None:
+        return None
 
-                os.lseek(descriptor, _BYTE, os.SEEK_SET)
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            else:
-                import fcntl
-
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK):
-                return False
-            raise
-        return True
-
-    def lock(descriptor: int) -> bool:
-        """Lock an open file; returns whether nobody else has locked it."""
-        end = time.monotonic() + _GLANCE
-        while not _try(descriptor):
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.01)
-        return True
-
-    def is_locked(descriptor: int) -> bool:
-        """Whether somebody else has locked the file. The lock is held until the descriptor is closed."""
-        return not _try(descriptor)
+    def _is_range_locked(descriptor: int) -> bool | None:
+        return None
