@@ -4,6 +4,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ _MOMENTS = ("before", "amid", "after")
 
 
 def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
-    """Kill the run at one of ``every`` crash points, resume it each time, and count what went wrong."""
+    """Kill the run at one of ``every`` crash points, resume it each time, and count what went wrong.
+
+    If the kill left half an event, the process that resumes is killed, too, at one of its first operations.
+    """
     whole = folder / "whole.db"
     operations = recorded(lambda: workload.run(whole, folder / "whole.log"))
     points = [
@@ -28,14 +32,17 @@ def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
     expected, found = told(whole), Counter[str]()
     for number, moment in points[::every]:
         journal, log = folder / f"{number}-{moment}.db", folder / f"{number}-{moment}.log"
-        _killed(lambda: workload.run(journal, log), number, moment)  # noqa: B023
-        found["kills: crash points"] += 1
-        found.update(_checked(workload, journal, log, expected))
+        run = partial(workload.run, journal, log)
+        if not _killed(run, number, moment):
+            raise ExperimentError(f"the process was not killed {moment} operation {number}")
+        kills = 1 + (moment == "amid" and _killed(run, number % 5, _MOMENTS[number % 3]))
+        found["kills: crash points"] += kills
+        found.update(_checked(workload, journal, log, expected, kills))
     return found
 
 
-def _killed(run: Callable[[], None], number: int, moment: str) -> None:
-    """Run in a forked process, which is killed at an operation."""
+def _killed(run: Callable[[], None], number: int, moment: str) -> bool:
+    """Run in a forked process that is killed at an operation; false if it ended before."""
     child = os.fork()
     if child == 0:
         try:
@@ -44,8 +51,7 @@ def _killed(run: Callable[[], None], number: int, moment: str) -> None:
         finally:
             os._exit(0)
     _, status = os.waitpid(child, 0)
-    if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGKILL:
-        raise ExperimentError(f"the process was not killed {moment} operation {number}")
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
 
 
 def _killer(number: int, moment: str) -> Callable[[Operation, Callable[[bytes], None]], None]:
@@ -64,7 +70,9 @@ def _killer(number: int, moment: str) -> Callable[[Operation, Callable[[bytes], 
     return watch
 
 
-def _checked(workload: Workload, journal: Path, log: Path, expected: list[tuple[Any, ...]]) -> Counter[str]:
+def _checked(
+    workload: Workload, journal: Path, log: Path, expected: list[tuple[Any, ...]], kills: int = 1
+) -> Counter[str]:
     """Resume, check the promises 1 to 3, and continue to the end."""
     written, found = Log(log), Counter[str]()
     confirmed, paid = written.leaves("told"), written.leaves("paid")
@@ -82,7 +90,8 @@ def _checked(workload: Workload, journal: Path, log: Path, expected: list[tuple[
         0 if workload.repeats else sum((paid_again & Counter(kept)).values())
     )
     # Every evaluation that the journal does not hold was pending; nothing else is paid for twice.
-    found["kills: evaluations repeated beyond pending"] = max(0, len(paid) - len(kept) - waiting) + max(
+    found["kills: evaluations repeated beyond pending"] = max(0, len(paid) - len(kept) - kills * waiting)
+    found["kills: evaluations repeated beyond pending"] += max(
         0, paid_again.total() - (workload.budget - len(kept))
     )
     found["kills: histories that differ"] = int(told(journal) != expected)

@@ -37,7 +37,9 @@ def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
             try:
                 left = read_events(image)
             except JournalError:
-                found["power cuts: journals refused"] += 1
+                left = []
+            found["power cuts: journals refused"] += int(not left)
+            if not left:
                 continue
             prefixes[len(left)] = content
             found["power cuts: events lost"] += max(0, confirmed - len(left))
