@@ -205,7 +205,7 @@ class Search(Composed):
         noise : float, optional
             Noise variance of this reward, in squared units of the reward; by default that of the model.
         note : optional
-            Anything that JSON can hold; it is written to the journal with the reward.
+            Anything; it is written to the journal with the reward, as text where JSON has no such type.
         """
         return self.engine.tell(self.engine.checked(evaluated, reward, noise), note)
 
@@ -240,7 +240,7 @@ class Search(Composed):
         self.findings.reset()
 
     def note(self, content: Any) -> None:
-        """Write a note to the journal, if there is one: anything that JSON can hold."""
+        """Write a note to the journal, if there is one; as text where JSON has no such type."""
         self.engine.recorder.noted(content)
 
     def close(self) -> None:
