@@ -44,7 +44,7 @@ def coding_of(problem: Problem) -> Coding | None:
 
 
 def _remembered(neighbours: Callable[[IntArray], IntArray]) -> Callable[[IntArray], IntArray]:
-    """The same function, which remembers its last results: a search asks again and again for the best leaf's."""
+    """The same function, which remembers its last results: those of the best leaf are asked for often."""
 
     @lru_cache(_REMEMBERED)
     def of(codes: bytes) -> IntArray:
