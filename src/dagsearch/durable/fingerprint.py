@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 _WALKS = 8
 # Number of random leaves by which covariances are compared.
 _LEAVES = 6
+# Parts that decide what to do next. A replay does not need them, so a default that has changed continues.
+_DECIDING = {"policy", "rollout", "refinements", "evidence"}
 # Names of parts that have changed since the first journals: old, new.
 _RENAMED = {"Always()": "Eager()", "OnDemand(": "Lazy("}
 
@@ -129,7 +131,14 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
         ("search", settings["parts"], parts_of(search)),
     ):
         changed = sorted(name for name in then if _as_named_now(then[name]) != now.get(name))
-        if changed:
+        if changed and settings["made_by"] == "Search.default" and set(changed) <= _DECIDING:
+            logger.warning(
+                "%s was written by a version of dagsearch whose default search had another %s. All rewards "
+                "are kept; the search continues with the present default",
+                path,
+                " and other ".join(changed),
+            )
+        elif changed:
             details = "; ".join(f"{name}: {then[name]} then, {now.get(name)} now" for name in changed)
             raise JournalError(
                 f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "

@@ -87,7 +87,7 @@ class Replay:
         elif event.kind == "tell":
             self._engine.pending.discard_fantasies()
             set_generators(search, content["generators"])
-            self._tell(content, follower.content if follower and follower.kind == "learn" else None)
+            self._tell(content, _learnt_after(follower))
         elif event.kind == "forget":
             self._engine.forget(content["pending"], content["again"])
         elif event.kind == "reroot":
@@ -143,3 +143,13 @@ class Replay:
                 "the journal belongs to another problem, covariance or version"
             )
         self._largest_difference = max(self._largest_difference, difference)
+
+
+def _learnt_after(follower: Event | None) -> Mapping[str, Any] | None:
+    """The hyperparameters that were learnt after a reward, empty if none were.
+
+    ``None`` if the reward is the last event: the process may have ended before it had learnt.
+    """
+    if follower is None:
+        return None
+    return follower.content if follower.kind == "learn" else {}

@@ -110,7 +110,7 @@ class Learner:
         episodes : sequence of Episode
             Rewards in the model's units.
         recorded : mapping, optional
-            Hyperparameters to use instead of learning them, if it is time to learn.
+            In a replay, the hyperparameters that were learnt after these rewards; empty if none were.
 
         Returns
         -------
@@ -123,11 +123,19 @@ class Learner:
                 self._explored.scores.condition(episode.leaf, episode.reward, episode.noise)
             except CovarianceError as error:
                 refused.append(error)
-        if episodes and self.evidence is not None and self.evidence.due(len(self.told)):
+        if episodes and self.evidence is not None and self._learns_now(self.evidence, recorded):
             self._learn_hyperparameters(self.evidence, recorded)
         elif self._explored.scores.outgrown:
             self._use_landmarks()
         return refused
+
+    def _learns_now(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> bool:
+        """Whether it is time to learn hyperparameters; in a replay, whether it was."""
+        if recorded is None:
+            return evidence.due(len(self.told))
+        if recorded:
+            evidence.learnt(len(self.told))
+        return bool(recorded)
 
     def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         scale_before = self.standardizer.scale

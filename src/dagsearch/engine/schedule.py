@@ -52,4 +52,5 @@ class Schedule:
 
     @state.setter
     def state(self, state: tuple[int, int]) -> None:
-        self._turn, self._initial = state
+        turn, self._initial = state
+        self._turn = turn % (len(self.refinements) + 1)  # an earlier version may have had more turns

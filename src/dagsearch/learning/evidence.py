@@ -71,8 +71,12 @@ class Evidence:
         """Whether to learn at this number of rewards; if so, sets the next number."""
         if rewards < max(self._next, 3) or rewards > _MOST:
             return False
-        self._next = math.ceil(self.growth * rewards)
+        self.learnt(rewards)
         return True
+
+    def learnt(self, rewards: int) -> None:
+        """Set the number of rewards at which to learn again after learning at this number."""
+        self._next = math.ceil(self.growth * rewards)
 
     def recall(self, covariance: Covariance, learnt: Mapping[str, Any]) -> Covariance:
         """The covariance with hyperparameters that :meth:`maximise` found before, from a journal."""
