@@ -86,11 +86,20 @@ class Nearness:
 
 
 class GivenMatrix:
-    """A matrix between items, without hyperparameters; :class:`CovarianceError` if it is not a covariance."""
+    """A matrix between items, plus a part that each item shares with no other.
 
-    hyperparameters: tuple[Hyperparameter, ...] = ()
+    The second part is learnt: where the matrix does not explain the rewards, it outgrows the matrix.
 
-    def __init__(self, matrix: ArrayLike) -> None:
+    Parameters
+    ----------
+    matrix : array, shape ``(items, items)``
+        Positive semi-definite; :class:`CovarianceError` if it is not.
+    own : float
+        Variance of the part that an item shares with no other item, relative to the mean variance of the
+        matrix.
+    """
+
+    def __init__(self, matrix: ArrayLike, own: float = 0.1) -> None:
         given = np.asarray(matrix, dtype=np.float64)
         if given.ndim != 2 or given.shape[0] != given.shape[1] or not np.all(np.isfinite(given)):
             raise CovarianceError(f"between_items must be a finite square matrix, got shape {given.shape}")
@@ -105,19 +114,28 @@ class GivenMatrix:
                 f"{float(np.linalg.eigvalsh(given)[0]):.3g}. A matrix of squared correlations always is; one "
                 "of absolute correlations may not be: see covariances.correlation"
             ) from error
-        self._matrix = given
+        self._matrix, self._mean = given, float(given.diagonal().mean())
+        self.own = self._own_median = checked_variance("own", own)
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """``own``; its prior is wide."""
+        return (Hyperparameter("own share of items", self.own, self._own_median, 2.0),)
 
     def with_values(self, values: Sequence[float]) -> "GivenMatrix":
-        """Itself: there are no hyperparameters."""
-        return self
+        """The same with another value of ``own``."""
+        other = object.__new__(GivenMatrix)
+        other.__dict__.update(self.__dict__)
+        other.own = float(values[0])
+        return other
 
     def matrix(self) -> FloatArray:
-        """The given matrix, shape ``(items, items)``."""
-        return self._matrix
+        """How alike items are, shape ``(items, items)``."""
+        return np.asarray(self._matrix + self.own * self._mean * np.eye(len(self._matrix)))
 
     def gradients(self) -> list[FloatArray]:
-        """Empty: there are no hyperparameters."""
-        return []
+        """The derivative of the matrix by the logarithm of ``own``."""
+        return [self.own * self._mean * np.eye(len(self._matrix))]
 
 
 def correlation(data: ArrayLike) -> FloatArray:
