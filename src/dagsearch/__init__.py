@@ -24,11 +24,12 @@ from dagsearch import (
     testing,
 )
 from dagsearch._internal.moved import MODULES, keep_old_paths
-from dagsearch.durable.journal import JournalError
+from dagsearch.durable.journal import backup_journal
 from dagsearch.errors import (
     CovarianceError,
     DagSearchError,
     EvaluationError,
+    JournalError,
     ProblemError,
     RewardError,
     SearchExhausted,
@@ -75,6 +76,7 @@ __all__ = [
     "SearchInterrupted",
     "Stop",
     "as_tree",
+    "backup_journal",
     "backups",
     "baselines",
     "covariances",

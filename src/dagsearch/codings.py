@@ -5,7 +5,7 @@ one can be listed and compared by the thousand, whatever order the problem makes
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ from dagsearch.problem import Action, Capabilities, Layout, Problem, State
 _WALKS = 64
 # Largest number of categories in total that codes are inferred for.
 _MOST_CATEGORIES = 2000
+# Number of leaves whose neighbours are remembered.
+_REMEMBERED = 16
 
 
 class Coding(NamedTuple):
@@ -37,6 +39,21 @@ class Coding(NamedTuple):
 
 def coding_of(problem: Problem) -> Coding | None:
     """The problem's own coding, or one inferred from random paths; ``None`` if there is none."""
+    found = _declared_or_inferred(problem)
+    return None if found is None else found._replace(neighbours=_remembered(found.neighbours))
+
+
+def _remembered(neighbours: Callable[[IntArray], IntArray]) -> Callable[[IntArray], IntArray]:
+    """The same function, which remembers its last results: those of the best leaf are asked for often."""
+
+    @lru_cache(_REMEMBERED)
+    def of(codes: bytes) -> IntArray:
+        return neighbours(np.frombuffer(codes, dtype=np.int64))
+
+    return lambda codes: of(np.ascontiguousarray(codes, dtype=np.int64).tobytes())
+
+
+def _declared_or_inferred(problem: Problem) -> Coding | None:
     own = Capabilities(problem)
     if own.layout is not None:
         members = own.codes, own.leaf_of, own.path_to, own.neighbours

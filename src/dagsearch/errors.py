@@ -41,3 +41,7 @@ class SearchInterrupted(KeyboardInterrupt):
 
     result: "Result"
     """The search's result at the interruption."""
+
+
+class JournalError(DagSearchError, RuntimeError):
+    """A journal cannot be made, read, continued or written to."""

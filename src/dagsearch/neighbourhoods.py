@@ -3,11 +3,12 @@
 In the DAG of subsets this swaps one element.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
 
+from dagsearch._internal.typing import FloatArray
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, Families, State
 from dagsearch.scores import JointScores
@@ -21,13 +22,17 @@ class Swap(NamedTuple):
     actions: list[Action]
     """The decisions that lead there."""
     rating: float
-    """Upper confidence of its g, rounded so that it can be compared with that of other leaves."""
+    """Rating of its g, rounded so that it can be compared with that of other leaves."""
+
+
+Rate = Callable[[FloatArray, FloatArray], FloatArray]
+"""Rates leaves by mean and variance of their g, seen from the player who decides."""
 
 
 def best_swap(
-    explored: Explored, start: State, leaf: State, actions: Sequence[Action], beta: float
+    explored: Explored, start: State, leaf: State, actions: Sequence[Action], rate: Rate
 ) -> Swap | None:
-    """The open leaf with the largest ``μ + β σ`` among those one decision away from ``leaf``.
+    """The best rated open leaf among those one decision away from ``leaf``.
 
     ``actions`` lead from ``start`` to the leaf; decisions before ``start`` do not change.
     """
@@ -45,15 +50,16 @@ def best_swap(
         state = families.reached(place)
         return not explored.is_closed(state) and (leaves_only or len(problem.actions(state)) == 0)
 
-    upper = cast(JointScores, explored.scores).upper_confidence(families, signs, beta, may_be_chosen)
+    scores = cast(JointScores, explored.scores)
+    hopeful, mean, variance = scores.promising(families, signs, may_be_chosen)
     # Rounding errors must not distinguish leaves that the model does not distinguish.
-    ratings = np.round(upper, 9)
-    hopeful = np.flatnonzero(ratings > -np.inf)
-    for place in hopeful[np.argsort(-ratings[hopeful], kind="stable")].tolist():
+    ratings = np.round(rate(mean, variance), 9)
+    for rank in np.argsort(-ratings, kind="stable").tolist():
+        place = hopeful.item(rank)
         state = families.reached(place)
         if len(problem.actions(state)) == 0 and not explored.is_closed(state):
             own, action = families.find(place)
-            return Swap(state, [*found[own][1], action], ratings.item(place))
+            return Swap(state, [*found[own][1], action], ratings.item(rank))
     return None
 
 

@@ -78,8 +78,11 @@ class Greedy(Rollout):
         leaf, actions = _follow(explored, state, rate)
         if not explored.is_closed(leaf):
             return leaf, actions
-        swapped = best_swap(explored, state, leaf, actions, self.beta)
+        swapped = best_swap(explored, state, leaf, actions, self._upper)
         return None if swapped is None else (swapped.leaf, swapped.actions)
+
+    def _upper(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        return mean + self.beta * np.sqrt(variance)
 
     def __repr__(self) -> str:
         return f"Greedy(beta={self.beta})"

@@ -5,10 +5,9 @@ The module itself can be called: ``dagsearch.search(problem, budget)`` is :func:
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from functools import partial
 from os import PathLike
 from types import ModuleType
 from typing import Any, Self, Unpack, overload
@@ -23,7 +22,7 @@ from dagsearch.durable.journal import has_begun
 from dagsearch.durable.resume import resume_search, start_journal
 from dagsearch.engine.composed import Composed
 from dagsearch.engine.compositions import Parts, compose, default_parts, paper_parts
-from dagsearch.engine.defaults import default_initial
+from dagsearch.engine.defaults import INITIAL, default_initial
 from dagsearch.engine.findings import LEAVES, SAMPLES, Findings
 from dagsearch.engine.recorder import Recorder
 from dagsearch.errors import SearchExhausted, SearchInterrupted
@@ -133,18 +132,16 @@ class Search(Composed):
         *,
         covariance: Covariance | None = None,
         noisy: bool = False,
-        initial: int | Callable[[Covariance], int] = 20,
+        initial: int = INITIAL,
         seed: Seed = None,
         journal: str | PathLike[str] | None = None,
     ) -> Self:
         """The method of :func:`dagsearch.search`, which documents ``covariance`` and ``noisy``.
 
-        ``initial`` is the number of random leaves to begin with, or a function that returns it for the
-        covariance that is used; for the rest see :class:`Search`.
+        ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`.
         """
-        parts = default_parts(problem, covariance, noisy, initial)
-        search = cls(problem, seed=seed, **parts)
-        settings = {"covariance": covariance, "noisy": noisy, "initial": parts["standardize"]}
+        search = cls(problem, seed=seed, **default_parts(problem, covariance, noisy, initial))
+        settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
         start_journal(search, journal, "Search.default", settings)
         return search
 
@@ -208,7 +205,7 @@ class Search(Composed):
         noise : float, optional
             Noise variance of this reward, in squared units of the reward; by default that of the model.
         note : optional
-            Anything that JSON can hold; it is written to the journal with the reward.
+            Anything; it is written to the journal with the reward, as text where JSON has no such type.
         """
         return self.engine.tell(self.engine.checked(evaluated, reward, noise), note)
 
@@ -243,7 +240,7 @@ class Search(Composed):
         self.findings.reset()
 
     def note(self, content: Any) -> None:
-        """Write a note to the journal, if there is one: anything that JSON can hold."""
+        """Write a note to the journal, if there is one; as text where JSON has no such type."""
         self.engine.recorder.noted(content)
 
     def close(self) -> None:
@@ -415,7 +412,8 @@ def run_search(
         names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
         run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
-        run = Search.default(problem, initial=partial(default_initial, budget=budget), **settings)
+        initial = default_initial(budget)
+        run = Search.default(problem, initial=initial, **settings)
     done = len(run.history)
     try:
         if done < budget:

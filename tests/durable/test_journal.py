@@ -1,7 +1,9 @@
 """Durable runs: what a journal promises (docs/durability.md)."""
 
 import json
+import os
 import random
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -233,19 +235,22 @@ def test_a_truncated_file_is_refused(journal, share):
 
 
 @pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE event SET content = replace(content, '\"reward\":', '\"reward\":1') WHERE kind = 'tell'",
-        "DELETE FROM event WHERE number = 5",
-        "UPDATE event SET kind = 'note' WHERE number = 7",
-        "DELETE FROM event",
-    ],
+    ("old", "new"),
+    [(b'"reward":', b'"reward":1'), (b'"kind":"ask"', b'"kind":"run"'), (b'"number":7', b'"number":8')],
 )
-def test_a_tampered_file_is_refused(journal, statement):
-    with sqlite3.connect(journal) as connection:
-        connection.execute(statement)
-    connection.close()
-    refused(journal, "changed or damaged|no settings")
+def test_a_tampered_file_is_refused(journal, old, new):
+    content = journal.read_bytes()
+    assert old in content
+    journal.write_bytes(content.replace(old, new, 1))
+    refused(journal, "changed or damaged")
+
+
+@pytest.mark.parametrize("gone", [slice(5, 6), slice(-1, None), slice(1, None), slice(0, None)])
+def test_a_file_without_some_of_its_lines_is_refused(journal, gone):
+    head, other_head, *lines = journal.read_bytes().splitlines(keepends=True)
+    del lines[gone]
+    journal.write_bytes(head + other_head + b"".join(lines))
+    refused(journal, "changed or damaged|is damaged")
 
 
 def test_other_files_are_refused(tmp_path):
@@ -384,20 +389,34 @@ def test_a_search_with_a_journal_is_not_copied(tmp_path):
 # Disks --------------------------------------------------------------------------------------------
 
 
-def test_a_full_disk_stops_the_search_and_says_what_is_safe(tmp_path):
+@pytest.fixture
+def full_disk():
+    """Lets files of this process grow to a size and no further, as on a disk without room."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def limit(size):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+
+    yield limit
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_stops_the_search_and_says_what_is_safe(tmp_path, full_disk):
     path = tmp_path / "run.db"
     search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
     search.run(5)
-    connection = search.engine.recorder.journal._connection
-    connection.execute(f"PRAGMA max_page_count={connection.execute('PRAGMA page_count').fetchone()[0]}")
-    with pytest.raises(JournalError, match=r"full.*events are safe"):
+    full_disk(path.stat().st_size + 20_000)
+    with pytest.raises(JournalError, match=r"too large.*events were written"):
         search.run(300)
     count = sum(e.kind == "tell" for e in read_events(path))
     assert len(search.history) == count > 5  # nothing is known that the file does not hold
-    with pytest.raises(JournalError, match="events are safe"):
+    with pytest.raises(JournalError, match="events were written"):
         search.ask()
     assert search.result().history  # what is known can still be looked at
     search.close()
+    full_disk(resource.RLIM_INFINITY)
     again = ds.Search.resume(path, Sum())
     assert history(again) == history(search)
     again.run(3)
@@ -419,8 +438,10 @@ def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
     proposal = search.ask()
-    search.engine.recorder.journal._connection.execute("PRAGMA query_only=ON")
-    with pytest.raises(JournalError, match=r"readonly.*the reward 0.25 of .* tell it after resuming"):
+    read_only, writable = os.open(path, os.O_RDONLY), search.engine.recorder.journal._file._descriptor
+    os.dup2(read_only, writable)
+    os.close(read_only)
+    with pytest.raises(JournalError, match=r"the reward 0.25 of .* tell it after resuming"):
         search.tell(proposal, 0.25)
     assert search.history == []
     search.close()
@@ -429,10 +450,12 @@ def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
     again.close()
 
 
-def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
-    (tmp_path / "run.db-lock").mkdir()
-    with pytest.raises(JournalError, match="cannot write the lock file"):
-        ds.Search.default(Sum(), seed=0, journal=tmp_path / "run.db")
+def test_what_cannot_be_a_journal_is_named(tmp_path):
+    for path in (tmp_path, "/dev/null"):
+        with pytest.raises(JournalError, match="exists already"):
+            ds.Search.default(Sum(), seed=0, journal=path)
+        with pytest.raises(JournalError, match="is not a file"):
+            ds.search(Sum(), 5, seed=0, journal=path)
 
 
 # Killed -------------------------------------------------------------------------------------------

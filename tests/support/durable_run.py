@@ -61,7 +61,7 @@ def main(journal, log, budget, jobs):
     if "DURABLE_LIMIT" in os.environ:
         run.run(int(os.environ["DURABLE_LIMIT"]))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        room = os.path.getsize(f"{journal}-wal") + 20_000
+        room = os.path.getsize(journal) + 20_000
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
     execution = {"n_jobs": int(jobs), "deterministic": True} if int(jobs) > 1 else {}
     run.run(int(budget) - len(run.history), **execution)

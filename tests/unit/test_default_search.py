@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch.engine.foresight import Foresight
+from dagsearch.engine.schedule import Schedule
 from dagsearch.execution.stopping import Stop
+from dagsearch.gaussians import Gaussian
 from dagsearch.neighbourhoods import best_swap, parents
-from dagsearch.refinements import Regrow, Swaps
+from dagsearch.refinements import Nearby, Outcomes, Regrow, Swaps
 from dagsearch.refinements.optimum import sample_optimum
 from dagsearch.rollouts import Greedy, Thompson
 from dagsearch.scores import KernelScores
@@ -72,6 +75,10 @@ def test_greedy_rollouts_follow_the_upper_confidence_of_g():
     assert followed >= 3
 
 
+def upper(mean, variance):
+    return mean + 2.0 * np.sqrt(variance)
+
+
 def upper_confidences(search, problem, state):
     mean, variance = search.explored.scores.predict(
         [problem.step(state, action) for action in problem.actions(state)]
@@ -93,7 +100,13 @@ def test_the_best_swap_is_the_best_of_those_with_the_best_means():
     problem = ds.problems.DigitsPixels()
     search = known(problem, 30)
     best = search.incumbent()
-    found = best_swap(search.explored, problem.root(), best.leaf, best.actions, 2.0)
+    found = best_swap(
+        search.explored,
+        problem.root(),
+        best.leaf,
+        best.actions,
+        lambda mean, variance: mean + 2.0 * np.sqrt(variance),
+    )
     swaps = [(best.leaf - {out}) | {into} for out in best.leaf for into in range(64) if into not in best.leaf]
     open_ones = [swap for swap in swaps if not search.explored.is_closed(swap)]
     mean, variance = search.explored.scores.predict(open_ones)
@@ -115,13 +128,13 @@ def test_parents_are_told_by_replaying_the_actions():
     assert len(parents(known(pixels).explored, frozenset(), frozenset({1, 2, 3}), [3, 1, 2])) == 3
 
 
-@pytest.mark.parametrize("refinement", [Swaps(), Swaps(0.0, 1), Regrow(), Regrow(0.0)])
+@pytest.mark.parametrize("refinement", [Swaps(), Swaps(2, 2, 1), Regrow(), Regrow(0.0), Nearby()])
 @pytest.mark.parametrize("problem", [Word(), Bag(), ds.problems.Subsets(7, 3, reward=sum)])
 def test_refinements_give_an_open_leaf_and_its_path(refinement, problem):
     search = known(problem)
     best = search.incumbent()
     for _ in range(5):
-        found = refinement.refine(search.explored, [best], search.rng)
+        found = refinement.refine(search.explored, Outcomes([best], [best], 0.1), search.rng)
         if found is None:
             continue
         state = problem.root()
@@ -309,5 +322,42 @@ def test_swaps_look_at_leaves_only():
     search = ds.Search.default(problem, covariance=Rising(), initial=3, seed=0)
     for first in (10, 50, 90):
         search.tell((first,), float(first))
-    found = best_swap(search.explored, (), (90,), [90], 1.0)
+    found = best_swap(search.explored, (), (90,), [90], upper)
     assert found.leaf == (99,)
+
+
+def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements_do_not_come():
+    foresight = Foresight()
+    foresight.record(None, 1.0)
+    assert (foresight.kept, foresight.margin) == (1.0, 0.0)
+    for _ in range(40):
+        foresight.record(Gaussian(2.0, 1.0), 0.5)
+    assert foresight.kept < 0.06
+    assert foresight.margin > 0.4
+    rng, local, climb = np.random.default_rng(0), Nearby(), Swaps()
+    schedule = Schedule([climb], local, 0)
+    turns = [schedule.next(foresight.kept, rng) for _ in range(400)]
+    assert 150 < turns.count(local) < 210
+    assert abs(turns.count(climb) - turns.count(None)) <= 1
+    assert local not in [schedule.next(0.6, rng) for _ in range(100)]
+
+
+def test_improvements_that_come_keep_the_aim_low():
+    foresight, reward = Foresight(), 0.0
+    for _ in range(40):
+        foresight.record(Gaussian(reward + 1.0, 1.0), reward + 1.0)
+        reward += 1.0
+    assert foresight.kept == 1.0
+
+
+def test_where_a_model_is_useless_the_search_still_climbs():
+    """Rewards that differ on a plateau only by chance: neighbours of the best leaf are tried."""
+    lottery = np.random.default_rng(3).random(2**14)
+    problem = ds.problems.Choices(
+        {f"place {i}": (0, 1) for i in range(14)},
+        lambda chosen: lottery[sum(bit << i for i, bit in enumerate(chosen.values()))],
+    )
+    search = ds.Search.default(problem, seed=0)
+    search.run(120)
+    assert search.engine.foresight.kept < 0.5
+    assert len({tuple(evaluation.leaf.values()) for evaluation in search.history}) == 120

@@ -325,13 +325,9 @@ def test_a_model_that_predicts_nothing_is_logged(caplog):
     assert any("hardly predicted the rewards" in message for message in caplog.messages)
 
 
-@pytest.mark.parametrize(("covariance", "initial"), [(None, 10), (ds.covariances.Hamming(), 20)])
-def test_a_covariance_of_the_users_own_begins_as_it_did(covariance, initial):
-    problem = Vector([2] * 12)
-    search = ds.Search.default(
-        problem, covariance=covariance, initial=lambda used: default_initial(used, 200)
-    )
-    assert search.engine.schedule.state[1] == initial
+@pytest.mark.parametrize(("budget", "initial"), [(1, 1), (3, 2), (25, 5), (200, 10)])
+def test_a_search_begins_with_a_fifth_of_its_budget_but_not_many_random_leaves(budget, initial):
+    assert default_initial(budget) == initial
 
 
 def test_codes_are_inferred_once(monkeypatch):

@@ -42,5 +42,10 @@ def check_folder(folder: Path) -> None:
 
 def failed(command: str, error: Exception) -> int:
     """Print the error; returns the exit code for bad input."""
-    print(f"dagsearch {command}: error: {error}", file=sys.stderr)
+    print(f"dagsearch {command}: error:", "\n".join(map(printable, str(error).splitlines())), file=sys.stderr)
     return 1
+
+
+def printable(text: str) -> str:
+    """The text, with every character escaped that could move the cursor or control the terminal otherwise."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

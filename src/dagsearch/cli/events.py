@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dagsearch.durable.journal import Event
+from dagsearch.durable.events import Event
 
 
 def budget_of(events: Sequence[Event]) -> int | None:
@@ -14,5 +14,5 @@ def budget_of(events: Sequence[Event]) -> int | None:
 
 def selection_of(events: Sequence[Event]) -> dict[str, Any] | None:
     """The request of the ``dagsearch select`` that wrote the journal; ``None`` if another program did."""
-    notes = (event.content.get("note") or {} for event in events)
-    return next((note["select"] for note in notes if "select" in note), None)
+    found = (event.note.get("select") for event in events)
+    return next((request for request in found if isinstance(request, dict)), None)

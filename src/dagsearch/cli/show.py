@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dagsearch.cli.common import failed
+from dagsearch.cli.common import failed, printable
 from dagsearch.cli.events import budget_of, selection_of
-from dagsearch.durable.journal import Event, JournalError, is_in_use, read_events
+from dagsearch.durable.events import Event
+from dagsearch.durable.journal import JournalError, is_in_use, read_events
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -56,7 +57,7 @@ def summary(path: Path) -> dict[str, Any]:
         "begun": _clock(events[0].at),
         "last_event": _clock(events[-1].at),
         "evaluations": len(rewards),
-        "budget": budget_of(events) if selection is None else selection["budget"],
+        "budget": budget_of(events) if selection is None else selection.get("budget"),
         "pending": _pending(events),
         "failures": len(failures),
         "last_failure": failures[-1] if failures else None,
@@ -73,12 +74,15 @@ def _pending(events: Sequence[Event]) -> int:
 
 
 def _failures(events: Sequence[Event]) -> list[str]:
-    notes = (event.content.get("note") or {} for event in events)
-    return [note["failure"] for note in notes if note.get("failure")]
+    found = (event.note.get("failure") for event in events)
+    return [str(failure) for failure in found if failure]
 
 
 def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    except (ValueError, OverflowError, OSError):
+        return f"{at} seconds after 1970"
 
 
 def text(found: dict[str, Any]) -> str:
@@ -91,9 +95,9 @@ def text(found: dict[str, Any]) -> str:
         f"{found['evaluations']}{budget} evaluations, {found['pending']} pending, {found['failures']} failed",
     ]
     if found["last_failure"] is not None:
-        lines.append(f"last failure: {found['last_failure'].splitlines()[0]}")
-    if found["best_leaf"] is not None:
+        lines.append(f"last failure: {found['last_failure'].strip().partition(chr(10))[0]}")
+    if found["best_reward"] is not None:
         lines.append(f"best so far: {found['best_reward']:.6g} at {json.dumps(found['best_leaf'])}")
         lines.append("last evaluations:")
         lines += [f"  {reward:.6g} at {json.dumps(leaf)}" for reward, leaf in found["last"]]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))

@@ -121,9 +121,9 @@ class PlaceViews:
     def _anywhere(self, codes: IntArray) -> FloatArray:
         """Counts of neighbouring categories, centred."""
         count = int(self.categories[0])
-        rows = np.full((len(codes), count**2), -(len(self.categories) - 1) / count**2)
-        np.add.at(rows, (np.arange(len(codes))[:, None], codes[:, :-1] * count + codes[:, 1:]), 1.0)
-        return rows
+        pair = count**2 * np.arange(len(codes))[:, None] + codes[:, :-1] * count + codes[:, 1:]
+        found = np.bincount(pair.ravel(), minlength=len(codes) * count**2).reshape(len(codes), -1)
+        return np.asarray(found - (len(self.categories) - 1) / count**2)
 
 
 class OrderViews:

@@ -1,13 +1,17 @@
 """Inner products of complete states straight from their codes, compiled: no features are made.
 
-Each function counts, for every pair of rows of codes, what the two have in common. The innermost loops run
-over the second rows, whose codes are transposed, so that they are vectorised.
+Each function counts, for every pair of rows of codes, what the two have in common. Rows that follow each
+other mostly differ at few places, and only these are compared. The innermost loops run over the second rows,
+whose codes are transposed, so that they are vectorised.
 """
 
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
+
+# Number of rows after which sums are made afresh, so that rounding errors do not add up.
+_AFRESH = 64
 
 
 @compiled
@@ -19,20 +23,39 @@ def common_places(
     ``trend`` and ``falloff`` are the weights of the two sums by place, ``pair_trend`` and ``pair_falloff``
     those of a pair of neighbours.
     """
-    first, second = np.zeros((len(a), len(b))), np.zeros((len(a), len(b)))
+    places, count = a.shape[1], len(b)
+    first, second = np.zeros((len(a), count)), np.zeros((len(a), count))
     others = np.ascontiguousarray(b.T)
-    before, equal = np.zeros(len(b)), np.zeros(len(b))
+    pairs = pair_trend != 0.0 or pair_falloff != 0.0
     for i in range(len(a)):
         one, other = first[i], second[i]
-        before[:] = 0.0
-        for place in range(a.shape[1]):
-            code, theirs = a[i, place], others[place]
-            for j in range(len(b)):
-                equal[j] = 1.0 if theirs[j] == code else 0.0
-                both = equal[j] * before[j]
-                one[j] += trend[place] * equal[j] + pair_trend * both
-                other[j] += falloff[place] * equal[j] + pair_falloff * both
-            before[:] = equal
+        changed = places
+        if i % _AFRESH > 0:
+            changed = 0
+            for place in range(places):
+                changed += a[i, place] != a[i - 1, place]
+        afresh = 3 * changed >= places
+        if not afresh:
+            one[:], other[:] = first[i - 1], second[i - 1]
+        for place in range(places):
+            code = a[i, place]
+            before = -1 if afresh else a[i - 1, place]
+            if code != before:
+                theirs, more, near = others[place], trend[place], falloff[place]
+                for j in range(count):
+                    change = np.float64(theirs[j] == code) - np.float64(theirs[j] == before)
+                    one[j] += more * change
+                    other[j] += near * change
+            if pairs and place > 0:
+                left = a[i, place - 1]
+                left_before = -1 if afresh else a[i - 1, place - 1]
+                if code != before or left != left_before:
+                    theirs, theirs_left = others[place], others[place - 1]
+                    for j in range(count):
+                        change = np.float64((theirs[j] == code) & (theirs_left[j] == left))
+                        change -= np.float64((theirs[j] == before) & (theirs_left[j] == left_before))
+                        one[j] += pair_trend * change
+                        other[j] += pair_falloff * change
     return first, second
 
 

@@ -4,7 +4,8 @@ JSON has neither tuples nor sets, of which states are made: both become objects 
 """
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,34 @@ def from_json(value: Any) -> Any:
         ((tag, parts),) = value.items()
         return {_TUPLE: tuple, _SET: frozenset}[tag](from_json(part) for part in parts)
     return value
+
+
+def note_to_json(value: Any) -> Any:
+    """A note in types that JSON has; never fails, because a reward may come with the note.
+
+    NumPy's numbers and arrays become numbers and lists, tuples and sets become lists, and keys become text.
+    Everything else, such as numbers that are not finite, becomes its ``repr``.
+    """
+    try:
+        return _plain(value)
+    except Exception as error:
+        return f"a note of type {type(value).__name__} that cannot be written ({type(error).__name__})"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(part) for part in value]
+    return repr(value)
 
 
 class StateCodec:

@@ -13,7 +13,7 @@ import scipy
 
 from dagsearch._internal.walks import random_leaves, random_walk, shape_rng
 from dagsearch.durable.encoding import StateCodec
-from dagsearch.durable.journal import JournalError
+from dagsearch.errors import JournalError
 from dagsearch.problem import Capabilities, Problem
 
 if TYPE_CHECKING:
@@ -128,14 +128,14 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
         ("problem", settings["problem"], fingerprint(search.problem)),
         ("search", settings["parts"], parts_of(search)),
     ):
-        changed = sorted(name for name in then if _as_named_now(then[name]) != now[name])
+        changed = sorted(name for name in then if _as_named_now(then[name]) != now.get(name))
         if changed:
-            details = "; ".join(f"{name}: {then[name]} then, {now[name]} now" for name in changed)
+            details = "; ".join(f"{name}: {then[name]} then, {now.get(name)} now" for name in changed)
             raise JournalError(
                 f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
                 "The file was not changed"
             )
-    if not np.allclose(settings["covariance"], covariance_of(search), rtol=1e-6, atol=1e-9):
+    if not _is_close(settings["covariance"], covariance_of(search)):
         raise JournalError(
             f"{path} is the journal of a search with another covariance. Resume it with the same one. "
             "The file was not changed"
@@ -148,6 +148,13 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
             settings["versions"],
             versions(),
         )
+
+
+def _is_close(then: Any, now: list[list[float]]) -> bool:
+    try:
+        return np.shape(then) == np.shape(now) and np.allclose(then, now, rtol=1e-6, atol=1e-9)
+    except (TypeError, ValueError):  # not a matrix of numbers
+        return False
 
 
 # Random numbers ---------------------------------------------------------------------------------
@@ -175,9 +182,12 @@ def set_generators(search: "Search", states: Sequence[Any]) -> None:
 
 def generator_like(state: Mapping[str, Any]) -> np.random.Generator:
     """A generator in a recorded state; only NumPy's own kinds are supported."""
-    name = str(state["bit_generator"])
+    name = str(state.get("bit_generator"))
     if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
         raise JournalError(f"the journal was written with a random generator {name!r} that is not NumPy's")
     generator = np.random.Generator(getattr(np.random, name)())
-    generator.bit_generator.state = dict(state)
+    try:
+        generator.bit_generator.state = dict(state)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise JournalError(f"the journal holds no state of a random generator {name} ({error})") from error
     return generator

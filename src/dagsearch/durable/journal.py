@@ -1,55 +1,42 @@
-"""A durable record of a search: one committed row per event, in an SQLite file.
+"""A durable record of a search: one file, to which every event is appended.
 
 The file holds what happened (``docs/durability.md`` says what each event holds), as JSON; nothing in it is
-executable. Every row carries a digest of itself and all rows before it.
+executable. :mod:`dagsearch.durable.lines` describes the format.
 """
 
-import hashlib
 import json
+import logging
 import os
-import sqlite3
+import shutil
 import time
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-from dagsearch.errors import DagSearchError
-
-# "dags": marks the file as a journal of dagsearch.
-_APPLICATION = 0x64616773
-_FORMAT = 1
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS event (
-    number INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,
-    at REAL NOT NULL,
-    content TEXT NOT NULL,
-    digest TEXT NOT NULL
+from dagsearch.durable import sqlite
+from dagsearch.durable.events import Event
+from dagsearch.durable.file import LockedFile, sync_folder
+from dagsearch.durable.file import is_in_use as file_in_use
+from dagsearch.durable.lines import (
+    LENGTH,
+    SLOT,
+    Content,
+    Head,
+    content_of,
+    decode,
+    encode_event,
+    is_journal,
+    is_unbegun,
+    last_head,
 )
-"""
+from dagsearch.errors import JournalError
 
+__all__ = ["Event", "Journal", "JournalError", "backup_journal", "has_begun", "is_in_use", "read_events"]
 
-class JournalError(DagSearchError, RuntimeError):
-    """A journal cannot be made, read, continued or written to."""
-
-
-class Event(NamedTuple):
-    """A row of a journal."""
-
-    number: int
-    """Number of the event, from 0 without gaps."""
-    kind: str
-    """Kind of the event, such as ``"tell"``."""
-    at: float
-    """Time of the event in seconds since 1970."""
-    content: dict[str, Any]
-    """Details of the event."""
-
-
-def _digest(before: str, number: int, kind: str, at: float, content: str) -> str:
-    return hashlib.sha256(f"{before}\n{number}\n{kind}\n{at!r}\n{content}".encode()).hexdigest()
+logger = logging.getLogger(__name__)
 
 
 class Journal:
@@ -58,75 +45,85 @@ class Journal:
     :meth:`create` starts a new journal, :meth:`resume` continues an existing one.
     """
 
-    def __init__(self, path: Path, lock: sqlite3.Connection, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, file: LockedFile, content: Content) -> None:
         self.path = path
-        self._lock, self._connection = lock, connection
-        self._next, self._last_digest = 0, ""
+        self._file = file
+        self._head = content.head
+        self._convert: Callable[[], LockedFile] | None = None
         self._failure: str | None = None
 
     @classmethod
     def create(cls, path: str | PathLike[str], settings: dict[str, Any]) -> "Journal":
         """A new journal whose first event is ``settings``."""
-        path = Path(path)
+        path = _checked_path(path)
         if has_begun(path):
             raise JournalError(f"{path} exists already: resume it, or choose another file name")
         if not path.parent.is_dir():
             raise JournalError(f"the folder {path.parent} does not exist; make it first")
-        lock = _locked(path)
-        journal = cls(path, lock, _connected(path))
+        if path.exists():
+            logger.warning("%s is empty: a new search begins there", path)
+        file = LockedFile(path, os.O_CREAT)
         try:
-            # FULL survives a power cut, not only the end of the process; a lost evaluation costs more.
-            journal._connection.executescript(
-                f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA application_id={_APPLICATION}; "
-                f"PRAGMA user_version={_FORMAT};"
-            )
-            journal._connection.execute(_SCHEMA)
-            journal.append("settings", settings)
-        except (sqlite3.Error, JournalError) as error:
-            journal.close()
+            if has_begun(path):  # by another process, just before this one locked the file
+                raise JournalError(f"{path} exists already: resume it, or choose another file name")
+            content = content_of(path, [("settings", time.time(), _as_json(settings))])
+            _fill(file, content)
+        except (OSError, TypeError, ValueError, JournalError) as error:
+            file.close()
             raise JournalError(f"cannot begin the journal {path} ({error})") from error
-        return journal
+        return cls(path, file, content)
 
     @classmethod
     def resume(cls, path: str | PathLike[str]) -> tuple["Journal", list[Event]]:
         """A journal that exists, and all its events."""
-        path = Path(path)
-        read_events(path)  # refuse a bad file before anything is changed
-        lock = _locked(path)
-        journal = cls(path, lock, _connected(path))
+        path = _checked_path(path)
+        _require_file(path)
+        real = Path(os.path.realpath(path))
+        file = LockedFile(real)
         try:
-            journal._connection.execute("PRAGMA synchronous=FULL")
-            events, journal._last_digest = _checked_events(path, journal._connection)
+            content, old = _read(path)
+            journal = cls(path, file, content)
+            if old:
+                sqlite.check_not_in_use(real)
+                journal._convert = lambda: _converted(real, content)
         except BaseException:
-            journal.close()
+            file.close()
             raise
-        journal._next = len(events)
-        return journal, events
+        return journal, content.events
 
     def append(self, kind: str, content: dict[str, Any]) -> None:
-        """Commit an event. If that fails, this journal accepts no further event."""
+        """Store an event safely. If that fails, this journal accepts no further event."""
         if self._failure is not None:
             raise JournalError(self._failure)
         try:
-            text = json.dumps(content, separators=(",", ":"), allow_nan=False)
-        except (TypeError, ValueError) as error:
+            self._store(kind, _as_json(content))
+        except (OSError, TypeError, ValueError) as error:
             self._fail(kind, content, error)
-        at = time.time()
-        digest = _digest(self._last_digest, self._next, kind, at, text)
-        try:
-            self._connection.execute(
-                "INSERT INTO event VALUES (?, ?, ?, ?, ?)", (self._next, kind, at, text, digest)
-            )
-        except sqlite3.Error as error:
-            self._fail(kind, content, error)
-        self._next, self._last_digest = self._next + 1, digest
+        except BaseException as error:
+            self.abandon(error)
+            raise
+
+    def _store(self, kind: str, content: str) -> None:
+        if self._convert is not None:
+            old, self._file, self._convert = self._file, self._convert(), None
+            old.close()
+        if self._file.size > self._head.size:
+            self._file.check_unchanged()
+            self._file.truncate(self._head.size)  # an event that was never completed
+        line, digest = encode_event(self._head.digest, self._head.events, kind, time.time(), content)
+        head = Head(self._head.events + 1, self._head.size + len(line), digest)
+        self._file.append(line)
+        # The head is on the disk with the next event; if the machine stops before, a reader sees that the
+        # file goes on behind its stated end.
+        self._file.write(head.position, head.encode())
+        self._head = head
 
     def abandon(self, error: BaseException) -> None:
         """Accept no further event, because the search and the file may differ after ``error``."""
         if self._failure is None:
             self._failure = (
                 f"the search was stopped half way ({type(error).__name__}: {error}) and may differ from its "
-                f"journal {self.path}. The journal is correct: its {self._next} events are safe. "
+                f"journal {self.path}. The journal is correct: its {self._head.events} events are safe. "
                 "Resume from the file"
             )
 
@@ -136,8 +133,8 @@ class Journal:
             reward = f"the reward {content['reward']!r} of {content['leaf']}"
             lost = f"{reward} was not written: tell it after resuming"
         self._failure = (
-            f"cannot write to the journal {self.path} ({error}). The first {self._next} events are safe in "
-            f"the file; {lost}. Make the disk writable again, then resume the search from the file"
+            f"cannot write to the journal {self.path} ({error}). {self._head.events} events were written to "
+            f"the file before; {lost}. Make the disk writable again, then resume the search from the file"
         )
         raise JournalError(self._failure) from error
 
@@ -148,119 +145,149 @@ class Journal:
 
     def close(self) -> None:
         """Release the file, so that another search can resume it."""
-        for connection in (self._connection, self._lock):
-            with suppress(sqlite3.Error):
-                connection.close()
+        try:
+            with suppress(OSError):
+                self._file.sync()  # the head
+        finally:
+            self._file.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a search that keeps a journal cannot be copied or pickled: resume it from its file")
 
 
-def read_events(path: str | PathLike[str]) -> list[Event]:
-    """All events of a journal, even while a search is writing to it; the file is not changed."""
-    path = Path(path)
+def _as_json(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"), allow_nan=False)
+
+
+def _checked_path(path: str | PathLike[str]) -> Path:
+    if os.fspath(path) in ("", ":memory:"):
+        raise JournalError(f"journal={path!r} names no file: give a file name, or leave the journal out")
+    return Path(path)
+
+
+def _require_file(path: Path) -> None:
     if not path.is_file():
-        raise JournalError(f"there is no journal {path}: check the path")
+        what = "is not a file" if path.exists() else "does not exist"
+        raise JournalError(f"there is no journal {path} (it {what}): check the path")
+
+
+def _fill(file: LockedFile, content: Content) -> None:
+    """Write a whole journal, from its end to its beginning: if this is interrupted, it has not begun."""
+    whole = content.encode()
+    file.truncate(0)
+    for start, end in ((LENGTH, len(whole)), (SLOT, LENGTH), (0, SLOT)):
+        file.write(start, whole[start:end])
+        file.sync()
+    sync_folder(file.path)
+
+
+def _converted(path: Path, content: Content) -> LockedFile:
+    """A journal in the present format in place of the database at ``path``, which is kept under another name.
+
+    Whenever the process is stopped here, ``path`` is a complete journal, before the replacement or after it.
+    """
+    new = Path(f"{path}-new")
+    kept = next(name for number in count(1) if not (name := Path(f"{path}-old{number}")).exists())
+    file = LockedFile(new, os.O_CREAT)
     try:
-        connection = _reading(path)
-    except sqlite3.Error as error:
-        raise JournalError(f"cannot open {path} ({error})") from error
-    with closing(connection):
-        return _checked_events(path, connection)[0]
+        _fill(file, content)
+        try:
+            os.link(path, kept)
+        except OSError:  # a file system without hard links
+            shutil.copyfile(path, kept)
+        os.replace(new, path)
+        sync_folder(path)
+    except BaseException:
+        file.close()
+        raise
+    with suppress(FileNotFoundError):
+        os.replace(f"{path}-wal", f"{kept}-wal")
+    return file
 
 
-def _reading(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+# Reading --------------------------------------------------------------------------------------------
 
 
-def _checked_events(path: Path, connection: sqlite3.Connection) -> tuple[list[Event], str]:
-    """All events and the last digest, after all checks of the file."""
+def read_events(path: str | PathLike[str]) -> list[Event]:
+    """All events of a journal, even while a search writes to it. The file is neither locked nor changed."""
+    path = _checked_path(path)
+    _require_file(path)
+    return _read(path)[0].events
+
+
+def _read(path: Path) -> tuple[Content, bool]:
+    """The content of a journal, and whether it is a database, as the first journals were."""
     try:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if application != _APPLICATION:
-            raise JournalError(f"{path} is not a journal of dagsearch: check the path")
-        if version != _FORMAT:
-            raise JournalError(
-                f"{path} has format {version}, but this version of dagsearch reads format {_FORMAT}: "
-                "install the version that wrote it"
-            )
-        rows = connection.execute(
-            "SELECT number, kind, at, content, digest FROM event ORDER BY number"
-        ).fetchall()
-    except sqlite3.Error as error:
+        with path.open("rb", buffering=0) as file:
+            first = file.read(LENGTH)
+            if sqlite.is_database(first):
+                return sqlite.read(path), True
+            # Read after the head, so that all that the head counts is there.
+            rest = file.readall()
+    except OSError as error:
+        raise JournalError(f"cannot read {path} ({error})") from error
+    if is_unbegun(first + rest):
+        missing = f" {path.name}-wal holds its events." if _lost_database(path) else ""
         raise JournalError(
-            f"{path} is damaged, or not a journal ({error}); the file was not changed"
-        ) from error
-    events = list(_verified(path, rows))
-    if not events or events[0].kind != "settings":
-        raise JournalError(f"{path} has no settings: its search never began. Delete the file and start again")
-    return events, rows[-1][4]
-
-
-def _verified(path: Path, rows: list[Any]) -> Iterator[Event]:
-    before = ""
-    for expected, (number, kind, at, content, digest) in enumerate(rows):
-        if number != expected or digest != _digest(before, number, kind, at, content):
-            raise JournalError(
-                f"{path} was changed or damaged: event {expected} is not what was written. The file was not "
-                "changed; restore an earlier copy of it"
-            )
-        before = digest
-        yield Event(number, kind, at, json.loads(content))
+            f"{path} is empty: it is damaged, or not a journal yet.{missing} Restore an earlier copy of it, "
+            "or delete it and start again"
+        )
+    if not is_journal(first):
+        raise JournalError(f"{path} is damaged, or not a journal of dagsearch: check the path")
+    return decode(path, last_head(path, first), rest), False
 
 
 def has_begun(path: str | PathLike[str]) -> bool:
-    """Whether the file exists and has content; a search that ends early may leave an empty journal."""
-    path = Path(path)
-    if not path.exists():
-        return False
+    """Whether the file must not be overwritten: it exists, and is more than the beginning of a journal."""
+    path = _checked_path(path)
+    if not path.is_file():
+        return path.exists()
     try:
-        with closing(_reading(path)) as connection:
-            tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
-            if tables == ["event"]:
-                tables = connection.execute("SELECT number FROM event LIMIT 1").fetchall()
-            return len(tables) > 0
-    except sqlite3.Error:
-        return True  # not a journal: must not be overwritten
+        with path.open("rb") as file:
+            first = file.read(1)
+            return first not in (b"", b"\0") or not is_unbegun(first + file.read()) or _lost_database(path)
+    except OSError:
+        return True
+
+
+def _lost_database(path: Path) -> bool:
+    """Whether the log of a database stands beside the file."""
+    log = Path(f"{path}-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 def is_in_use(path: str | PathLike[str]) -> bool:
-    """Whether a search has the journal open for writing."""
-    if not Path(f"{os.fspath(path)}-lock").exists():
-        return False
-    try:
-        _locked(Path(path)).close()
-    except JournalError:
-        return True
-    return False
+    """Whether a search has the journal open for writing; the search is not disturbed."""
+    return file_in_use(_checked_path(path))
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    try:
-        # Without an isolation level, every statement is its own transaction.
-        return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30.0)
-    except sqlite3.Error as error:
-        raise JournalError(f"cannot open {path} ({error})") from error
+def backup_journal(journal: str | PathLike[str], copy: str | PathLike[str]) -> int:
+    """Copy a journal to a new file, even while a search writes to it.
 
+    The journal is checked first, and not locked or changed. The copy holds all events up to now, and can be
+    resumed like the journal itself.
 
-def _locked(path: Path) -> sqlite3.Connection:
-    """A lock that is released when the process ends, even if it is killed.
+    Parameters
+    ----------
+    journal : path
+        The journal.
+    copy : path
+        The new file, which must not exist yet.
 
-    The lock is a transaction on a second file next to the journal, so that readers of the journal need not
-    wait.
+    Returns
+    -------
+    int
+        Number of events in the copy.
     """
-    lock_file = Path(f"{path}-lock")
+    journal, copy = _checked_path(journal), _checked_path(copy)
+    _require_file(journal)
+    content, _ = _read(journal)
+    file = LockedFile(copy, os.O_CREAT | os.O_EXCL)
     try:
-        lock = sqlite3.connect(lock_file, isolation_level=None, check_same_thread=False, timeout=0.0)
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):
-            raise JournalError(
-                f"cannot write the lock file {lock_file} ({error}): make its folder writable"
-            ) from error
-        raise JournalError(
-            f"{path} is in use by another search, in this process ({os.getpid()}) or another one: end that "
-            "search or close() it first. 'dagsearch show' can read the journal meanwhile"
-        ) from error
-    return lock
+        _fill(file, content)
+    except OSError as error:
+        copy.unlink(missing_ok=True)
+        raise JournalError(f"cannot write the copy {copy} ({error})") from error
+    finally:
+        file.close()
+    return len(content.events)

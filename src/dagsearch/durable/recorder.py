@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.walks import numbered
 from dagsearch.covariances import Covariance
-from dagsearch.durable.encoding import StateCodec
+from dagsearch.durable.encoding import StateCodec, note_to_json
 from dagsearch.durable.fingerprint import generator_states
-from dagsearch.durable.journal import Journal, JournalError
+from dagsearch.durable.journal import Journal
 from dagsearch.engine.engine import Told
 from dagsearch.engine.recorder import Recorder
-from dagsearch.errors import CovarianceError, SearchExhausted
+from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
 from dagsearch.problem import Action, State
 from dagsearch.results import Proposal
 
@@ -115,12 +115,12 @@ class JournalRecorder(Recorder):
             noise=told.noise,
             seconds=told.seconds,
             expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
-            note=note,
+            note=note_to_json(note),
         )
 
     def forgotten(self, index: int, again: bool, note: Any) -> None:
         """Record that a pending proposal is taken back."""
-        self._append("forget", pending=index, again=again, note=note)
+        self._append("forget", pending=index, again=again, note=note_to_json(note))
 
     def settled(self) -> None:
         """Record that rewards are no longer held back."""
@@ -136,7 +136,7 @@ class JournalRecorder(Recorder):
 
     def noted(self, note: Any) -> None:
         """Record a note of the user."""
-        self._append("note", note=note)
+        self._append("note", note=note_to_json(note))
 
     def learnt(self, covariance: Covariance, noise: float) -> None:
         """Record hyperparameters."""

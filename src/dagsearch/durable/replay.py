@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.walks import walked
 from dagsearch.durable.encoding import StateCodec
+from dagsearch.durable.events import Event
 from dagsearch.durable.fingerprint import set_generators
-from dagsearch.durable.journal import Event, JournalError
-from dagsearch.errors import CovarianceError
+from dagsearch.errors import CovarianceError, JournalError
 from dagsearch.problem import State
 from dagsearch.results import Proposal
 

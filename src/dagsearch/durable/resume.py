@@ -6,9 +6,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.durable.fingerprint import check_same, generator_like, settings_of
-from dagsearch.durable.journal import Journal, JournalError
+from dagsearch.durable.journal import Journal
 from dagsearch.durable.recorder import JournalRecorder
 from dagsearch.durable.replay import Replay
+from dagsearch.errors import JournalError
 from dagsearch.problem import Problem
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def recompose(
 
     if settings["dagsearch"] != __version__:
         raise JournalError(
-            f"the journal was written by dagsearch {settings['dagsearch']}, this is {__version__}: "
+            f"the journal was written by dagsearch {settings['dagsearch']!r}, this is {__version__!r}: "
             "another version may decide differently. Install that version to continue"
         )
     makers: dict[str, Callable[..., Search]] = {
@@ -84,6 +85,8 @@ def recompose(
                 "value to resume, or none"
             )
     arguments = {**known, **given, "seed": generator_like(settings["generators"][0])}
+    if settings["made_by"] not in makers:
+        raise JournalError(f"the journal was written by {settings['made_by']!r}, which is not known here")
     try:
         return makers[settings["made_by"]](problem, **arguments)
     except TypeError as error:

@@ -1,7 +1,7 @@
 """How a search is composed: its parts, their checks, and the compositions ``paper`` and ``default``."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
@@ -12,6 +12,7 @@ from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, Views
 from dagsearch.covariances.checks import as_covariance
 from dagsearch.engine.defaults import (
+    INITIAL,
     check_covariance_on,
     default_backup,
     default_covariance,
@@ -32,7 +33,7 @@ from dagsearch.learning.evidence import Evidence
 from dagsearch.learning.refresh import Eager, Lazy, Refresh
 from dagsearch.policies import Policy, UpperConfidence
 from dagsearch.problem import Capabilities, Problem, check_members
-from dagsearch.refinements import Climb, Refinement, Regrow, Swaps
+from dagsearch.refinements import Climb, Nearby, Refinement, Regrow, Swaps
 from dagsearch.rollouts import Greedy, Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
 from dagsearch.scores.base import check_requirements
@@ -40,8 +41,8 @@ from dagsearch.scores.base import check_requirements
 # Initial noise variance of rewards without noise (a little is needed because of rounding) and of noisy
 # rewards, in units of the rewards' variance.
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
-# Least number of local searches between two descents; in deep problems, where a descent takes longer, more.
-_FEWEST_CLIMBS = 4
+# Number of climbs between two descents, where states have codes; and of swaps, where they have none.
+_CLIMBS, _SWAPS = 15, 3
 
 
 class Parts(TypedDict, total=False):
@@ -61,6 +62,9 @@ class Parts(TypedDict, total=False):
     """Δ by level; by default computed from the problem and the covariance."""
     refinements: Sequence[Refinement]
     """They propose leaves near the best one, in turns with the descent; not in games with a MIN player."""
+    local: Refinement | None
+    """Proposes instead of the others where the improvements that the model predicts do not come; by default
+    nothing does."""
     evidence: Evidence | None
     """Learns the covariance's hyperparameters; all rewards are then standardised again. By default the
     hyperparameters stay as given. With ``repeats`` the noise is learnt too, and the best leaf is the one with
@@ -83,9 +87,10 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
     parts = _checked_names(parts)
     scores, policy, rollout, backup = parts["scores"], parts["policy"], parts["rollout"], parts["backup"]
     evidence, refinements = parts.get("evidence"), tuple(parts.get("refinements", ()))
+    local = parts.get("local")
     if scores.mean.size > 0:
         raise ValueError("scores must be fresh: these belong to another search; make new ones")
-    check_requirements(scores, policy, rollout, backup, evidence, *refinements)
+    check_requirements(scores, policy, rollout, backup, evidence, local, *refinements)
     _check_reads(policy, backup)
     if scores.covariance is not None:
         check_covariance_on(problem, scores.covariance)
@@ -103,7 +108,7 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
         rollout,
         learner,
         values,
-        Schedule(refinements, standardize),
+        Schedule(refinements, local, standardize),
         repeats,
         rng,
     )
@@ -138,10 +143,7 @@ def _checked_names(parts: Parts) -> Parts:
 
 
 def default_parts(
-    problem: Problem,
-    covariance: Covariance | None = None,
-    noisy: bool = False,
-    initial: int | Callable[[Covariance], int] = 20,
+    problem: Problem, covariance: Covariance | None = None, noisy: bool = False, initial: int = INITIAL
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.default`."""
     check_members(problem)
@@ -158,9 +160,10 @@ def default_parts(
         "backup": MomentMatching(),
         "expansion": OneChild(),
         "refinements": () if adversarial else _refinements(bound),
-        "evidence": None if adversarial else Evidence(1.5 if isinstance(bound, Views) else 2.0),
+        "local": None if adversarial else Nearby(),
+        "evidence": None if adversarial else Evidence(),
         "refresh": Lazy(),
-        "standardize": initial(bound) if callable(initial) else initial,
+        "standardize": initial,
         "repeats": noisy,
     }
 
@@ -168,8 +171,8 @@ def default_parts(
 def _refinements(covariance: Covariance) -> Sequence[Refinement]:
     """Local search over codes where states have them, else over decisions."""
     if isinstance(covariance, Views):
-        return (Climb(),) * max(_FEWEST_CLIMBS, len(covariance.coding.layout.categories) // 2)
-    return Regrow(), Swaps()
+        return (Climb(),) * _CLIMBS
+    return Regrow(), *(Swaps(),) * _SWAPS
 
 
 def paper_parts(

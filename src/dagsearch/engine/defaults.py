@@ -19,8 +19,8 @@ from dagsearch.problem import Capabilities, Problem
 
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40
-# Largest number of random leaves to begin with; fewer under Views, which learns more from each.
-_MOST_INITIAL, _MOST_INITIAL_CODED = 20, 10
+INITIAL = 10
+"""Largest number of random leaves to begin with."""
 # Number of random walks that estimate a problem's depth.
 _WALKS = 64
 
@@ -47,10 +47,9 @@ def natural_covariance(problem: Problem) -> Covariance:
     return SetKernel(None if positions is None else Nearness(positions)).bind(problem)
 
 
-def default_initial(covariance: Covariance, budget: int) -> int:
+def default_initial(budget: int) -> int:
     """Number of random leaves to begin with: a fifth of the budget, but not too many."""
-    most = _MOST_INITIAL_CODED if isinstance(covariance, Views) else _MOST_INITIAL
-    return min(budget, most, max(2, budget // 5))
+    return min(budget, INITIAL, max(2, budget // 5))
 
 
 def default_scale(problem: Problem) -> float | None:

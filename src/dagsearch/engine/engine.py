@@ -178,7 +178,7 @@ class Engine:
     def _next(self) -> Proposal:
         self.pending.fantasise()
         turn = self.schedule.state
-        refinement = self.schedule.next()
+        refinement = self.schedule.next(self.foresight.kept, self.rng)
         try:
             proposal = None if refinement is None else self._refined(refinement)
             return self.pending.add(self.propose() if proposal is None else proposal)
@@ -191,7 +191,8 @@ class Engine:
         best = self.history.incumbent()
         if best is None or best.actions is None or self.explored.graph.adversarial:
             return None
-        found = refinement.refine(self.explored, self.history.good(best), self.rng)
+        outcomes = self.history.outcomes(best, self.foresight.margin)
+        found = refinement.refine(self.explored, outcomes, self.rng)
         return None if found is None else Proposal(found[0], tuple(found[1]))
 
     def checked(

@@ -1,13 +1,19 @@
 """How well the model predicts rewards before they are told."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from dagsearch.gaussians import Gaussian
 
 # Smallest number of predictions that the skill is computed from.
 _FEWEST = 10
+# Factor by which earlier improvements count less with every reward.
+_DECAY = 0.97
+# Margin per logarithm of the ratio of predicted to actual improvements, in deviations of the rewards.
+_MARGIN = 0.15
 
 
 class Prediction(NamedTuple):
@@ -26,14 +32,35 @@ class Foresight:
 
     def __init__(self) -> None:
         self._predictions: list[Prediction] = []
-        self._total, self._count = 0.0, 0
+        self._total, self._count, self._best = 0.0, 0, -math.inf
+        self._expected = self._improved = 0.0  # numbers of improvements, predicted and actual
 
     def record(self, belief: Gaussian | None, reward: float) -> None:
         """Add a reward with the belief over its leaf just before; ``None`` if there was none yet."""
         if belief is not None and self._count > 0:
             self._predictions.append(Prediction(belief.mean, self._total / self._count, reward))
+            ahead = (belief.mean - self._best) / max(math.sqrt(belief.variance), 1e-300)
+            self._expected = _DECAY * self._expected + float(ndtr(ahead))
+            self._improved = _DECAY * self._improved + (reward > self._best)
         self._total += reward
         self._count += 1
+        self._best = max(self._best, reward)
+
+    @property
+    def kept(self) -> float:
+        """Ratio of the actual to the predicted number of improvements on the best reward, at most 1.
+
+        It is low where rewards are on a plateau, or fall off faster than the model thinks.
+        """
+        return min(1.0, (self._improved + 1.0) / (self._expected + 1.0))
+
+    @property
+    def margin(self) -> float:
+        """How far above the best reward the next one is aimed, in deviations of the rewards.
+
+        More where improvements were predicted that did not come, so that the search looks further away.
+        """
+        return -_MARGIN * math.log(self.kept)
 
     @property
     def skill(self) -> float | None:

@@ -8,6 +8,7 @@ import numpy as np
 from dagsearch.engine.learner import Learner
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
+from dagsearch.refinements import Outcomes
 from dagsearch.results import Evaluation
 
 # Number of good evaluations that refinements may start from.
@@ -50,14 +51,14 @@ class History:
         self._explored.scores.refresh(nodes)
         return self.evaluations[int(np.argmax(self._explored.scores.moments()[0][nodes]))]
 
-    def good(self, best: Evaluation) -> list[Evaluation]:
-        """The best evaluation and the others with the largest rewards, each of another leaf."""
-        asked = (evaluation for evaluation in self.evaluations if evaluation.actions is not None)
+    def outcomes(self, best: Evaluation, margin: float) -> Outcomes:
+        """What refinements start from: the best evaluation and others with large rewards, and all."""
+        asked = [evaluation for evaluation in self.evaluations if evaluation.actions is not None]
         largest = heapq.nlargest(_GOOD, asked, key=lambda evaluation: evaluation.reward)
         key = self._explored.key
         by_leaf = {key(evaluation.leaf): evaluation for evaluation in reversed(largest)}
         by_leaf.pop(key(best.leaf), None)
-        return [best, *reversed(by_leaf.values())]
+        return Outcomes([best, *reversed(by_leaf.values())], asked, margin)
 
     @property
     def since_best(self) -> int:

@@ -50,9 +50,9 @@ class Evidence:
     Parameters
     ----------
     growth : float
-        Factor between the numbers of rewards at which hyperparameters are learnt. With factor 2, they are
-        learnt again whenever the number of rewards has doubled, so that the total cost is a small multiple of
-        the last cost.
+        Factor between the numbers of rewards at which hyperparameters are learnt. They are learnt again
+        whenever there are half as many rewards again, with the default, so that the total cost is a small
+        multiple of the last cost.
     restarts : int
         Number of random starting points, drawn from the prior, in addition to the current values. They are
         used the first time only; later, optimisation starts from the previous result.
@@ -60,7 +60,7 @@ class Evidence:
 
     requires = frozenset({Capability.REFIT})
 
-    def __init__(self, growth: float = 2.0, restarts: int = 2) -> None:
+    def __init__(self, growth: float = 1.5, restarts: int = 2) -> None:
         if not is_finite(growth) or growth <= 1.0:
             raise ValueError(f"growth must be larger than 1, got {growth!r}")
         self.growth, self.restarts = float(growth), int(restarts)

@@ -4,7 +4,7 @@ A descent from the root rarely finds such a leaf, because it decides each step o
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,15 +16,26 @@ from dagsearch.scores.base import NOTHING, Capability
 Path = tuple[State, list[Action]]
 
 
+class Outcomes(NamedTuple):
+    """What a refinement knows of the rewards so far."""
+
+    good: Sequence[Evaluation]
+    """The best evaluations, at least one, the best first, each of another leaf."""
+    evaluated: Sequence[Evaluation]
+    """All evaluations of leaves whose actions are known."""
+    margin: float
+    """How far above the best score to aim, in the model's units."""
+
+    def target(self, explored: Explored) -> float:
+        """The score that an improvement must exceed."""
+        return max(explored.score(explored.node(one.leaf)).mean for one in self.good) + self.margin
+
+
 class Refinement(Protocol):
     """Proposes a leaf near a good one."""
 
     requires: frozenset[Capability] = NOTHING
     """What the scores of the search must be able to do; nothing by default."""
 
-    def refine(self, explored: Explored, good: Sequence[Evaluation], rng: np.random.Generator) -> Path | None:
-        """Another leaf and the actions that lead there; ``None`` if it finds none.
-
-        ``good`` are the best evaluations so far, at least one, the best first, each of another leaf and with
-        the actions that lead to it.
-        """
+    def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
+        """Another leaf and the actions that lead there; ``None`` if it finds none."""

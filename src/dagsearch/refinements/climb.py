@@ -1,18 +1,16 @@
 """Local search of the belief: the leaf of largest expected improvement a few changes away from good ones."""
 
 import math
-from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import Rows
 from dagsearch.covariances.views import Views
 from dagsearch.explored import Explored
-from dagsearch.refinements.base import Path, Refinement
-from dagsearch.results import Evaluation
+from dagsearch.refinements.base import Outcomes, Path, Refinement
+from dagsearch.refinements.improvement import log_expected_improvement
 from dagsearch.scores._whitened import WhitenedScores
 from dagsearch.scores.base import Capability
 
@@ -43,17 +41,16 @@ class Climb(Refinement):
     def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
 
-    def refine(self, explored: Explored, good: Sequence[Evaluation], rng: np.random.Generator) -> Path | None:
+    def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
         """The open leaf with the largest expected improvement on all paths up."""
         anchors = cast(WhitenedScores, explored.scores).anchors
         if anchors is None:
             return None
-        landscape = _Landscape(explored, [evaluation.leaf for evaluation in good])
+        landscape = _Landscape(explored, outcomes.target(explored))
         coding = landscape.coding
-        starts = coding.codes([evaluation.leaf for evaluation in good[: self.starts]])
-        evaluated = landscape.codes_of(anchors)
-        others = rng.choice(len(evaluated), min(self.explorers, len(evaluated)), replace=False)
-        starts = np.concatenate([starts, evaluated[others]])
+        others = rng.choice(len(anchors), min(self.explorers, len(anchors)), replace=False)
+        best = coding.codes([evaluation.leaf for evaluation in outcomes.good[: self.starts]])
+        starts = np.concatenate([best, landscape.codes_of(anchors[others])])
         found = self._climb(landscape, starts, rng)
         if found is None:
             return None
@@ -97,12 +94,11 @@ class Climb(Refinement):
 class _Landscape:
     """Expected improvement of leaves given by their codes."""
 
-    def __init__(self, explored: Explored, good: Sequence[object]) -> None:
-        self._explored, self.deadline = explored, explored.deadline
+    def __init__(self, explored: Explored, target: float) -> None:
+        self._explored, self._target, self.deadline = explored, target, explored.deadline
         self._scores = cast(WhitenedScores, explored.scores)
         self._covariance = cast(Views, self._scores.covariance)
         self.coding = self._covariance.coding
-        self._best = max(explored.score(explored.node(leaf)).mean for leaf in good)
 
     def codes_of(self, anchors: Rows) -> IntArray:
         """Codes of the leaves that the model has learnt from, shape ``(leaves, places)``."""
@@ -112,7 +108,7 @@ class _Landscape:
         """Logarithm of the expected improvement, shape ``(leaves,)``; −∞ if many others have better means."""
         closer, mean, variance = self._scores.predict_leaves(codes, _CLOSER)
         rating = np.full(len(codes), -np.inf)
-        rating[closer] = log_expected_improvement(mean, variance, self._best)
+        rating[closer] = log_expected_improvement(mean, variance, self._target)
         return rating
 
     def is_open(self, codes: IntArray) -> bool:
@@ -125,20 +121,3 @@ class _Landscape:
             if rating[place] > -math.inf and self.is_open(codes[place]):
                 return int(place)
         return None
-
-
-def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:
-    """log E[max(g − best, 0)] for g ~ N(mean, variance).
-
-    With z = (mean − best)/σ it is log σ + log(φ(z) + zΦ(z)). For z < −1 both terms nearly cancel; there
-    φ(z) + zΦ(z) = φ(z) (1 + z sqrt(π/2) erfcx(−z/√2)) is stable.
-    """
-    deviation = np.sqrt(np.maximum(variance, 1e-18))
-    z = (mean - best) / deviation
-    low = np.minimum(z, -1.0)
-    scaled = 1.0 + low * math.sqrt(math.pi / 2.0) * erfcx(-low / math.sqrt(2.0))
-    tail = -0.5 * low * low - 0.5 * math.log(2.0 * math.pi) + np.log(np.maximum(scaled, 1e-300))
-    high = np.maximum(z, -1.0)
-    density = np.exp(-0.5 * high * high) / math.sqrt(2.0 * math.pi)
-    head = np.log(density + high * np.exp(log_ndtr(high)))
-    return np.asarray(np.log(deviation) + np.where(z < -1.0, tail, head))

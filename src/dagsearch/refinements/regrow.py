@@ -7,8 +7,7 @@ import numpy as np
 from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import replayed
 from dagsearch.problem import Action, State
-from dagsearch.refinements.base import Path, Refinement
-from dagsearch.results import Evaluation
+from dagsearch.refinements.base import Outcomes, Path, Refinement
 from dagsearch.rollouts import Greedy
 from dagsearch.scores.base import Capability
 
@@ -27,9 +26,9 @@ class Regrow(Refinement):
     def __init__(self, beta: float = 2.0) -> None:
         self._complete = Greedy(beta)
 
-    def refine(self, explored: Explored, good: Sequence[Evaluation], rng: np.random.Generator) -> Path | None:
+    def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
         """The greedy completion of a random ancestor of the best leaf."""
-        leaf, actions = good[0].leaf, good[0].actions or ()
+        leaf, actions = outcomes.good[0].leaf, outcomes.good[0].actions or ()
         if len(actions) < 2:
             return None
         dropped = int(rng.integers(min(2, len(actions) - 1), len(actions)))

@@ -1,45 +1,56 @@
-"""The best leaf a few single decisions away from a good one."""
-
-from collections.abc import Sequence
+"""The best leaf a few single decisions away from good ones."""
 
 import numpy as np
 
+from dagsearch._internal.typing import FloatArray
 from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import Swap, best_swap
-from dagsearch.problem import Action, State
-from dagsearch.refinements.base import Path, Refinement
+from dagsearch.refinements.base import Outcomes, Path, Refinement
+from dagsearch.refinements.improvement import log_expected_improvement
 from dagsearch.results import Evaluation
 from dagsearch.scores.base import Capability
 
 
 class Swaps(Refinement):
-    """Goes to the best leaf one decision away from a good one, and repeats this from there.
+    """Climbs the expected improvement from several leaves, one decision at a time.
+
+    For problems in which the order of decisions does not matter; elsewhere only the last one is changed.
 
     Parameters
     ----------
-    beta : float
-        Weight of the standard deviation: leaves are compared by ``μ + β σ`` of their g.
+    starts : int
+        Number of good leaves to start from.
+    explorers : int
+        Number of evaluated leaves to start from that are chosen at random.
     depth : int
-        Maximum number of swaps. Each swap must improve on the one before.
+        Maximum number of swaps from a start. Each swap must improve on the one before.
     """
 
     requires = frozenset({Capability.UPPER_CONFIDENCE})
 
-    def __init__(self, beta: float = 2.0, depth: int = 3) -> None:
-        self.beta, self.depth = float(beta), int(depth)
+    def __init__(self, starts: int = 1, explorers: int = 1, depth: int = 4) -> None:
+        self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
 
-    def refine(self, explored: Explored, good: Sequence[Evaluation], rng: np.random.Generator) -> Path | None:
-        """The leaf after the last swap."""
-        leaf: State = good[0].leaf
-        actions: Sequence[Action] = good[0].actions or ()
-        best: Swap | None = None
-        for _ in range(self.depth):
-            found = best_swap(explored, explored.problem.root(), leaf, actions, self.beta)
-            if found is None or (best is not None and found.rating <= best.rating):
-                break
-            best = found
-            leaf, actions = found.leaf, found.actions
+    def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
+        """The open leaf with the largest expected improvement on all paths up."""
+        target, evaluated = outcomes.target(explored), outcomes.evaluated
+        others = rng.choice(len(evaluated), min(self.explorers, len(evaluated)), replace=False)
+        starts = [*outcomes.good[: self.starts], *(evaluated[other] for other in others)]
+        ends = [self._climb(explored, start, target) for start in starts]
+        best = max((end for end in ends if end is not None), key=lambda end: end.rating, default=None)
         return None if best is None else (best.leaf, best.actions)
 
+    def _climb(self, explored: Explored, start: Evaluation, target: float) -> Swap | None:
+        def rate(mean: FloatArray, variance: FloatArray) -> FloatArray:
+            return log_expected_improvement(mean, variance, target)
+
+        leaf, actions, best = start.leaf, list(start.actions or ()), None
+        for _ in range(self.depth):
+            found = best_swap(explored, explored.problem.root(), leaf, actions, rate)
+            if found is None or (best is not None and found.rating <= best.rating):
+                break
+            best, leaf, actions = found, found.leaf, found.actions
+        return best
+
     def __repr__(self) -> str:
-        return f"Swaps(beta={self.beta}, depth={self.depth})"
+        return f"Swaps(starts={self.starts}, explorers={self.explorers}, depth={self.depth})"

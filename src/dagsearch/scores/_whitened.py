@@ -32,11 +32,11 @@ from dagsearch.problem import Children, Families, State
 from dagsearch.scores._cholesky import GrowingCholesky, times_triangle
 from dagsearch.scores._linear import PackedBelief
 from dagsearch.scores._siblings import SiblingCache, Siblings
-from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, upper_of
+from dagsearch.scores.base import MeanFunction, Wanted, checked_noise, joint_draws, prior_means, promising_of
 
 # Nodes that are refreshed at once.
 _AT_ONCE = 256
-# Of more children than the first number, upper_confidence looks only at those with the best means; how many.
+# Of more children than the first number, only those with the best means are looked at; how many.
 _MANY, _CLOSER = 128, 48
 
 
@@ -174,34 +174,36 @@ class WhitenedScores(ABC):
     def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
     ) -> FloatArray:
-        """Upper confidence ``sign · μ + β σ`` of the children of some states.
-
-        Of many children, it is computed only for those with the best means among the ``wanted`` ones; the
-        others get −∞.
-        """
-        if self._factor.size == 0:
-            return upper_of([self.predict_children(children) for children in families.each()], signs, beta)
-        sign = np.asarray(signs, dtype=np.float64)[families.family]
-        if sign.size <= _MANY:
-            return self._upper_of(families, sign, beta, None)
-        means = self.covariance.sums_of_children(families, self._anchors.rows, self._alpha())
-        means = sign * (means + self._prior_means(families))
-        closer = _largest(means, _CLOSER, wanted)
-        found = np.full(sign.size, -np.inf)
-        if closer.size > 0:
-            found[closer] = self._upper_of(families, sign[closer], beta, closer)
+        """Upper confidence ``sign · μ + β σ`` of the children of some states; −∞ if not :meth:`promising`."""
+        places, mean, variance = self.promising(families, signs, wanted)
+        found = np.full(families.family.size, -np.inf)
+        found[places] = mean + beta * np.sqrt(variance)
         return found
 
-    def _upper_of(
-        self, families: Families, sign: FloatArray, beta: float, places: IntArray | None
-    ) -> FloatArray:
-        """:meth:`upper_confidence` of the children at some places, or of all."""
+    def promising(
+        self, families: Families, signs: Sequence[int], wanted: Wanted | None = None
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Indices of children, with ``sign · μ`` and the variance of g of each.
+
+        Of many children, those with the best means among the ``wanted`` ones.
+        """
+        if self._factor.size == 0:
+            return promising_of([self.predict_children(children) for children in families.each()], signs)
+        sign = np.asarray(signs, dtype=np.float64)[families.family]
+        places: IntArray | None = None
+        if sign.size > _MANY:
+            means = self.covariance.sums_of_children(families, self._anchors.rows, self._alpha())
+            places = _largest(sign * (means + self._prior_means(families)), _CLOSER, wanted)
+            if places.size == 0:
+                return places, np.zeros(0), np.zeros(0)
         cross, prior = self.covariance.of_children(families, self._anchors.rows, places)
         means = self._prior_means(families)
         means = means if places is None else means[places]
         # Without private variance: it is not a reason to prefer a child, as it is shared with no other state.
         mean, variance = self._moments(means, prior, self._factor.whiten(cross.T))
-        return sign * mean + beta * np.sqrt(variance)
+        if places is None:
+            return np.arange(sign.size), sign * mean, variance
+        return places, sign[places] * mean, variance
 
     def _alpha(self) -> FloatArray:
         """L⁻ᵀω, so that the mean of g is μ + Σ_xZ L⁻ᵀω."""

@@ -166,10 +166,18 @@ class JointScores(Scores, Protocol):
     def upper_confidence(
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
     ) -> FloatArray:
-        """Upper confidence ``sign · μ + β σ`` of the children of some states.
+        """Upper confidence ``sign · μ + β σ`` of the children of some states; see :meth:`promising`.
 
-        It may be −∞ for children that are far from the best. ``signs`` are the states' players. ``wanted``
-        says by a child's index whether it may be chosen; the numbers of the others have no meaning.
+        It may be −∞ for children that are far from the best.
+        """
+
+    def promising(
+        self, families: Families, signs: Sequence[int], wanted: Wanted | None = None
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Indices of children of some states, with ``sign · μ`` and the variance of g of each.
+
+        Of many children, those with the best means. ``signs`` are the states' players. ``wanted`` says by a
+        child's index whether it may be chosen; the numbers of the others have no meaning.
         """
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
@@ -193,16 +201,12 @@ class Samples(Protocol):
         """One row per tracked node, shape ``(nodes, count)``."""
 
 
-def upper_of(
-    beliefs: Sequence[tuple[FloatArray, FloatArray]], signs: Sequence[int], beta: float
-) -> FloatArray:
-    """``sign · μ + β σ`` of means and variances, one family after the other."""
-    return np.concatenate(
-        [
-            sign * mean + beta * np.sqrt(variance)
-            for sign, (mean, variance) in zip(signs, beliefs, strict=True)
-        ]
-    )
+def promising_of(
+    beliefs: Sequence[tuple[FloatArray, FloatArray]], signs: Sequence[int]
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """All children, from means and variances of one family after the other."""
+    means = np.concatenate([sign * mean for sign, (mean, _) in zip(signs, beliefs, strict=True)])
+    return np.arange(means.size), means, np.concatenate([variance for _, variance in beliefs])
 
 
 def joint_draws(mean: FloatArray, covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:

@@ -59,7 +59,7 @@ from dagsearch.scores.base import (
     checked_noise,
     joint_draws,
     prior_means,
-    upper_of,
+    promising_of,
 )
 
 # Number of features from which rows of rewards are kept aside, and how many of them.
@@ -210,7 +210,14 @@ class WeightScores:
         self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
     ) -> FloatArray:
         """Upper confidence ``sign · μ + β σ`` of all children of some states."""
-        return upper_of([self.predict_children(children) for children in families.each()], signs, beta)
+        _, mean, variance = self.promising(families, signs)
+        return mean + beta * np.sqrt(variance)
+
+    def promising(
+        self, families: Families, signs: Sequence[int], wanted: Wanted | None = None
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """All children of some states, with ``sign · μ`` and the variance of g of each."""
+        return promising_of([self.predict_children(children) for children in families.each()], signs)
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""

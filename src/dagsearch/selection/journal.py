@@ -31,7 +31,7 @@ def recorded_events(journal: str | PathLike[str], digest: str) -> list[Event]:
     if not has_begun(journal):
         return []
     events = read_events(journal)
-    if digest not in [note["data"] for note in map(_note, events) if "data" in note]:
+    if digest not in [event.note.get("data") for event in events]:
         raise JournalError(
             f"journal: {journal} holds scores of other data, folds, estimator or scoring; it was left "
             "unchanged. Give the file another name to start a new journal"
@@ -58,7 +58,7 @@ def recorded_entries(events: Iterable[Event], folds: int) -> list[Entry]:
         if event.kind == "tell":
             reward = event.content["reward"]
             best = reward if best is None else max(best, reward)
-        note = _note(event)
+        note = event.note
         if "columns" in note:
             scores = np.full(folds, np.nan) if note["scores"] is None else np.array(note["scores"])
             scored = Scored(tuple(note["columns"]), scores, note["score_time"], note["failure"])
@@ -73,9 +73,5 @@ def belief_note(entries: int, belief: Gaussian) -> dict[str, Any]:
 
 def recorded_beliefs(events: Iterable[Event]) -> list[tuple[int, Gaussian]]:
     """The beliefs in the notes of a journal, each with the number of entries at that time."""
-    noted = (note["belief"] for note in map(_note, events) if "belief" in note)
+    noted = (event.note["belief"] for event in events if "belief" in event.note)
     return [(entries, Gaussian(mean, variance)) for entries, mean, variance in noted]
-
-
-def _note(event: Event) -> dict[str, Any]:
-    return event.content.get("note") or {}

@@ -4,6 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
+from dagsearch.engine.defaults import default_initial
 from dagsearch.problems import DigitsPixels, Subsets
 from dagsearch_experiments.benchmark.digits import Settings
 from dagsearch_experiments.benchmark.variants import changed
@@ -34,7 +35,7 @@ def run(size: Settings, jobs: int, progress: bool) -> Outcome:
 def one_run(batch: int, split: int, number: int, budget: int) -> list[Row]:
     """One search that asks for ``batch`` leaves at a time."""
     problem = DigitsPixels(split=split)
-    search = changed(problem, number, min(20, budget // 5))
+    search = changed(problem, number, default_initial(budget))
     while len(search.history) < budget:
         for proposal in search.ask(min(batch, budget - len(search.history))):
             search.tell(proposal, problem.reward(proposal.leaf))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dagsearch.engine.defaults import default_initial
 from dagsearch.problems import DigitsPixels
 from dagsearch.search import Search
 from dagsearch_experiments.benchmark.variants import OURS, SET_ABLATIONS
@@ -50,7 +51,7 @@ def one_run(method: str, split: int, number: int, budget: int) -> list[Row]:
     problem = DigitsPixels(split=split)
     started = time.perf_counter()
     if method in SET_ABLATIONS:
-        trials = timed_trials(SET_ABLATIONS[method](problem, number, min(20, budget // 5)), budget)
+        trials = timed_trials(SET_ABLATIONS[method](problem, number, default_initial(budget)), budget)
     else:
         # Greedy selection has no answer before it has evaluated hundreds of smaller subsets.
         trials = PEERS[method](problem, 700 if "selection" in method else budget, number)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from dagsearch.engine.defaults import default_initial
 from dagsearch.learning.refresh import Eager, Lazy, Refresh
 from dagsearch.problems import DigitsPixels, Synthetic
 from dagsearch_experiments.benchmark import synthetic
@@ -30,7 +31,7 @@ def one_run(method: str, number: int, budget: int) -> list[Row]:
     problem, digits = Synthetic(seed=number), DigitsPixels(split=number % 3)
     search = changed(problem, number, synthetic.BUDGET // 10, refresh=REFRESH[method]())
     rows = synthetic.found_rows(method, "synthetic", number, search, problem.best_reward)
-    search = changed(digits, number, min(20, budget // 5), refresh=REFRESH[method]())
+    search = changed(digits, number, default_initial(budget), refresh=REFRESH[method]())
     best = [step.best_reward for step in search.steps(budget)]
     steps = recorded_steps(budget, growth=1.1)
     return rows + [Row(method, "digits", number, step, best[step - 1]) for step in steps]

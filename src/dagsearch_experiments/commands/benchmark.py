@@ -22,6 +22,7 @@ _NAMES = (
     "freshness",
     "general",
     "speed",
+    "crashes",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
@@ -44,8 +45,9 @@ def add_parser(commands: "Commands") -> None:
             "minutes on two cores). batches: eight evaluations at once, on digits. freshness: all nodes "
             "updated after every reward, or only those that a descent reads. general: every kind of choice "
             "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
-            "speed: what a step costs, for "
-            "docs/speed.md (ten minutes on one core, into results/speed)."
+            "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
+            "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
+            "(ten minutes on one core, into results/crashes)."
         ),
     )
     benchmark.add_argument("name", choices=_NAMES)
@@ -70,12 +72,12 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, general, speed
+    from dagsearch_experiments import benchmark, crashes, general, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
-    if options.name in ("general", "speed") and options.out == _OUT:
+    if options.name in ("general", "speed", "crashes") and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
         return carry_out(
@@ -94,6 +96,9 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "speed":
         measure = partial(speed.run, options.only or (), quick=options.quick)
         return carry_out(options, refused, measure, speed.summary)
+    if options.name == "crashes":
+        sweep = partial(crashes.run, quick=options.quick)
+        return carry_out(options, [*refused, "only"], sweep, crashes.summary)
     return carry_out(
         options,
         [*refused, "only"],
