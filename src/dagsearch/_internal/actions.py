@@ -1,7 +1,10 @@
 """Whether a problem's actions are a sequence that is always in the same order."""
 
 from collections.abc import Mapping, Set
+from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from dagsearch._internal.walks import shape_rng
 from dagsearch.errors import ProblemError
@@ -51,11 +54,9 @@ def _lead_alike(problem: Problem, key: KeyFunction, state: State, first: Any, se
     """Whether actions lead to the same states in the same order; they may be objects that are not equal."""
     if len(first) != len(second):
         return False
-    try:
-        if all(one is other or bool(one == other) for one, other in zip(first, second, strict=True)):
+    with suppress(ValueError):  # of arrays as actions, whose comparison is an array
+        if list(first) == list(second) if isinstance(first, np.ndarray) else first == second:
             return True
-    except ValueError:  # arrays, whose comparison is an array
-        pass
 
     def reached(action: Action) -> Any:
         return key(problem.step(state, action))

@@ -131,7 +131,7 @@ class Engine:
         return [self.explored.root], [], end or self.remaining.anywhere()
 
     def _descend(self) -> tuple[list[int], list[Action]]:
-        if not self.explored.graph.closed[self.explored.root] and self.schedule.starts_at_root():
+        if self.schedule.starts_at_root() and not self.explored.graph.closed[self.explored.root]:
             return [self.explored.root], []
         try:
             return descend(self.explored, self.policy, self.expansion, self.rng)

@@ -103,11 +103,10 @@ class Runner(Generic[T]):
 
     def _start_evaluations(self) -> bool:
         """Start evaluations until all workers are busy; returns whether any evaluation is running."""
-        deadline = self._search.explored.deadline
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
                 if self._running:  # something is evaluated, however little time there is
-                    deadline.check()
+                    self._search.explored.deadline.check()
                 proposal = self._first.pop(0) if self._first else self._search.ask()
             except OutOfTime:
                 self.end("seconds")

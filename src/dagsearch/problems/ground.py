@@ -61,6 +61,8 @@ class Remaining(Sequence[int]):
         return bool(np.any(self.array == feature))
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, Remaining) and other._features is self._features:
+            return self._taken == other._taken
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
