@@ -49,6 +49,10 @@ CLASSES = np.where(Y > 0, "yes", "no")
 FRAME = pd.DataFrame(X, columns=NAMES)
 WEIGHTS = np.arange(60.0)
 KEYS = {
+    "headline",
+    "question",
+    "by_size",
+    "code",
     "schema",
     "dagsearch",
     "settings",

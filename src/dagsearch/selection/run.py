@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import numpy as np
-from tqdm import tqdm
 
+from dagsearch._internal.progress import Progress
 from dagsearch.durable.journal import Event
 from dagsearch.execution.pools import Running
 from dagsearch.execution.runner import Runner
@@ -21,6 +21,7 @@ from dagsearch.selection.journal import belief_note, entry_note, recorded_belief
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, Scored
+from dagsearch.selection.sizes import best_by_size, smallest_within_error
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
@@ -48,12 +49,15 @@ class SelectionRun:
         Everything scored so far.
     stopped : str
         Why the run ended.
+    smallest : bool
+        Whether the smallest subset within one standard error of the best score is chosen.
     """
 
     def __init__(self, problem: SubsetProblem, search: Search, rows: int, folds: int) -> None:
         self.problem, self.search = problem, search
         self.record = SelectionRecord(rows, folds)
         self.stopped = "budget"
+        self.smallest = False
         self._noise = FoldNoise()
         self._began = time.perf_counter()
 
@@ -94,11 +98,9 @@ class SelectionRun:
         """
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
         entries = runner.steps(max(0, budget - len(self.record.entries)))
-        with closing(entries), tqdm(total=budget, disable=not progress, unit="subset") as bar:
+        with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
             for entry in entries:
-                bar.update()
-                if entry.best is not None:
-                    bar.set_postfix(best=f"{entry.best:.4g}", refresh=False)
+                bar.update(entry.best)
                 if after_each(entry):
                     runner.end("callback")
         self.stopped = runner.stopped
@@ -153,6 +155,15 @@ class SelectionRun:
         belief = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
         beliefs.append((entries, belief))
         self.search.note(belief_note(entries, belief))
+
+    def chosen(self) -> tuple[frozenset[int], float]:
+        """The chosen subset and its score."""
+        if self.smallest and self.record.successes():
+            choice = smallest_within_error(best_by_size(self.record))
+            return frozenset(choice.columns), choice.score
+        result = self.search.result()
+        assert result.best_reward is not None
+        return result.best_state, result.best_reward
 
     def _seconds(self) -> float:
         """Seconds since the start of the selection, including those of an earlier run with the journal."""
