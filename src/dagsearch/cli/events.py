@@ -12,7 +12,20 @@ def budget_of(events: Sequence[Event]) -> int | None:
     return int(budgets[-1]) if budgets else None
 
 
+def features_of(events: Sequence[Event]) -> list[str] | None:
+    """Names of the features in a journal of a feature selection; ``None`` in other journals."""
+    for note in map(_note, events):
+        names = note.get("features")
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return names
+    return None
+
+
 def selection_of(events: Sequence[Event]) -> dict[str, Any] | None:
     """The request of the ``dagsearch select`` that wrote the journal; ``None`` if another program did."""
-    notes = (event.content.get("note") or {} for event in events)
-    return next((note["select"] for note in notes if "select" in note), None)
+    return next((note["select"] for note in map(_note, events) if "select" in note), None)
+
+
+def _note(event: Event) -> dict[str, Any]:
+    note = event.content.get("note")
+    return note if isinstance(note, dict) else {}

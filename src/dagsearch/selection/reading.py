@@ -250,8 +250,8 @@ def _parsed(text: str, lines: list[str], name: str, sep: str, decimal: str) -> "
             return frame
     except (ValueError, csv.Error) as error:
         raise TableError(
-            f"{name} cannot be read as csv: {str(error).strip()} (read with the separator {sep!r}; give --sep "
-            "for another)"
+            f"{name} cannot be read as csv: {str(error).strip()} (read with the separator {sep!r}; give "
+            "--sep for another)"
         ) from error
 
 

@@ -192,7 +192,7 @@ def _announce(prepared: _Prepared) -> None:
     """Tell what was read and noticed before anything is spent."""
     table, request = prepared.table, prepared.request
     task = "classification" if table.classification else "regression"
-    size = f"{table.features.shape[1]} columns, {len(prepared.kept.target)} rows"
+    size = f"{prepared.choices()} columns, {len(prepared.kept.target)} rows"
     held = 0 if prepared.holdout is None else len(prepared.holdout.target)
     estimator = described(prepared.estimator)
     lines = [
