@@ -516,6 +516,8 @@ def test_size_auto_takes_the_smallest_within_one_standard_error(select):
     assert result()["result"]["features"] == good[0]["features"]
     assert [len(size["features"]) for size in sizes] == sorted(len(size["features"]) for size in sizes)
     assert sum(size["subsets"] for size in sizes) == 40
+    # In the second half of the budget the smallest good subset is made smaller.
+    assert len(result()["result"]["features"]) == 2
     assert "features  best cross-validated  standard error  subsets" in out
     assert select("--out", "one")[0] == 0
     assert result("one")["by_size"] == []
@@ -658,6 +660,16 @@ def test_what_was_found_is_printed_even_if_it_cannot_be_written(select, monkeypa
     assert code == 1
     assert out.startswith("With 2 of 7 features")
     assert "no space left on device" in err
+
+
+def test_a_reader_that_has_had_enough_loses_no_files(folder):
+    given = ["--budget", "6", "--quiet", "--out", "out"]
+    with running(command_line(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        process.stdout = None
+        _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (141, b"")
+    assert (folder / "out" / "report.html").exists()
 
 
 def test_spreadsheets_find_no_formulas(select, folder):

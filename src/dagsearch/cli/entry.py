@@ -7,6 +7,7 @@ imports belong inside ``run``.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
@@ -36,7 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``dagsearch``; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader, such as head, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
+        return 141  # the shell's code for a process that wrote to a closed pipe
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130  # the shell's code for a process that Ctrl-C ended

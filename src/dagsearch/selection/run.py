@@ -21,10 +21,12 @@ from dagsearch.selection.journal import belief_note, entry_note, recorded_belief
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, Scored
-from dagsearch.selection.sizes import best_by_size, smallest_within_error
+from dagsearch.selection.sizes import best_by_size, next_smaller, smallest_within_error
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
+# Share of the budget after which smaller subsets are looked for, if the smallest good one is wanted.
+_THIN_FROM = 0.5
 # Samples and leaves that a belief during the run is computed from: few, to cost less than the search.
 _BELIEF_SAMPLES, _BELIEF_LEAVES = 64, 200
 
@@ -98,12 +100,22 @@ class SelectionRun:
         """
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
         entries = runner.steps(max(0, budget - len(self.record.entries)))
+        self._thin_out(runner, budget)
         with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
             for entry in entries:
                 bar.update(entry.best)
                 if after_each(entry):
                     runner.end("callback")
+                self._thin_out(runner, budget)
         self.stopped = runner.stopped
+
+    def _thin_out(self, runner: Runner[Entry], budget: int) -> None:
+        """Let a smaller subset be scored next, if one is wanted and the first part of the budget is spent."""
+        scored = len(self.record.entries)
+        if self.smallest and _THIN_FROM * budget <= scored < budget and not self.search.pending:
+            leaf = next_smaller(self.search, self.problem, self.record)
+            if leaf is not None:
+                runner.put_first(self._propose(leaf))
 
     def _take(self, ended: Running, closing: bool) -> Entry:
         return self.tell(ended.proposal, ended.future.result())

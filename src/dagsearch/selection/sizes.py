@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dagsearch.errors import ProblemError
+from dagsearch.problems.ground import SubsetProblem
+from dagsearch.search import Search
 from dagsearch.selection.record import SelectionRecord
 
 
@@ -42,3 +45,26 @@ def smallest_within_error(sizes: Sequence[SizeScore]) -> SizeScore:
     best = max(sizes, key=lambda size: size.score)
     least = best.score - (best.error or 0.0)
     return next(size for size in sizes if size.score >= least)
+
+
+def next_smaller(search: Search, problem: SubsetProblem, record: SelectionRecord) -> frozenset[int] | None:
+    """The subset to score next in order to find a smaller one that is as good.
+
+    It lacks one feature of the smallest subset within one standard error of the best score; of such subsets
+    that were not scored yet it has the highest expected score. ``None`` if there is none.
+    """
+    if not record.successes():
+        return None
+    current = frozenset(smallest_within_error(best_by_size(record)).columns)
+    scored = {frozenset(entry.scored.columns) for entry in record.entries}
+    left = [current - {column} for column in sorted(current)]
+    open_ones = [leaf for leaf in left if leaf not in scored and _can_be_chosen(leaf, problem)]
+    return max(open_ones, key=lambda leaf: search.belief(leaf).g.mean, default=None)
+
+
+def _can_be_chosen(leaf: frozenset[int], problem: SubsetProblem) -> bool:
+    try:
+        problem.path_to(leaf)
+    except ProblemError:  # too small, without a fixed feature, or part of a group
+        return False
+    return True

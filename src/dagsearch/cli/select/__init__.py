@@ -200,13 +200,16 @@ def _run(options: argparse.Namespace, request: "Request") -> int:
         return _interrupted(request, options.out)
     except (DagSearchError, ModuleNotFoundError, ValueError, OSError) as error:
         return failed(options.command, error)
+    code = 0
+    written: list[Path] = []
+    try:
+        written = [] if options.out is None else outcome.report.write(options.out)
+    except OSError as error:  # what was found is printed all the same
+        code = failed(options.command, error)
     print(summary(outcome.report))
-    if options.out is not None:
-        try:
-            print("", "wrote", *(f"  {path}" for path in outcome.report.write(options.out)), sep="\n")
-        except OSError as error:
-            return failed(options.command, error)
-    return _interrupted(request, options.out) if outcome.interrupted else 0
+    if written:
+        print("", "wrote", *(f"  {path}" for path in written), sep="\n")
+    return _interrupted(request, options.out) if outcome.interrupted else code
 
 
 def _interrupted(request: "Request", out: Path | None) -> int:
