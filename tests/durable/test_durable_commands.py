@@ -90,6 +90,8 @@ def test_a_journal_of_other_data_is_refused(tmp_path):
         selector(20, tmp_path / "run.db").fit(X * 2.0, Y)
     with pytest.raises(JournalError, match="other data"):
         selector(20, tmp_path / "run.db", scoring="f1_macro").fit(X, Y)
+    with pytest.raises(JournalError, match="other data"):
+        selector(20, tmp_path / "run.db").fit(X, Y, sample_weight=np.ones(len(Y)))
 
 
 class Sometimes(LogisticRegression):

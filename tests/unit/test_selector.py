@@ -243,6 +243,31 @@ def test_unknown_metadata_is_refused():
         selector().fit(X, Y, colour=1)
 
 
+def test_weights_reach_the_last_step_of_an_inner_pipeline(recorder):
+    inner = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), recorder))
+    selector(inner).fit(X, Y, sample_weight=WEIGHTS)
+    assert recorder.fits
+    assert all(weights is not None and len(weights) == len(y) for _, y, weights in recorder.fits)
+
+
+def test_weights_reach_the_selector_in_an_outer_pipeline(recorder):
+    outer = make_pipeline(StandardScaler(), selector(recorder), Ridge())
+    outer.fit(X, Y, dagsearchselector__sample_weight=WEIGHTS, ridge__sample_weight=WEIGHTS)
+    assert all(weights is not None for _, _, weights in recorder.fits)
+
+
+def test_rows_without_weight_do_not_count_in_scores():
+    spoilt, target = np.vstack([X, X]), np.concatenate([Y, 1e6 * np.arange(len(Y))])
+    weights = np.concatenate([np.ones(len(Y)), np.zeros(len(Y))])
+    splits = [(np.arange(len(target)), np.arange(len(target)))]
+    weighted = selector(cv=splits).fit(spoilt, target, sample_weight=weights)
+    alone = selector(cv=[(np.arange(len(Y)), np.arange(len(Y)))]).fit(X, Y)
+    assert weighted.best_score_ == pytest.approx(alone.best_score_)
+    # A scorer that knows no weights is used without them.
+    plain = selector(cv=splits, scoring=lambda fitted, data, y: fitted.score(data, y))
+    assert plain.fit(spoilt, target, sample_weight=weights).best_score_ < 0.0
+
+
 def weighted_error(truth, prediction, sample_weight=None):
     rows = [int(np.flatnonzero(value == Y)[0]) for value in truth]
     assert_array_equal(sample_weight, WEIGHTS[rows])

@@ -240,7 +240,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         problem = subset_problem(features, self.n_features_to_select, self.fixed, self.forbidden, self.groups)
         warm_start = warm_start_subsets(self.warm_start, features, problem)
         warn_small_budget(budget)
-        self._run = run = self._begin(problem, data, y, splits, budget)
+        weighted = (y, routed.estimator.fit) if routed.estimator.fit else y  # scores depend on both
+        self._run = run = self._begin(problem, data, weighted, splits, budget)
         notify = notifier(callbacks, run, features)
         try:
             pool = BatchPool(scorer, self.n_jobs)
