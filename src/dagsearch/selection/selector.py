@@ -7,7 +7,6 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -33,7 +32,7 @@ from dagsearch.selection.journal import data_digest, recorded_events
 from dagsearch.selection.report import Comparison, Holdout, Inclusion, SelectionReport, central_interval
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import BatchPool, SubsetScorer
-from dagsearch.selection.validation import fold_splits, routed_metadata, validated_data
+from dagsearch.selection.validation import checked_scorer, fold_splits, routed_metadata, validated_data
 from dagsearch.selection.wording import shown_settings
 
 
@@ -223,19 +222,11 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         budget = checked_budget(self.budget)
         callbacks = checked_callbacks(self.callbacks)
         data, y = validated_data(self, X, y)
-        scoring = self._scorer()
+        scoring = checked_scorer(self.estimator, self.scoring)
         routed = routed_metadata(self, scoring, params)
         splits = fold_splits(self.cv, self.estimator, data, y, routed.splitter.split)
-        scorer = SubsetScorer(
-            clone(self.estimator),
-            scoring,
-            data,
-            y,
-            splits,
-            routed.estimator.fit,
-            routed.scorer.score,
-            self._silent,
-        )
+        of_rows = routed.estimator.fit, routed.scorer.score
+        scorer = SubsetScorer(clone(self.estimator), scoring, data, y, splits, *of_rows, self._silent)
         features = self._features()
         problem = subset_problem(features, self.n_features_to_select, self.fixed, self.forbidden, self.groups)
         warm_start = warm_start_subsets(self.warm_start, features, problem)
@@ -261,11 +252,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         names = getattr(self, "feature_names_in_", None)  # scikit-learn sets it only if there are names
         return Features(self.n_features_in_, None if names is None else [str(name) for name in names])
 
-    def _scorer(self) -> Any:
-        if isinstance(self.scoring, (list, tuple, set, dict)):
-            raise ValueError(f"scoring must be one score, by name or as a callable, got {self.scoring!r}")
-        return check_scoring(self.estimator, scoring=self.scoring)
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Get metadata routing of this object.
 
@@ -281,7 +267,10 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             MetadataRouter(owner=self)
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller=fit, callee="fit"))
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller=fit, callee="split"))
-            .add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller=fit, callee="score"))
+            .add(
+                scorer=checked_scorer(self.estimator, self.scoring),
+                method_mapping=MethodMapping().add(caller=fit, callee="score"),
+            )
         )
 
     def _begin(self, problem: SubsetProblem, data: Any, y: Any, splits: Any, budget: int) -> SelectionRun:

@@ -117,11 +117,13 @@ def split_target(
     task: str = "auto",
     positive: str | None = None,
     keep: Collection[str] = (),
+    forbidden: Collection[str] = (),
 ) -> Table:
     """Separate the target and columns with other roles from the columns that can be features.
 
     Columns that are constant, empty, or neither numbers nor text are left out, and those that look like
-    identifiers, dates or free text, unless ``keep`` names them.
+    identifiers, dates or free text, unless ``keep`` names them. ``forbidden`` columns are not searched for
+    leaks.
     """
     _check_names(frame, roles, keep)
     notes: list[str] = []
@@ -140,7 +142,8 @@ def split_target(
     elif positive is not None:
         raise TableError(f"--positive {positive}: the target {roles.target!r} has no classes")
     features, left_out = _features(frame, roles, keep, notes)
-    leaking = leaks(features, values, classification)
+    allowed = features.drop(columns=[name for name in forbidden if name in features])
+    leaking = leaks(allowed, values, classification)
     if leaking:
         notes.append(
             f"the target follows from one column alone (score 1.0000): {listed(leaking)}. If its value is "

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn import get_config
 from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_array, get_tags, indexable
@@ -50,6 +51,13 @@ def fold_splits(cv: Any, estimator: Any, data: Any, target: Any, params: Mapping
     if not splits:
         raise ValueError("cv gave no folds; an iterator can be used only once: give a list instead")
     return splits
+
+
+def checked_scorer(estimator: Any, scoring: Any) -> Any:
+    """The scorer that the argument ``scoring`` stands for."""
+    if isinstance(scoring, (list, tuple, set, dict)):
+        raise ValueError(f"scoring must be one score, by name or as a callable, got {scoring!r}")
+    return check_scoring(estimator, scoring=scoring)
 
 
 def routed_metadata(selector: Any, scorer: Any, params: Mapping[str, Any]) -> Bunch:

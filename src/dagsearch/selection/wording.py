@@ -85,4 +85,4 @@ def question(content: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}"
+    return f"{value:.3f}" if abs(value) < 10.0 else f"{value:.4g}"

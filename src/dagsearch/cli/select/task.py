@@ -173,7 +173,7 @@ def _prepared(request: Request) -> _Prepared:
         )
     read = read_table(request.data, request.text)
     keep = [*request.keep, *(name for name in request.fixed if name in read.frame.columns)]
-    table = split_target(read.frame, request.roles, request.task, request.positive, keep)
+    table = split_target(read.frame, request.roles, request.task, request.positive, keep, request.forbidden)
     table = replace(table, notes=read.notes + table.notes)
     _check_present("--fixed", request.fixed, table)
     _check_present("--groups", [name for group in request.grouped for name in group], table)
