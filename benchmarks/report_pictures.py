@@ -4,6 +4,7 @@ It needs Chromium and Playwright, as the tests of the page do.
 """
 
 import contextlib
+import shlex
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,7 +15,9 @@ from dagsearch.cli import main
 
 PICTURES = Path(__file__).resolve().parent.parent / "results" / "report"
 # The last command of the tutorial.
-COMMAND = "select shop.csv --target left --k auto --scoring roc_auc --forbidden closing_fee --group-column household"
+COMMAND = (
+    "select shop.csv --target left --k auto --scoring roc_auc --forbidden 'closing fee' --group-column household"
+)
 PARTS = {
     "headline": (1100, "#headline"),
     "warnings": (1100, "#warnings"),
@@ -23,11 +26,6 @@ PARTS = {
     "phone": (390, "#comparisons"),
 }
 """Width of the screen and part of the page, by the picture's name."""
-
-
-def command() -> list[str]:
-    """The arguments of the tutorial's last command."""
-    return [word.replace("closing_fee", "closing fee") for word in COMMAND.split()]
 
 
 def pictures(page_file: Path) -> None:
@@ -47,5 +45,5 @@ def pictures(page_file: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         main(["example", "shop"])
-        main([*command(), "--out", "report", "--quiet"])
+        main([*shlex.split(COMMAND), "--out", "report", "--quiet"])
         pictures(Path(folder, "report", "report.html"))
