@@ -243,6 +243,20 @@ def test_unknown_metadata_is_refused():
         selector().fit(X, Y, colour=1)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"groups": [["a", "b"], ["b", "c"]]}, "groups must not overlap, but two of them have 'b'"),
+        ({"fixed": ["a"], "forbidden": ["a"]}, "'a' is both fixed and forbidden"),
+        ({"fixed": ["a"], "forbidden": ["b"], "groups": [["a", "b"]]}, "'a' is both fixed and forbidden"),
+        ({"warm_start": [["a", "b"]]}, r"warm_start: \['a', 'b'\] cannot be chosen: it must have the number"),
+    ],
+)
+def test_errors_name_features(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        selector(**arguments).fit(FRAME, Y)
+
+
 def test_weights_reach_the_last_step_of_an_inner_pipeline(recorder):
     inner = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), recorder))
     selector(inner).fit(X, Y, sample_weight=WEIGHTS)

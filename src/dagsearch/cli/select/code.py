@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from dagsearch.cli.select.estimator import constructor
 from dagsearch.selection.preparation import is_prepared
 from dagsearch.selection.reading import INPUT
 from dagsearch.selection.validation import last_step
@@ -55,13 +56,7 @@ def _own(path: str) -> tuple[str, str]:
 
 
 def _class(model: Any) -> tuple[str, str]:
-    """Import of the model's class; and its call with the parameters that are not its defaults."""
-    kind = type(model)
-    module = ".".join(part for part in kind.__module__.split(".") if not part.startswith("_"))
-    defaults = kind().get_params()
-    given = [
-        f"{name}={value!r}"
-        for name, value in model.get_params(deep=False).items()
-        if repr(value) != repr(defaults[name])
-    ]
-    return f"from {module} import {kind.__name__}", f"prepared({kind.__name__}({', '.join(given)}))"
+    """Import of the model's class; and how it is made."""
+    parts = type(model).__module__.split(".")
+    module = ".".join(part for part in parts if not part.startswith("_"))
+    return f"from {module} import {type(model).__name__}", f"prepared({constructor(model)})"

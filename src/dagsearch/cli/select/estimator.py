@@ -113,8 +113,20 @@ def _setting(text: str) -> tuple[str, Any]:
 def described(estimator: Any) -> str:
     """The estimator as text; the preparation that every class gets is only mentioned."""
     if is_prepared(estimator):
-        return f"{estimator.steps[1][1]}, after imputing, scaling and encoding"
-    return str(estimator)
+        return f"{constructor(estimator.steps[1][1])}, after imputing, scaling and encoding"
+    return " ".join(str(estimator).split())
+
+
+def constructor(model: Any) -> str:
+    """The call of the model's class, with the parameters that are not its defaults."""
+    kind = type(model)
+    defaults = kind().get_params()
+    given = [
+        f"{name}={value!r}"
+        for name, value in model.get_params(deep=False).items()
+        if repr(value) != repr(defaults[name])
+    ]
+    return f"{kind.__name__}({', '.join(given)})"
 
 
 def check_weights(estimator: Any) -> None:
