@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import Any, Self, Unpack, overload
 
 import numpy as np
-from tqdm import tqdm
 
 from dagsearch._internal.checks import is_whole
+from dagsearch._internal.progress import Progress
 from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance
 from dagsearch.durable.journal import has_begun
@@ -418,9 +418,9 @@ def run_search(
     try:
         if done < budget:
             steps = run.steps(budget - done, stop, **execution)
-            with tqdm(steps, total=budget, initial=done, disable=not progress, unit="eval") as bar:
-                for evaluation in bar:
-                    bar.set_postfix(best=f"{sign * evaluation.best_reward:.4g}", refresh=False)
+            with Progress(budget, "evaluation", progress, done) as bar:
+                for evaluation in steps:
+                    bar.update(sign * evaluation.best_reward)
         return log_if_poor(run.result())
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")

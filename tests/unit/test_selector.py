@@ -49,6 +49,10 @@ CLASSES = np.where(Y > 0, "yes", "no")
 FRAME = pd.DataFrame(X, columns=NAMES)
 WEIGHTS = np.arange(60.0)
 KEYS = {
+    "headline",
+    "question",
+    "by_size",
+    "code",
     "schema",
     "dagsearch",
     "settings",
@@ -237,6 +241,45 @@ def test_groups_reach_the_splitter(recorder):
 def test_unknown_metadata_is_refused():
     with pytest.raises(TypeError, match=r"'colour'.*enable_metadata_routing"):
         selector().fit(X, Y, colour=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"groups": [["a", "b"], ["b", "c"]]}, "groups must not overlap, but two of them have 'b'"),
+        ({"fixed": ["a"], "forbidden": ["a"]}, "'a' is both fixed and forbidden"),
+        ({"fixed": ["a"], "forbidden": ["b"], "groups": [["a", "b"]]}, "'a' is both fixed and forbidden"),
+        ({"warm_start": [["a", "b"]]}, r"warm_start: \['a', 'b'\] cannot be chosen: it must have the number"),
+    ],
+)
+def test_errors_name_features(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        selector(**arguments).fit(FRAME, Y)
+
+
+def test_weights_reach_the_last_step_of_an_inner_pipeline(recorder):
+    inner = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), recorder))
+    selector(inner).fit(X, Y, sample_weight=WEIGHTS)
+    assert recorder.fits
+    assert all(weights is not None and len(weights) == len(y) for _, y, weights in recorder.fits)
+
+
+def test_weights_reach_the_selector_in_an_outer_pipeline(recorder):
+    outer = make_pipeline(StandardScaler(), selector(recorder), Ridge())
+    outer.fit(X, Y, dagsearchselector__sample_weight=WEIGHTS, ridge__sample_weight=WEIGHTS)
+    assert all(weights is not None for _, _, weights in recorder.fits)
+
+
+def test_rows_without_weight_do_not_count_in_scores():
+    spoilt, target = np.vstack([X, X]), np.concatenate([Y, 1e6 * np.arange(len(Y))])
+    weights = np.concatenate([np.ones(len(Y)), np.zeros(len(Y))])
+    splits = [(np.arange(len(target)), np.arange(len(target)))]
+    weighted = selector(cv=splits).fit(spoilt, target, sample_weight=weights)
+    alone = selector(cv=[(np.arange(len(Y)), np.arange(len(Y)))]).fit(X, Y)
+    assert weighted.best_score_ == pytest.approx(alone.best_score_)
+    # A scorer that knows no weights is used without them.
+    plain = selector(cv=splits, scoring=lambda fitted, data, y: fitted.score(data, y))
+    assert plain.fit(spoilt, target, sample_weight=weights).best_score_ < 0.0
 
 
 def weighted_error(truth, prediction, sample_weight=None):

@@ -92,6 +92,10 @@ class Runner(Generic[T]):
                 if reason is not None:
                     self.end(reason)
 
+    def put_first(self, proposal: Proposal) -> None:
+        """Evaluate a leaf before the search is asked for others."""
+        self._first.append(proposal)
+
     @property
     def stopped(self) -> str:
         """Why the run ended, or ``"budget"`` while it continues."""

@@ -2,6 +2,7 @@
 
 import difflib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -67,6 +68,22 @@ class Features:
             )
             raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
         return names.index(str(feature))
+
+    def check_overlaps(
+        self, required: Sequence[int], excluded: Sequence[int], grouped: Sequence[Sequence[int]]
+    ) -> None:
+        """Refuse columns in two groups, and columns that are both fixed and forbidden."""
+        counts = Counter(column for group in grouped for column in set(group))
+        shared = [column for column, count in counts.items() if count > 1]
+        if shared:
+            raise ValueError(f"groups must not overlap, but two of them have {self.labels(shared)[0]!r}")
+        whole = {column: group for group in grouped for column in group}
+        banned = {member for column in excluded for member in whole.get(column, [column])}
+        both = [column for column in required if banned & set(whole.get(column, [column]))]
+        if both:
+            raise ValueError(
+                f"{self.labels(both)[0]!r} is both fixed and forbidden, directly or by its group"
+            )
 
 
 class WarmStart(NamedTuple):
@@ -138,6 +155,7 @@ def subset_problem(
     required, excluded = features.columns("fixed", fixed), features.columns("forbidden", forbidden)
     listed = [] if groups is None else as_list("groups", groups, "groups")
     grouped = [features.columns("groups", as_list("groups", group, "groups")) for group in listed]
+    features.check_overlaps(required, excluded, grouped)
     # A group is one choice: its first column represents all its columns.
     choice_of = {column: group[0] for group in grouped for column in group}
     held = {choice_of.get(column, column) for column in required}
@@ -237,5 +255,8 @@ def _warm_start_subset(subset: Any, features: Features, problem: SubsetProblem) 
     try:
         problem.path_to(leaf)
     except ProblemError as error:
-        raise ValueError(f"warm_start: {subset!r} cannot be chosen ({error})") from error
+        raise ValueError(
+            f"warm_start: {subset!r} cannot be chosen: it must have the number of features to select, all "
+            "that are fixed, none that is forbidden, and whole groups"
+        ) from error
     return leaf

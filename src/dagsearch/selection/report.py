@@ -17,11 +17,15 @@ from dagsearch.selection.dag import best_part
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.sizes import best_by_size
+from dagsearch.selection.wording import headline, question
 
 SCHEMA = 1
 # Probability that central intervals hold.
 CENTRAL = 0.9
 _REACH = float(norm.ppf(0.5 + CENTRAL / 2.0))
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = "=+-@\t\r\n|%"
 # Maximum number of features shown as substitutes.
 _MAX_CANDIDATES = 12
 
@@ -85,14 +89,14 @@ class SelectionReport:
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
         notes: Sequence[str],
+        code: str | None = None,
     ) -> Self:
         """The report of a run that has ended."""
         from dagsearch import __version__
 
         names = [str(name) for name in names]
         record = run.record
-        result = run.search.result()
-        best = sorted(result.best_state)
+        best = sorted(run.chosen()[0])
         failures = record.failure_message(names)
         content = {
             "schema": SCHEMA,
@@ -103,19 +107,10 @@ class SelectionReport:
                 "columns": len(names),
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
-            "result": {
-                "features": [names[column] for column in best],
-                "score": result.best_reward,
-                "score_interval": list(score_interval),
-                "probability_best": result.probability_best,
-                "stopped": run.stopped,
-                "evaluations": len(record.entries),
-                "failed": len(record.failures()),
-                "seconds": record.entries[-1].seconds if record.entries else 0.0,
-                "holdout_score": None if holdout is None else holdout.score,
-            },
+            "result": _result(run, names, score_interval, holdout),
             "features": _features(record, names, best, inclusion),
             "comparisons": [asdict(comparison) for comparison in comparisons],
+            "by_size": _by_size(record, names),
             "history": [_history(step, entry, names) for step, entry in enumerate(record.entries, start=1)],
             "belief": [{"step": step, "mean": v.mean, **_bounds(v)} for step, v in record.beliefs],
             "substitutes": _substitutes(run, names, best, inclusion.probability),
@@ -129,7 +124,9 @@ class SelectionReport:
                 for other in runners_up
             ],
             "warnings": [*notes, *([] if failures is None else [failures])],
+            "code": code or f"features = {[names[column] for column in best]!r}\nX[features]",
         }
+        content = {"headline": headline(content), "question": question(content), **content}
         # Through JSON and back, so that the dictionary has the same plain types as the file.
         return cls(json.loads(json.dumps(content, allow_nan=False)))
 
@@ -164,7 +161,20 @@ def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(file, columns)
     writer.writeheader()
     for entry in history:
-        writer.writerow({**entry, "features": json.dumps(entry["features"], ensure_ascii=False)})
+        names = ", ".join(_inert_json(name) for name in entry["features"])
+        writer.writerow({**entry, "failure": _inert(entry["failure"]), "features": f"[{names}]"})
+
+
+def _inert(text: str | None) -> str | None:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text and text[0] in _FORMULA else text
+
+
+def _inert_json(name: str) -> str:
+    """A name as JSON, with the sign that begins a formula escaped."""
+    if name and name[0] in _FORMULA:
+        return f'"\\u{ord(name[0]):04x}{json.dumps(name[1:], ensure_ascii=False)[1:]}'
+    return json.dumps(name, ensure_ascii=False)
 
 
 def central_interval(belief: Gaussian) -> tuple[float, float]:
@@ -175,6 +185,24 @@ def central_interval(belief: Gaussian) -> tuple[float, float]:
 
 def _bounds(belief: Gaussian) -> dict[str, float]:
     return dict(zip(("low", "high"), central_interval(belief), strict=True))
+
+
+def _result(
+    run: SelectionRun, names: Sequence[str], score_interval: tuple[float, float], holdout: Holdout | None
+) -> dict[str, Any]:
+    record, found = run.record, run.search.result()
+    chosen, score = run.chosen()
+    return {
+        "features": [names[column] for column in sorted(chosen)],
+        "score": score,
+        "score_interval": list(score_interval),
+        "probability_best": found.probability_best if chosen == found.best_state else None,
+        "stopped": run.stopped,
+        "evaluations": len(record.entries),
+        "failed": len(record.failures()),
+        "seconds": record.entries[-1].seconds if record.entries else 0.0,
+        "holdout_score": None if holdout is None else holdout.score,
+    }
 
 
 def _features(
@@ -192,6 +220,20 @@ def _features(
             "evaluated_in": int(scored_in[column]),
         }
         for column in np.argsort(inclusion.ranking).tolist()
+    ]
+
+
+def _by_size(record: SelectionRecord, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The best score of each size; nothing if all subsets have the same."""
+    sizes = best_by_size(record)
+    return [
+        {
+            "features": [names[column] for column in size.columns],
+            "score": size.score,
+            "error": size.error,
+            "subsets": size.subsets,
+        }
+        for size in (sizes if len(sizes) > 1 else [])
     ]
 
 

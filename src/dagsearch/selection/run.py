@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 import numpy as np
-from tqdm import tqdm
 
+from dagsearch._internal.progress import Progress
 from dagsearch.durable.journal import Event
 from dagsearch.execution.pools import Running
 from dagsearch.execution.runner import Runner
@@ -21,9 +21,12 @@ from dagsearch.selection.journal import belief_note, entry_note, recorded_belief
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, Scored
+from dagsearch.selection.sizes import best_by_size, next_smaller, smallest_within_error
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
+# Share of the budget after which smaller subsets are looked for, if the smallest good one is wanted.
+_THIN_FROM = 0.5
 # Samples and leaves that a belief during the run is computed from: few, to cost less than the search.
 _BELIEF_SAMPLES, _BELIEF_LEAVES = 64, 200
 
@@ -48,12 +51,15 @@ class SelectionRun:
         Everything scored so far.
     stopped : str
         Why the run ended.
+    smallest : bool
+        Whether the smallest subset within one standard error of the best score is chosen.
     """
 
     def __init__(self, problem: SubsetProblem, search: Search, rows: int, folds: int) -> None:
         self.problem, self.search = problem, search
         self.record = SelectionRecord(rows, folds)
         self.stopped = "budget"
+        self.smallest = False
         self._noise = FoldNoise()
         self._began = time.perf_counter()
 
@@ -94,14 +100,22 @@ class SelectionRun:
         """
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
         entries = runner.steps(max(0, budget - len(self.record.entries)))
-        with closing(entries), tqdm(total=budget, disable=not progress, unit="subset") as bar:
+        self._thin_out(runner, budget)
+        with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
             for entry in entries:
-                bar.update()
-                if entry.best is not None:
-                    bar.set_postfix(best=f"{entry.best:.4g}", refresh=False)
+                bar.update(entry.best)
                 if after_each(entry):
                     runner.end("callback")
+                self._thin_out(runner, budget)
         self.stopped = runner.stopped
+
+    def _thin_out(self, runner: Runner[Entry], budget: int) -> None:
+        """Let a smaller subset be scored next, if one is wanted and the first part of the budget is spent."""
+        scored = len(self.record.entries)
+        if self.smallest and _THIN_FROM * budget <= scored < budget and not self.search.pending:
+            leaf = next_smaller(self.search, self.problem, self.record)
+            if leaf is not None:
+                runner.put_first(self._propose(leaf))
 
     def _take(self, ended: Running, closing: bool) -> Entry:
         return self.tell(ended.proposal, ended.future.result())
@@ -153,6 +167,15 @@ class SelectionRun:
         belief = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
         beliefs.append((entries, belief))
         self.search.note(belief_note(entries, belief))
+
+    def chosen(self) -> tuple[frozenset[int], float]:
+        """The chosen subset and its score."""
+        if self.smallest and self.record.successes():
+            choice = smallest_within_error(best_by_size(self.record))
+            return frozenset(choice.columns), choice.score
+        result = self.search.result()
+        assert result.best_reward is not None
+        return result.best_state, result.best_reward
 
     def _seconds(self) -> float:
         """Seconds since the start of the selection, including those of an earlier run with the journal."""

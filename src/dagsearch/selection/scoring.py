@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.execution.pools import Running
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
+from dagsearch.selection.quiet import quiet
 
 
 class Scored(NamedTuple):
@@ -61,6 +63,8 @@ class SubsetScorer:
         Row numbers of every fold.
     fit_params, score_params : mapping
         Passed to the estimator and to the scorer. Values with one entry per row are cut to the fold's rows.
+    silent : bool
+        Whether to keep away what the estimator prints and warns of.
     """
 
     def __init__(
@@ -72,8 +76,10 @@ class SubsetScorer:
         splits: Sequence[tuple[IntArray, IntArray]],
         fit_params: Mapping[str, Any],
         score_params: Mapping[str, Any],
+        silent: bool = False,
     ) -> None:
         self._estimator, self._scorer, self._data = estimator, scorer, data
+        self._silent = silent
         self.rows, self.folds = int(data.shape[0]), len(splits)
         self._folds = [
             _Fold(
@@ -94,9 +100,10 @@ class SubsetScorer:
         failure = None
         scores = np.full(len(self._folds), np.nan)
         try:
-            data = _safe_indexing(self._data, list(chosen), axis=1)
-            for number, fold in enumerate(self._folds):
-                scores[number] = self._score(data, fold)
+            with quiet() if self._silent else nullcontext():
+                data = _safe_indexing(self._data, list(chosen), axis=1)
+                for number, fold in enumerate(self._folds):
+                    scores[number] = self._score(data, fold)
             if not np.all(np.isfinite(scores)):
                 failure = f"the score is {scores[~np.isfinite(scores)][0]} on a fold"
         except Exception as error:  # the estimator is the user's: none of its errors may end the search

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from dagsearch._internal.defaults import BUDGET
 from dagsearch.errors import CovarianceError
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.search import Search
@@ -32,7 +32,8 @@ from dagsearch.selection.journal import data_digest, recorded_events
 from dagsearch.selection.report import Comparison, Holdout, Inclusion, SelectionReport, central_interval
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import BatchPool, SubsetScorer
-from dagsearch.selection.validation import fold_splits, routed_metadata, validated_data
+from dagsearch.selection.validation import checked_scorer, fold_splits, routed_metadata, validated_data
+from dagsearch.selection.wording import shown_settings
 
 
 class SelectionError(ValueError):
@@ -144,13 +145,16 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     # The command that made the selector, if one did: noted in the journal, for `dagsearch resume` to read.
     _asked_by: Mapping[str, Any] = {}
+    # Set by commands: keep away what the estimator prints and warns of; choose the smallest good subset.
+    _silent = False
+    _smallest = False
 
     def __init__(
         self,
         estimator: Any,
         *,
         n_features_to_select: int | float | tuple[int, int] | None = None,
-        budget: int = 100,
+        budget: int = BUDGET,
         scoring: Any = None,
         cv: Any = 5,
         max_seconds: float | None = None,
@@ -198,8 +202,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         y : array-like of shape (n_samples,), default=None
             The target. Unsupervised estimators need none.
         **params : dict
-            ``sample_weight`` for the estimator and ``groups`` for the splitter. If scikit-learn's metadata
-            routing is enabled, any metadata.
+            ``sample_weight`` for the estimator (the last step of a pipeline) and the scorer, if it accepts
+            weights, and ``groups`` for the splitter. With scikit-learn's metadata routing, any metadata.
 
         Returns
         -------
@@ -218,16 +222,17 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         budget = checked_budget(self.budget)
         callbacks = checked_callbacks(self.callbacks)
         data, y = validated_data(self, X, y)
-        routed = routed_metadata(self, params)
+        scoring = checked_scorer(self.estimator, self.scoring)
+        routed = routed_metadata(self, scoring, params)
         splits = fold_splits(self.cv, self.estimator, data, y, routed.splitter.split)
-        scorer = SubsetScorer(
-            clone(self.estimator), self._scorer(), data, y, splits, routed.estimator.fit, routed.scorer.score
-        )
+        of_rows = routed.estimator.fit, routed.scorer.score
+        scorer = SubsetScorer(clone(self.estimator), scoring, data, y, splits, *of_rows, self._silent)
         features = self._features()
         problem = subset_problem(features, self.n_features_to_select, self.fixed, self.forbidden, self.groups)
         warm_start = warm_start_subsets(self.warm_start, features, problem)
         warn_small_budget(budget)
-        self._run = run = self._begin(problem, data, y, splits, budget)
+        weighted = (y, routed.estimator.fit) if routed.estimator.fit else y  # scores depend on both
+        self._run = run = self._begin(problem, data, weighted, splits, budget)
         notify = notifier(callbacks, run, features)
         try:
             pool = BatchPool(scorer, self.n_jobs)
@@ -247,11 +252,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         names = getattr(self, "feature_names_in_", None)  # scikit-learn sets it only if there are names
         return Features(self.n_features_in_, None if names is None else [str(name) for name in names])
 
-    def _scorer(self) -> Any:
-        if isinstance(self.scoring, (list, tuple, set, dict)):
-            raise ValueError(f"scoring must be one score, by name or as a callable, got {self.scoring!r}")
-        return check_scoring(self.estimator, scoring=self.scoring)
-
     def get_metadata_routing(self) -> MetadataRouter:
         """Get metadata routing of this object.
 
@@ -267,7 +267,10 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             MetadataRouter(owner=self)
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller=fit, callee="fit"))
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller=fit, callee="split"))
-            .add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller=fit, callee="score"))
+            .add(
+                scorer=checked_scorer(self.estimator, self.scoring),
+                method_mapping=MethodMapping().add(caller=fit, callee="score"),
+            )
         )
 
     def _begin(self, problem: SubsetProblem, data: Any, y: Any, splits: Any, budget: int) -> SelectionRun:
@@ -278,10 +281,12 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             events = recorded_events(self.journal, digest)
         search = self._search(problem, data, budget, resumed=bool(events))
         run = SelectionRun(problem, search, int(data.shape[0]), len(splits))
+        run.smallest = self._smallest
         if events:
             run.restore(events)
         else:
-            search.note({"data": digest, **self._asked_by})
+            names = [str(name) for name in self._features().labels(range(self.n_features_in_))]
+            search.note({"data": digest, "features": names, **self._asked_by})
         return run
 
     def _search(self, problem: SubsetProblem, data: Any, budget: int, resumed: bool) -> Search:
@@ -313,15 +318,15 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         result = search.result()
         self.search_ = search
         self.stopped_ = run.stopped
-        self.support_ = support_mask(result.best_state, features.count)
+        best, self.best_score_ = run.chosen()
+        self.support_ = support_mask(best, features.count)
         self.n_features_to_select_ = int(self.support_.sum())
-        self.best_score_ = result.best_reward
-        self.score_interval_ = central_interval(search.belief(result.best_state).g)
-        self.probability_best_ = result.probability_best
+        self.score_interval_ = central_interval(search.belief(best).g)
+        self.probability_best_ = result.probability_best if best == result.best_state else None
         found = inclusion(optimum, self.support_)
         self.inclusion_probability_, self.inclusion_interval_, self.ranking_ = found
         self.history_ = history(run.record, features)
-        self.runners_up_ = runners_up(search, run.record, result.best_state, features)
+        self.runners_up_ = runners_up(search, run.record, best, features)
 
     def report(
         self,
@@ -329,6 +334,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         comparisons: Sequence[Comparison] = (),
         holdout: Holdout | None = None,
         notes: Sequence[str] = (),
+        code: str | None = None,
     ) -> SelectionReport:
         """Report what was found, as tables, figures and a page.
 
@@ -342,6 +348,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             Score on rows that were not used for the selection.
         notes : sequence of str, default=()
             Further warnings to show.
+        code : str, default=None
+            Python code to copy that uses what was found. If ``None``, it names the features.
 
         Returns
         -------
@@ -349,17 +357,17 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             See :class:`dagsearch.selection.SelectionReport`.
         """
         check_is_fitted(self)
-        shown = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
         return SelectionReport.of(
             self._run,
             self._features().labels(range(self.n_features_in_)),
             Inclusion(self.inclusion_probability_, self.inclusion_interval_, self.ranking_),
             self.score_interval_,
             self.runners_up_,
-            {name: str(value) for name, value in (settings or shown).items()},
+            {name: str(value) for name, value in (settings or shown_settings(self)).items()},
             comparisons,
             holdout,
             notes,
+            code,
         )
 
     def _get_support_mask(self) -> Any:
