@@ -375,6 +375,7 @@ def test_score_by_number_of_features(show):
     marks.nth(0).hover()
     assert "3 features: score 0.9367" in page.locator("#tip").inner_text()
     page.locator("#sizes summary").click()
+    page.locator("#sizes tbody tr").nth(9).wait_for()  # the table is filled when it is opened
     assert page.locator("#sizes tbody tr").count() == 10
     assert show(example()).locator("#sizes").count() == 0
 
