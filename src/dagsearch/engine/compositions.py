@@ -2,10 +2,12 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
+from dagsearch._internal.threads import one_thread
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, Views
@@ -86,6 +88,12 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
         raise ValueError("scores must be fresh: these belong to another search; make new ones")
     check_requirements(scores, policy, rollout, backup, evidence, *refinements)
     _check_reads(policy, backup)
+    with one_thread() if scores.covariance is not None else nullcontext():
+        return _connect(problem, rng, parts)
+
+
+def _connect(problem: Problem, rng: np.random.Generator, parts: Parts) -> Engine:
+    scores, backup, refinements = parts["scores"], parts["backup"], tuple(parts.get("refinements", ()))
     if scores.covariance is not None:
         check_covariance_on(problem, scores.covariance)
     increments = parts.get("increments")
@@ -93,13 +101,13 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
         increments = default_increments(problem, scores.covariance)
     explored = Explored(problem, scores, increments)
     standardize, repeats = parts.get("standardize", 0), parts.get("repeats", True)
-    learner = Learner(explored, evidence, standardize, repeats)
+    learner = Learner(explored, parts.get("evidence"), standardize, repeats)
     values = Values(explored, backup, parts.get("refresh") or Eager(), learner)
     engine = Engine(
         explored,
-        policy,
+        parts["policy"],
         parts.get("expansion") or default_expansion(increments),
-        rollout,
+        parts["rollout"],
         learner,
         values,
         Schedule(refinements, standardize),
@@ -136,6 +144,7 @@ def _checked_names(parts: Parts) -> Parts:
     return given  # type: ignore[return-value]
 
 
+@one_thread()
 def default_parts(
     problem: Problem, covariance: Covariance | None = None, noisy: bool = False, initial: int = 20
 ) -> Parts:
@@ -167,6 +176,7 @@ def _refinements(covariance: Covariance) -> Sequence[Refinement]:
     return Regrow(), Swaps()
 
 
+@one_thread()
 def paper_parts(
     problem: Problem,
     c: float | None = None,
