@@ -48,11 +48,13 @@ def resume_search(
     try:
         search = recompose(kind, events[0].content, problem, given)
         check_same(events[0].content, search, path)
-        Replay(search, events[1:]).run()
+        replay = Replay(search, events[1:])
+        replay.run()
     except BaseException:
         journal.close()
         raise
     search.engine.pending.offer(search.pending)
+    search.engine.pending.fruitless_runs = replay.fruitless_runs
     search.engine.history.continue_clock()
     search.engine.record_with(JournalRecorder(journal, search))
     return search
