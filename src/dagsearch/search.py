@@ -352,6 +352,9 @@ def search(
     standardised, and hyperparameters are learnt from the evidence. ``docs/beyond.md`` says how much each of
     these gains.
 
+    Whatever error ends a search that has begun, also one of your own problem, ``error.result`` is the result
+    so far: nothing that was evaluated is lost.
+
     Parameters
     ----------
     problem : Problem
@@ -388,9 +391,11 @@ def search(
     Raises
     ------
     EvaluationError
-        If ``problem.reward`` fails; ``error.result`` is the result so far.
+        If ``problem.reward`` fails.
+    PoolError
+        If the workers have stopped working.
     SearchInterrupted
-        On Ctrl-C; ``error.result`` is the result so far. It is a ``KeyboardInterrupt``.
+        On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
     stop = Stop(patience, target, seconds, confidence)
     settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
@@ -422,12 +427,24 @@ def run_search(
                 for evaluation in bar:
                     bar.set_postfix(best=f"{sign * evaluation.best_reward:.4g}", refresh=False)
         return log_if_poor(run.result())
+    except Exception as error:
+        if getattr(error, "result", None) is None:
+            error.result = _result_after(run)  # type: ignore[attr-defined]
+        raise
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
         interrupted.result = run.result()
         raise interrupted from error
     finally:
         run.close()
+
+
+def _result_after(run: Search) -> Result:
+    """The result of a search that an error has ended, even if that error was the model's or the problem's."""
+    try:
+        return run.result()
+    except Exception:
+        return run.findings.told()
 
 
 class _CallableModule(ModuleType):

@@ -13,8 +13,19 @@ import dagsearch as ds
 from dagsearch.errors import EvaluationError
 from dagsearch.execution import pools
 from dagsearch.execution.pools import PoolError, SerialPool
-from support.executors import processes, threads
-from support.problems import Dying, Failing, Gated, Noisy, Sum, value
+from support.executors import cluster, processes, threads
+from support.problems import (
+    Dying,
+    Failing,
+    Gated,
+    Loaded,
+    Noisy,
+    Poisoned,
+    Raising,
+    Sum,
+    Yielding,
+    value,
+)
 from support.processes import PATIENCE, environment, running, wait_until
 
 distributed = pytest.importorskip("distributed")
@@ -229,6 +240,41 @@ def test_a_cluster_loses_and_gains_workers(tmp_path):
     assert len(rest) == 20
     assert len({evaluation.leaf for evaluation in search.history}) == 40
     assert len(list(tmp_path.glob("death*"))) == 1
+
+
+@pytest.mark.parametrize(("problem", "message"), [(Yielding(), "generator"), (Raising(), "1 and 2")])
+def test_what_cannot_come_back_is_a_failure_of_its_leaf(executor, problem, message):
+    search = search_of(problem)
+    with pytest.raises(EvaluationError, match=message):
+        search.run(5, executor=executor)
+    assert search.pending == ()
+
+
+@pytest.mark.slow
+def test_a_cluster_names_the_leaf_that_ends_its_workers(tmp_path):
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), cluster(2) as executor:
+        search = search_of(Poisoned(tmp_path))
+        result = search.run(8, executor=executor, on_error="skip")
+    failed = {name for name in Poisoned(tmp_path).begun() if name.endswith("15")}
+    assert len(failed) > 0
+    assert len(result.history) + len(failed) == 8
+    assert search.pending == ()
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_load_the_problem_before_the_time_of_an_evaluation_begins():
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as local,
+        distributed.Client(local) as client,
+    ):
+        search = search_of(Loaded())
+        steps = search.steps(8, executor=client.get_executor(), timeout=PATIENCE)
+        next(steps)
+        local.scale(2)
+        client.wait_for_workers(2, timeout=PATIENCE)
+        list(steps)
+    assert min(evaluation.reward for evaluation in search.history) > 2.0  # loaded once before
 
 
 @pytest.mark.slow

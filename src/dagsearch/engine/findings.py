@@ -1,5 +1,7 @@
 """What a search has found: beliefs, the recommended line, the result."""
 
+import math
+
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
@@ -109,6 +111,20 @@ class Findings:
             return Result(line.states[-1], line.actions, reward, value, None, stopped, evaluations, *model)
         mean = self._mean_reward(best.leaf) if self._engine.learner.learns_noise else best.reward
         return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations, *model)
+
+    def told(self) -> Result:
+        """The rewards so far, without anything that the model or the problem would have to compute."""
+        history = self._engine.history
+        best = history.best
+        return Result(
+            None if best is None else best.leaf,
+            None if best is None else best.actions,
+            None if best is None else best.reward,
+            Gaussian(math.nan, math.inf),
+            None,
+            history.stopped,
+            tuple(history.evaluations),
+        )
 
     def _mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import DagSearchError
+from dagsearch.execution.cluster import Cluster
 from dagsearch.execution.outcomes import evaluate
 from dagsearch.execution.processes import Evaluating, Processes
 from dagsearch.problem import Problem
@@ -17,8 +18,6 @@ from dagsearch.results import Proposal
 
 # With at most this number of workers, no evaluation is submitted in advance.
 _FEW = 2
-# Seconds in which Dask's scheduler must answer.
-_SCHEDULER_TIMEOUT = 30.0
 
 
 class PoolError(DagSearchError, RuntimeError):
@@ -173,7 +172,8 @@ class ExecutorPool(_WaitingPool):
     executor : Executor
         An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
     timeout : float, optional
-        Seconds after which an evaluation counts as failed, from the time when it was submitted.
+        Seconds after which an evaluation counts as failed, from the time when it was submitted. On a cluster
+        of Dask, workers have loaded the problem by then.
     deterministic : bool
         Whether results are taken in the order in which evaluations began.
     """
@@ -182,6 +182,7 @@ class ExecutorPool(_WaitingPool):
         super().__init__(timeout, deterministic)
         self._executor = executor
         self._stuck: list[Future[Any]] = []  # late evaluations that still occupy a worker
+        self._cluster = Cluster(executor) if hasattr(executor, "_client") else None
 
     def workers(self) -> int:
         """Number of workers of the executor now, plus one evaluation in advance if there are many."""
@@ -195,12 +196,9 @@ class ExecutorPool(_WaitingPool):
         own = getattr(self._executor, "_max_workers", None)
         if own is not None:
             return int(own)
-        client = getattr(self._executor, "_client", None)  # an executor of Dask
-        if client is not None:
+        if self._cluster is not None:
             try:
-                # A scheduler that has gone away would be waited for without end.
-                threads = client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT)
-                return int(sum(threads.values()))
+                return self._cluster.size()
             except OSError as error:
                 raise PoolError(_broken(error)) from error
         return os.cpu_count() or 1
@@ -208,10 +206,13 @@ class ExecutorPool(_WaitingPool):
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Submit an evaluation to the executor."""
         try:
+            if self._cluster is None:
+                return Running(proposal, self._executor.submit(evaluate, problem, proposal.leaf))
+            if self._timeout is not None:
+                self._cluster.load(problem)
             # By default Dask returns the cached reward if a leaf is evaluated again.
-            options = {"pure": False} if hasattr(self._executor, "_client") else {}
-            return Running(proposal, self._executor.submit(evaluate, problem, proposal.leaf, **options))
-        except (BrokenExecutor, RuntimeError) as error:
+            return Running(proposal, self._executor.submit(evaluate, problem, proposal.leaf, pure=False))  # type: ignore[call-arg]
+        except (BrokenExecutor, RuntimeError, OSError) as error:
             raise PoolError(_broken(error)) from error
 
     def _give_up(self, one: Running) -> bool:
@@ -220,7 +221,9 @@ class ExecutorPool(_WaitingPool):
         return True
 
     def close(self) -> None:
-        """Do nothing: the caller owns the executor."""
+        """Leave the executor as it was: the caller owns it."""
+        if self._cluster is not None:
+            self._cluster.close()
 
 
 class ProcessPool(_WaitingPool):

@@ -147,7 +147,7 @@ class _Attendant(Thread):
         return _Death(f"ended with exit code {code}")
 
     def give_up(self, future: Evaluating) -> bool:
-        """End the process that computes a future; returns whether this attendant has it and it is not done."""
+        """End the process that computes a future; false if this attendant does not have it or it is done."""
         with self._lock:
             task = self._task
             if task is None or task.future is not future or future.done():
@@ -204,7 +204,8 @@ class Processes:
         """Let a worker compute the reward of a leaf; the future's result is an ``Outcome``.
 
         If the process dies, another one begins again. If it dies every time, the future's error is
-        :class:`ProcessDied`; if it dies before it can begin, or cannot load the problem, a ``BrokenExecutor``.
+        :class:`ProcessDied`. If it dies before it can begin or cannot load the problem, it is a
+        ``BrokenExecutor``.
         """
         if self._problem[0] is not problem:
             self._problem = problem, cloudpickle.dumps(problem)

@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 # Skill of a model below which the search logs that it hardly predicts.
 _POOR = 0.1
 
-# A leaf that was offered first to so many runs in a row, and to the one that asked for it, counts as failed if
-# none of them has told a reward.
+# A leaf counts as failed if this number of runs in a row began with it and none of them, nor the run that had
+# asked for it, has told a reward since.
 _RUNS_ENDED = 2
 _DEADLY = "the process ended each of the last three times that this leaf was evaluated"
 
@@ -224,7 +224,7 @@ def checked_on_error(on_error: OnError) -> OnError:
     elif is_finite(on_error) and abs(on_error) <= LARGEST_REWARD:
         return float(on_error)
     raise ValueError(
-        f"on_error must be 'raise', 'skip' or a reward of at most {LARGEST_REWARD:g} in size, got {on_error!r}"
+        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} at most, got {on_error!r}"
     )
 
 

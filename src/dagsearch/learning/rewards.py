@@ -44,7 +44,7 @@ def checked_reward(reward: Any, leaf: State) -> float:
     if not abs(value) <= LARGEST_REWARD:
         raise RewardError(
             f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number below "
-            f"{LARGEST_REWARD:g} instead, for a failed evaluation a number close to the worst successful reward"
+            f"{LARGEST_REWARD:g} instead; for a failed evaluation, one close to the worst successful reward"
         )
     return value
 
