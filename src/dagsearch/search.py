@@ -352,8 +352,7 @@ def search(
     standardised, and hyperparameters are learnt from the evidence. ``docs/beyond.md`` says how much each of
     these gains.
 
-    Whatever error ends a search that has begun, also one of your own problem, ``error.result`` is the result
-    so far: nothing that was evaluated is lost.
+    Whatever error ends the search, also one of your own problem, ``error.result`` is the result so far.
 
     Parameters
     ----------
@@ -392,8 +391,6 @@ def search(
     ------
     EvaluationError
         If ``problem.reward`` fails.
-    PoolError
-        If the workers have stopped working.
     SearchInterrupted
         On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
@@ -429,7 +426,7 @@ def run_search(
         return log_if_poor(run.result())
     except Exception as error:
         if getattr(error, "result", None) is None:
-            error.result = _result_after(run)  # type: ignore[attr-defined]
+            error.result = run.findings.after_error()  # type: ignore[attr-defined]
         raise
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
@@ -437,14 +434,6 @@ def run_search(
         raise interrupted from error
     finally:
         run.close()
-
-
-def _result_after(run: Search) -> Result:
-    """The result of a search that an error has ended, even if that error was the model's or the problem's."""
-    try:
-        return run.result()
-    except Exception:
-        return run.findings.told()
 
 
 class _CallableModule(ModuleType):

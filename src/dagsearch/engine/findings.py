@@ -1,6 +1,7 @@
 """What a search has found: beliefs, the recommended line, the result."""
 
 import math
+from contextlib import suppress
 
 import numpy as np
 
@@ -112,8 +113,10 @@ class Findings:
         mean = self._mean_reward(best.leaf) if self._engine.learner.learns_noise else best.reward
         return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations, *model)
 
-    def told(self) -> Result:
-        """The rewards so far, without anything that the model or the problem would have to compute."""
+    def after_error(self) -> Result:
+        """The result after an error; only the rewards, if model or problem fail when asked for more."""
+        with suppress(Exception):
+            return self.result()
         history = self._engine.history
         best = history.best
         return Result(
