@@ -22,6 +22,7 @@ _NAMES = (
     "freshness",
     "general",
     "speed",
+    "load",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
@@ -45,7 +46,9 @@ def add_parser(commands: "Commands") -> None:
             "updated after every reward, or only those that a descent reads. general: every kind of choice "
             "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
             "speed: what a step costs, for "
-            "docs/speed.md (ten minutes on one core, into results/speed)."
+            "docs/speed.md (ten minutes on one core, into results/speed). load: a long run with a journal "
+            "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
+            "results/load)."
         ),
     )
     benchmark.add_argument("name", choices=_NAMES)
@@ -64,18 +67,22 @@ def add_parser(commands: "Commands") -> None:
     general.add_argument(
         "--keep", action="store_true", help="take what is not run now from the results that --out has"
     )
+    benchmark.add_argument_group("options of load").add_argument(
+        "--evaluations", type=positive, metavar="N", help="number of evaluations (default: 20,000)"
+    )
     add_network_options(benchmark.add_argument_group("options of mnist"))
     benchmark.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, general, speed
+    from dagsearch_experiments import benchmark, general, load, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
-    if options.name in ("general", "speed") and options.out == _OUT:
+    refused += [] if options.name == "load" else ["evaluations"]
+    if options.name in ("general", "speed", "load") and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
         return carry_out(
@@ -94,6 +101,10 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "speed":
         measure = partial(speed.run, options.only or (), quick=options.quick)
         return carry_out(options, refused, measure, speed.summary)
+    if options.name == "load":
+        size = load.QUICK if options.quick else load.Size()
+        size = size._replace(evaluations=options.evaluations or size.evaluations)
+        return carry_out(options, [*refused, "only"], lambda: load.run(size), load.summary)
     return carry_out(
         options,
         [*refused, "only"],
