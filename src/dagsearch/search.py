@@ -352,6 +352,8 @@ def search(
     standardised, and hyperparameters are learnt from the evidence. ``docs/beyond.md`` says how much each of
     these gains.
 
+    Whatever error ends the search, also one of your own problem, ``error.result`` is the result so far.
+
     Parameters
     ----------
     problem : Problem
@@ -388,9 +390,9 @@ def search(
     Raises
     ------
     EvaluationError
-        If ``problem.reward`` fails; ``error.result`` is the result so far.
+        If ``problem.reward`` fails.
     SearchInterrupted
-        On Ctrl-C; ``error.result`` is the result so far. It is a ``KeyboardInterrupt``.
+        On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
     stop = Stop(patience, target, seconds, confidence)
     settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
@@ -422,6 +424,10 @@ def run_search(
                 for evaluation in steps:
                     bar.update(sign * evaluation.best_reward)
         return log_if_poor(run.result())
+    except Exception as error:
+        if getattr(error, "result", None) is None:
+            error.result = run.findings.after_error()  # type: ignore[attr-defined]
+        raise
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
         interrupted.result = run.result()

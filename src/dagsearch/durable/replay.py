@@ -43,6 +43,9 @@ class Replay:
         self._search, self._engine, self._events = search, search.engine, events
         self._codec = StateCodec(search.problem)
         self._largest_difference = 0.0  # relative, between beliefs and the recorded ones
+        self._first: Proposal | None = None  # the oldest pending one when the last run began
+        self.fruitless_runs = 0
+        """Number of runs in a row that began with the same pending leaf and ended without any reward."""
 
     def run(self) -> None:
         """Repeat all events."""
@@ -99,7 +102,17 @@ class Replay:
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         if "generators" in content and event.kind not in ("tell", "settle"):  # learning may draw
             set_generators(search, content["generators"])
+        self._count_runs(event.kind)
         self._check_size(event)
+
+    def _count_runs(self, kind: str) -> None:
+        if kind == "run":
+            first = next(iter(self._search.pending), None)
+            again = first is not None and first is self._first
+            self.fruitless_runs = self.fruitless_runs + 1 if again else int(first is not None)
+            self._first = first
+        elif kind != "ask":
+            self._first, self.fruitless_runs = None, 0
 
     def _check_size(self, event: Event) -> None:
         nodes = len(self._search.explored.graph)

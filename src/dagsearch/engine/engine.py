@@ -204,7 +204,8 @@ class Engine:
         value = checked_reward(reward, leaf)
         variance = None if noise is None else checked_noise(noise)
         when = self.history.clock() if seconds is None else seconds
-        return Told(leaf, self.explored.leaf(leaf), proposal, value, variance, when)
+        with self.one_thread():
+            return Told(leaf, self.explored.leaf(leaf), proposal, value, variance, when)
 
     def tell(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
         """Record a reward and learn from it.
@@ -218,10 +219,11 @@ class Engine:
         recorded : mapping, optional
             Hyperparameters to use instead of learning them, if it is time to learn.
         """
-        self.pending.discard_fantasies()
-        self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
-        with self.one_thread(), self.recorder.repeating():
-            return self._take(told, recorded)
+        with self.one_thread():
+            self.pending.discard_fantasies()
+            self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
+            with self.recorder.repeating():
+                return self._take(told, recorded)
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None) -> Evaluation:
         leaf, node, proposal, reward, noise, seconds = told
@@ -249,7 +251,8 @@ class Engine:
 
     def forget(self, index: int, again: bool, note: Any = None) -> None:
         """Take back a pending proposal."""
-        self.pending.discard_fantasies()
+        with self.one_thread():
+            self.pending.discard_fantasies()
         self.recorder.forgotten(index, again, note)
         self.pending.forget(index, again)
 
@@ -269,6 +272,7 @@ class Engine:
         with one_thread(), self.recorder.deciding():
             self.learn(self.learner.settle())
 
+    @one_thread()
     def reroot(self, state: State) -> None:
         """Make a state below the root the new root."""
         explored, graph = self.explored, self.explored.graph

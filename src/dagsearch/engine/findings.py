@@ -1,5 +1,8 @@
 """What a search has found: beliefs, the recommended line, the result."""
 
+import math
+from contextlib import suppress
+
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
@@ -32,6 +35,7 @@ class Findings:
         self._optimum: tuple[tuple[int, int, int], Optimum] | None = None  # with its inputs
         self._probability: tuple[int, float | None] = (0, None)
 
+    @one_thread()
     def belief(self, state: State) -> Belief:
         """Belief over g and v of a state, in units of the reward."""
         self._engine.pending.discard_fantasies()
@@ -57,6 +61,7 @@ class Findings:
             state = problem.step(state, actions[0])
         return depth
 
+    @one_thread()
     def best_action(self, state: State) -> Action | None:
         """The action with the best mean value; ``None`` where the explored part ends."""
         self._engine.pending.discard_fantasies()
@@ -68,6 +73,7 @@ class Findings:
         assert options is not None
         return options.action(int(np.argmax(self._engine.policy.value(options))))
 
+    @one_thread()
     def recommend(self) -> Line:
         """The path of best mean v, continued by best mean g where the explored part ends."""
         problem = self._engine.explored.problem
@@ -89,6 +95,7 @@ class Findings:
         mean, _ = explored.scores.predict(children.states)
         return children.actions[int(np.argmax(explored.capabilities.player(state) * mean))]
 
+    @one_thread()
     def result(self) -> Result:
         """The result so far."""
         history = self._engine.history
@@ -106,12 +113,29 @@ class Findings:
         mean = self._mean_reward(best.leaf) if self._engine.learner.learns_noise else best.reward
         return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations, *model)
 
+    def after_error(self) -> Result:
+        """The result after an error; only the rewards, if model or problem fail when asked for more."""
+        with suppress(Exception):
+            return self.result()
+        history = self._engine.history
+        best = history.best
+        return Result(
+            None if best is None else best.leaf,
+            None if best is None else best.actions,
+            None if best is None else best.reward,
+            Gaussian(math.nan, math.inf),
+            None,
+            history.stopped,
+            tuple(history.evaluations),
+        )
+
     def _mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
         node = self._engine.explored.find(leaf)
         told = [episode.reward for episode in self._engine.learner.told if episode.leaf == node]
         return float(np.mean(told)) if told else None
 
+    @one_thread()
     def sample_optimum(self, count: int, most: int) -> Optimum | None:
         """Joint samples of g of the leaves that may be best, in units of the reward."""
         engine, learner = self._engine, self._engine.learner
@@ -130,7 +154,7 @@ class Findings:
         asked = [evaluation for evaluation in engine.history.evaluations if evaluation.actions is not None]
         good = sorted(asked, key=lambda evaluation: -evaluation.reward)
         paths = ((evaluation.leaf, evaluation.actions or ()) for evaluation in good)
-        with one_thread(), engine.explored.deadline.until():  # a result is needed after the deadline, too
+        with engine.explored.deadline.until():  # a result is needed after the deadline, too
             optimum = sample_optimum(engine.explored, leaves, paths, count, shape_rng(), most)
         in_units = learner.standardizer.samples_in_units_of_reward(optimum.samples)
         self._optimum = known, optimum._replace(samples=in_units)
@@ -157,6 +181,7 @@ class Findings:
             return 1.0
         return min(1.0, max(0.0, self._engine.foresight.skill or 0.0)) ** 2
 
+    @one_thread()
     def recent_probability(self) -> float | None:
         """Probability that the best leaf so far is the best of all; computed every 10 % more evaluations."""
         known_at, _ = self._probability

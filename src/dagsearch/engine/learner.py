@@ -6,6 +6,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from dagsearch._internal.threads import one_thread
 from dagsearch._internal.walks import shape_rng
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
@@ -145,6 +146,7 @@ class Learner:
             self.standardizer.scale = scale_before
             raise
 
+    @one_thread()
     def _refit(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence."""
         explored, old = self._explored, cast(JointScores, self._explored.scores)
@@ -166,6 +168,7 @@ class Learner:
         explored.increments = self._shape.increments(covariance)
         logger.debug("after %d rewards: %r, noise %.3g", len(leaves), covariance, noise)
 
+    @one_thread()
     def _use_landmarks(self) -> None:
         """Replace the scores by a model whose cost does not grow with the number of rewards."""
         leaves, rewards, noises = self._all_rewards()

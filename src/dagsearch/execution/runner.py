@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.errors import EvaluationError, RewardError, SearchExhausted
-from dagsearch.execution.pools import Pool, Running, breakdown
+from dagsearch.errors import EvaluationError, SearchExhausted
+from dagsearch.execution.outcomes import Outcome, described
+from dagsearch.execution.pools import Pool, Running, breakdown, ended_with
+from dagsearch.execution.processes import ProcessDied
 from dagsearch.execution.stopping import Stop
-from dagsearch.learning.rewards import checked_reward
+from dagsearch.learning.rewards import LARGEST_REWARD, checked_reward
 from dagsearch.results import Evaluation, Proposal, Result
 
 if TYPE_CHECKING:
@@ -21,6 +23,11 @@ logger = logging.getLogger(__name__)
 
 # Skill of a model below which the search logs that it hardly predicts.
 _POOR = 0.1
+
+# A leaf counts as failed if this number of runs in a row began with it and none of them, nor the run that had
+# asked for it, has told a reward since.
+_RUNS_ENDED = 2
+_DEADLY = "the process ended each of the last three times that this leaf was evaluated"
 
 OnError = Literal["raise", "skip"] | float
 """What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
@@ -158,6 +165,12 @@ def evaluations(
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
 
+    deadly = search.engine.pending.take_deadly(_RUNS_ENDED)
+    if deadly is not None:
+        told = take(Running(deadly, ended_with(ProcessDied(_DEADLY))), False)
+        budget -= 1
+        if told is not None:
+            yield told
     yield from Runner(search, pool, take, stop).steps(budget)
 
 
@@ -174,28 +187,41 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         What to do about a failure: raise :class:`dagsearch.EvaluationError`, skip it, or tell this reward.
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
-    error = TimeoutError("it took longer than the timeout") if ended.late else ended.future.exception()
-    reward = float("nan")
-    if error is None:
-        try:
-            reward = checked_reward(ended.future.result(), leaf)
-        except RewardError as refused:
-            error = refused
-    if error is None:
-        return search.tell(proposal, reward)
-    described = f"{type(error).__name__}: {error}"
+    try:
+        return search.tell(proposal, _reward_of(ended))
+    except _Failed as failed:
+        error = failed.error
+    problem_with_it = described(error)
     if isinstance(on_error, str):
-        search.forget(proposal, again=False, note={"failure": described})
+        search.forget(proposal, again=False, note={"failure": problem_with_it})
     if on_error == "raise":
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
-            f"({described}). Nothing told before is lost: call run again to "
+            f"({problem_with_it}). Nothing told before is lost: call run again to "
             "continue with another leaf, or see error.result for the result so far"
         )
         failure.result = search.result()
         raise failure from error
-    logger.warning("evaluating %r failed (%s)", leaf, described)
+    logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
     return None if on_error == "skip" else search.tell(proposal, float(on_error))
+
+
+class _Failed(Exception):
+    """An evaluation has failed."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _reward_of(ended: Running) -> float:
+    """The reward of an evaluation; raises if it failed or its reward cannot be learnt from."""
+    try:
+        if ended.late:
+            raise TimeoutError("it took longer than the timeout")
+        found = ended.future.result()
+        return checked_reward(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
+    except (Exception, SystemExit) as error:
+        raise _Failed(error) from error
 
 
 def checked_budget(budget: int) -> int:
@@ -206,10 +232,15 @@ def checked_budget(budget: int) -> int:
 
 
 def checked_on_error(on_error: OnError) -> OnError:
-    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a finite number."""
-    if on_error not in ("raise", "skip") and not is_finite(on_error):
-        raise ValueError(f"on_error must be 'raise', 'skip' or a finite reward, got {on_error!r}")
-    return on_error
+    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a reward that can be told."""
+    if isinstance(on_error, str):
+        if on_error in ("raise", "skip"):
+            return on_error
+    elif is_finite(on_error) and abs(on_error) <= LARGEST_REWARD:
+        return float(on_error)
+    raise ValueError(
+        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} at most, got {on_error!r}"
+    )
 
 
 def log_if_poor(result: Result) -> Result:

@@ -23,6 +23,7 @@ _NAMES = (
     "general",
     "speed",
     "crashes",
+    "load",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
@@ -47,7 +48,9 @@ def add_parser(commands: "Commands") -> None:
             "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
             "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
             "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
-            "(ten minutes on one core, into results/crashes)."
+            "(ten minutes on one core, into results/crashes). load: a long run with a journal "
+            "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
+            "results/load)."
         ),
     )
     benchmark.add_argument("name", choices=_NAMES)
@@ -66,18 +69,22 @@ def add_parser(commands: "Commands") -> None:
     general.add_argument(
         "--keep", action="store_true", help="take what is not run now from the results that --out has"
     )
+    benchmark.add_argument_group("options of load").add_argument(
+        "--evaluations", type=positive, metavar="N", help="number of evaluations (default: 20,000)"
+    )
     add_network_options(benchmark.add_argument_group("options of mnist"))
     benchmark.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, crashes, general, speed
+    from dagsearch_experiments import benchmark, crashes, general, load, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
-    if options.name in ("general", "speed", "crashes") and options.out == _OUT:
+    refused += [] if options.name == "load" else ["evaluations"]
+    if options.name in ("general", "speed", "crashes", "load") and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
         return carry_out(
@@ -99,6 +106,10 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "crashes":
         sweep = partial(crashes.run, quick=options.quick)
         return carry_out(options, [*refused, "only"], sweep, crashes.summary)
+    if options.name == "load":
+        size = load.QUICK if options.quick else load.Size()
+        size = size._replace(evaluations=options.evaluations or size.evaluations)
+        return carry_out(options, [*refused, "only"], lambda: load.run(size), load.summary)
     return carry_out(
         options,
         [*refused, "only"],
