@@ -16,7 +16,8 @@ from dagsearch.cli import main
 PICTURES = Path(__file__).resolve().parent.parent / "results" / "report"
 # The last command of the tutorial.
 COMMAND = (
-    "select shop.csv --target left --k auto --scoring roc_auc --forbidden 'closing fee' --group-column household"
+    "select shop.csv --target left --k auto --scoring roc_auc --forbidden 'closing fee' "
+    "--group-column household"
 )
 PARTS = {
     "headline": (1100, "#headline"),

@@ -89,7 +89,7 @@ def test_ctrl_c_stops_the_demo_with_the_best_so_far(tmp_path):
     command = [sys.executable, "-m", "dagsearch", "demo", "--budget", "100000", "--out", picture]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with running(command, **pipes, env=environment(PYTHONIOENCODING="utf-8")) as process:
-        read_until(b"best=", process)  # the bar is up: the search runs
+        read_until(b"best ", process)  # the first line of the progress: the search runs
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0

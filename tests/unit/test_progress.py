@@ -21,8 +21,8 @@ def shown(monkeypatch, stream, total, shown=True, done=0):
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(("total", "lines"), [(1000, 10), (100, 10), (10, 10), (4, 4), (1, 1)])
-def test_a_log_gets_at_most_ten_lines(monkeypatch, total, lines):
+@pytest.mark.parametrize(("total", "lines"), [(1000, 11), (100, 11), (10, 10), (4, 4), (1, 1)])
+def test_a_log_gets_at_most_eleven_lines(monkeypatch, total, lines):
     text = shown(monkeypatch, io.StringIO(), total)
     assert len(text.splitlines()) == lines
     assert text.splitlines()[-1].startswith(f"{total} of {total} subsets")
@@ -32,7 +32,7 @@ def test_a_log_gets_at_most_ten_lines(monkeypatch, total, lines):
 
 def test_a_resumed_run_counts_what_was_done(monkeypatch):
     lines = shown(monkeypatch, io.StringIO(), 100, done=60).splitlines()
-    assert [line.split()[0] for line in lines] == ["70", "80", "90", "100"]
+    assert [line.split()[0] for line in lines] == ["61", "70", "80", "90", "100"]
 
 
 def test_a_terminal_gets_a_bar(monkeypatch):

@@ -143,6 +143,14 @@ def test_header_that_is_none_is_noticed(read):
     assert "lack a header" in read("1,2\n3,4\n")[1][0]
 
 
+def test_wide_tables_are_read(read):
+    names = [f"{i} is the number of a column whose name is long" for i in range(3_000)]
+    columns, notes = read(";".join(names) + "\n" + ";".join("1,25" for _ in names) + "\n")
+    assert len(columns) == len(names)
+    assert columns[names[7]] == [1.25]
+    assert notes == ["numbers are written with a decimal comma"]
+
+
 def test_separator_of_odd_lines():
     assert separator(["a"]) == ","
     assert separator(["a b", "x"]) == ","

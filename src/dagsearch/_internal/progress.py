@@ -13,8 +13,8 @@ _LINES = 10
 class Progress:
     """Progress on standard error.
 
-    In a terminal it is a bar that changes in place. Elsewhere, such as in a log, it is one line for every
-    tenth of the run.
+    In a terminal it is a bar that changes in place. Elsewhere, such as in a log, it is one line after the
+    first evaluation and one for every tenth of the run.
 
     Parameters
     ----------
@@ -35,6 +35,7 @@ class Progress:
             self._bar = tqdm(total=total, initial=done, unit=unit)
         self._lines = shown and not terminal and sys.stderr is not None
         self._total, self._unit, self._done = total, unit, done
+        self._first = done + 1
         self._began = time.perf_counter()
 
     def update(self, best: float | None) -> None:
@@ -52,6 +53,8 @@ class Progress:
             sys.stderr.flush()
 
     def _is_due(self) -> bool:
+        if self._done == self._first:  # a sign of life
+            return True
         before, now = ((done * _LINES) // max(self._total, 1) for done in (self._done - 1, self._done))
         return now > before
 

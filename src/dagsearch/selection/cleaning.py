@@ -52,7 +52,11 @@ _EXAMPLES = 5
 
 def is_text(column: "pandas.Series") -> bool:
     """Whether a column holds text, or a mixture of types."""
-    return str(column.dtype) != "category" and column.dtype.kind not in "biufcmMV"
+    return _holds_text(column.dtype)
+
+
+def _holds_text(dtype: Any) -> bool:
+    return dtype.kind not in "biufcmMV" and str(dtype) != "category"
 
 
 def is_hashable(value: object) -> bool:
@@ -152,7 +156,7 @@ def clean(frame: "pandas.DataFrame", decimal: str | None = None) -> tuple["panda
 
 def _text_columns(frame: "pandas.DataFrame") -> dict[Any, "pandas.Series"]:
     """The columns of text, without those that hold lists."""
-    texts = {name: frame[name] for name in dict.fromkeys(frame.columns) if is_text(frame[name])}
+    texts = {name: frame[name] for name, dtype in frame.dtypes.items() if _holds_text(dtype)}
     return {
         name: column
         for name, column in texts.items()

@@ -222,7 +222,10 @@ def separator(lines: list[str]) -> str:
     """
     ratings = []
     for candidate in _SEPARATORS:
-        widths = [len(row) for row in csv.reader(lines, delimiter=candidate)]
+        try:
+            widths = [len(row) for row in csv.reader(lines, delimiter=candidate)]
+        except csv.Error:  # by another separator, a line of a wide table is one field that is too long
+            continue
         if widths and widths[0] > 1:
             same = sum(width in (widths[0], widths[0] + 1) for width in widths) / len(widths)
             ratings.append((round(same, 2), widths[0], candidate))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dagsearch._internal.typing import IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.selection.cleaning import listed
 from dagsearch.selection.inspection import leaks, suspicion
 from dagsearch.selection.reading import TableError, TextFormat, read_table
@@ -276,6 +276,8 @@ def _features(
 
 def _reason(column: "pandas.Series", kept: bool) -> str | None:
     """Why a column is left out."""
+    if column.dtype == np.float64 and _is_measured(column.to_numpy()):
+        return None
     if column.isna().all():
         return "no values"
     looks = None if kept or not _is_hashable(column) else suspicion(column)
@@ -284,6 +286,12 @@ def _reason(column: "pandas.Series", kept: bool) -> str | None:
     if column.nunique(dropna=False) < 2:
         return "one value only"
     return None if looks is None else f"what looks like {looks}"
+
+
+def _is_measured(values: FloatArray) -> bool:
+    """Whether numbers have fractions and vary: most columns of wide tables, for which this is quick."""
+    finite = values[np.isfinite(values)]
+    return len(finite) > 1 and bool(finite.min() < finite.max()) and bool(np.any(finite != np.round(finite)))
 
 
 def _is_hashable(values: "pandas.Series") -> bool:

@@ -220,6 +220,8 @@ def _interrupted(request: "Request", out: Path | None) -> int:
         advice = "with --journal FILE an interrupted selection can be resumed"
     else:
         advice = f"resume with: {resume_command(request, out)}"
+        if str(request.data) == "-":
+            advice += ", with the same table on standard input"
     print(f"interrupted; {advice}", file=sys.stderr)
     return 130  # the shell's code for a process that Ctrl-C ended
 
