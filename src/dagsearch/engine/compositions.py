@@ -32,7 +32,7 @@ from dagsearch.increments import Increments
 from dagsearch.learning.evidence import Evidence
 from dagsearch.learning.refresh import Eager, Lazy, Refresh
 from dagsearch.policies import Policy, UpperConfidence
-from dagsearch.problem import Capabilities, Problem, check_members
+from dagsearch.problem import Capabilities, Problem, check_first_path, check_members
 from dagsearch.refinements import Climb, Refinement, Regrow, Swaps
 from dagsearch.rollouts import Greedy, Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
@@ -149,7 +149,7 @@ def default_parts(
     problem: Problem, covariance: Covariance | None = None, noisy: bool = False, initial: int = 20
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.default`."""
-    check_members(problem)
+    check_first_path(problem)
     given = natural_covariance(problem) if covariance is None else as_covariance(covariance)
     # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
     adversarial = Capabilities(problem).has_players
@@ -190,7 +190,7 @@ def paper_parts(
     standardize: int = 0,
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.paper`."""
-    check_members(problem)
+    check_first_path(problem)
     if covariance is None:
         covariance = default_covariance(problem)
         c = default_scale(problem) if c is None else c
