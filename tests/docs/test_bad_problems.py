@@ -73,7 +73,7 @@ class Identity(Changed):
 
 class Generator(Digits):
     def actions(self, state):
-        return (action for action in super(Generator, self).actions(state))
+        return (action for action in Digits.actions(self, state))
 
 
 class Set(Digits):
