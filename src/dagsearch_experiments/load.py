@@ -101,12 +101,14 @@ def processes() -> Iterator[Surroundings]:
 @contextmanager
 def cluster() -> Iterator[Surroundings]:
     """A Dask cluster on this machine, which loses half of its workers and gets others in turns."""
-    import distributed
+    from distributed import Client, LocalCluster
 
+    make_cluster: Callable[..., Any] = LocalCluster  # it has no annotations
+    make_client: Callable[..., Any] = Client
     quiet = {"dashboard_address": ":0", "silence_logs": logging.CRITICAL}  # leaving workers complain
     with (
-        distributed.LocalCluster(n_workers=WORKERS, threads_per_worker=1, **quiet) as local,  # type: ignore[no-untyped-call]
-        distributed.Client(local) as client,  # type: ignore[no-untyped-call]
+        make_cluster(n_workers=WORKERS, threads_per_worker=1, **quiet) as local,
+        make_client(local) as client,
     ):
 
         def disturb(number: int) -> bool:
