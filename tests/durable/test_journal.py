@@ -456,6 +456,8 @@ def test_what_cannot_be_a_journal_is_named(tmp_path):
             ds.Search.default(Sum(), seed=0, journal=path)
         with pytest.raises(JournalError, match="is not a file"):
             ds.search(Sum(), 5, seed=0, journal=path)
+    with pytest.raises(JournalError, match=r"cannot open /proc/run.db for writing"):  # nobody may
+        ds.Search.default(Sum(), seed=0, journal="/proc/run.db")
 
 
 # Killed -------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -240,12 +241,14 @@ def _read(path: Path) -> tuple[Content, bool]:
 def has_begun(path: str | PathLike[str]) -> bool:
     """Whether the file must not be overwritten: it exists, and is more than the beginning of a journal."""
     path = _checked_path(path)
-    if not path.is_file():
-        return path.exists()
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening it might wait for ever
+            return True
         with path.open("rb") as file:
             first = file.read(1)
             return first not in (b"", b"\0") or not is_unbegun(first + file.read()) or _lost_database(path)
+    except FileNotFoundError:
+        return False
     except OSError:
         return True
 
