@@ -19,6 +19,7 @@ from dagsearch.durable.fingerprint import parts_of
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.errors import EvaluationError, ProblemError
 from dagsearch.learning.refresh import Lazy
+from dagsearch_experiments.crashes.layer import watched
 from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed, state
 from support.problems import Failing, Sum
@@ -446,6 +447,27 @@ def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
     assert search.history == []
     search.close()
     again = ds.Search.resume(path, Sum())
+    assert again.ask() == proposal
+    again.close()
+
+
+def test_an_event_whose_head_cannot_be_written_counts_as_not_written(tmp_path):
+    path, failing = tmp_path / "run.db", []
+
+    def watch(operation, carry_out):
+        if failing and operation.kind == "write" and operation.position < 1024:
+            raise OSError("no room")
+        carry_out(operation.data)
+
+    with watched(watch):
+        search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
+        proposal = search.ask()
+        failing.append(True)
+        with pytest.raises(JournalError, match=r"no room.*tell it after resuming"):
+            search.tell(proposal, 0.25)
+        search.close()
+    again = ds.Search.resume(path, Sum())
+    assert again.history == []
     assert again.ask() == proposal
     again.close()
 
