@@ -80,7 +80,7 @@ def test_the_sweep_notices_a_journal_that_writes_events_late(tmp_path, monkeypat
         kills._killed(lambda: workload.run(journal, log), number, "before")  # noqa: B023
         with monkeypatch.context() as right:
             right.setattr(Journal, "_store", store)
-            found = kills._checked(workload, journal, log, [])
+            found = kills._checked(workload, journal, log, [], kills._pending(journal))
         lost += found["kills: rewards lost"] + found["kills: evaluations repeated beyond pending"]
     assert lost > 0
 
