@@ -4,7 +4,7 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 :class:`Capabilities`), so a problem needs no base class and no import from here.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -377,12 +377,20 @@ def check_first_path(problem: Any) -> None:
         state = following
 
 
+def not_a_sequence(state: State, actions: Any) -> str | None:
+    """What is wrong if actions are not in an order, such as a set."""
+    ordered = hasattr(actions, "__len__") and hasattr(actions, "__getitem__")
+    if ordered and not isinstance(actions, (Set, Mapping)):
+        return None
+    return (
+        f"actions({state!r}) returned {actions!r}; it must be a list, tuple or range, always in the same "
+        "order, and empty at a leaf"
+    )
+
+
 def _check_actions(name: str, state: State, actions: Any) -> None:
-    if not hasattr(actions, "__len__") or not hasattr(actions, "__getitem__") or isinstance(actions, dict):
-        raise ProblemError(
-            f"{name}.actions({state!r}) returned a {type(actions).__name__}: return a list or another "
-            "sequence, always in the same order, and an empty one at a leaf"
-        )
+    if (fault := not_a_sequence(state, actions)) is not None:
+        raise ProblemError(f"{name} cannot be searched: {fault}")
     if len(actions) > MOST_ACTIONS:
         raise ProblemError(
             f"{name}.actions({state!r}) returned {len(actions):,} actions, and more than {MOST_ACTIONS:,} "

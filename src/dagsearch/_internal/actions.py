@@ -1,6 +1,5 @@
 """Whether a problem's actions are a sequence that is always in the same order."""
 
-from collections.abc import Mapping, Set
 from contextlib import suppress
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from dagsearch._internal.walks import shape_rng
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Capabilities, KeyFunction, Problem, State
+from dagsearch.problem import Action, Capabilities, KeyFunction, Problem, State, not_a_sequence
 
 # Number of random paths on which actions are asked for twice before a search, and their largest length.
 _WALKS, _LONGEST = 2, 100
@@ -29,17 +28,6 @@ def check_actions(problem: Problem) -> None:
             if len(first) == 0:
                 break
             state = problem.step(state, first[int(rng.integers(len(first)))])
-
-
-def not_a_sequence(state: State, actions: Any) -> str | None:
-    """What is wrong if actions are not in an order, such as a set."""
-    ordered = hasattr(actions, "__len__") and hasattr(actions, "__getitem__")
-    if ordered and not isinstance(actions, (Set, Mapping)):
-        return None
-    return (
-        f"actions({state!r}) returned {actions!r}; it must be a list, tuple or range, always in the same "
-        "order, and empty at a leaf"
-    )
 
 
 def in_another_order(state: State, first: Any, second: Any) -> str:

@@ -34,13 +34,8 @@ from dagsearch.increments import Increments
 from dagsearch.learning.evidence import Evidence
 from dagsearch.learning.refresh import Eager, Lazy, Refresh
 from dagsearch.policies import Policy, UpperConfidence
-<<<<<<< HEAD
-from dagsearch.problem import Capabilities, Problem, check_members
-from dagsearch.refinements import Climb, Nearby, Refinement, Regrow, Swaps
-=======
 from dagsearch.problem import Capabilities, Problem, check_first_path, check_members
-from dagsearch.refinements import Climb, Refinement, Regrow, Swaps
->>>>>>> work-execution
+from dagsearch.refinements import Climb, Nearby, Refinement, Regrow, Swaps
 from dagsearch.rollouts import Greedy, Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
 from dagsearch.scores.base import check_requirements
@@ -159,14 +154,9 @@ def default_parts(
     problem: Problem, covariance: Covariance | None = None, noisy: bool = False, initial: int = INITIAL
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.default`."""
-<<<<<<< HEAD
-    check_members(problem)
+    check_first_path(problem)
     check_actions(problem)
     given = natural_covariance(problem) if covariance is None else as_covariance(covariance).bind(problem)
-=======
-    check_first_path(problem)
-    given = natural_covariance(problem) if covariance is None else as_covariance(covariance)
->>>>>>> work-execution
     # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
     adversarial = Capabilities(problem).has_players
     noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE

@@ -15,11 +15,7 @@ from dagsearch.covariances import (
 from dagsearch.covariances.checks import as_covariance
 from dagsearch.expansions import AllChildren, Expansion, OneChild
 from dagsearch.increments import Increments
-<<<<<<< HEAD
 from dagsearch.problem import Capabilities, Problem
-=======
-from dagsearch.problem import Capabilities, Problem, check_first_path
->>>>>>> work-execution
 
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40
@@ -53,14 +49,7 @@ def natural_covariance(problem: Problem) -> Covariance:
 
 def default_initial(budget: int) -> int:
     """Number of random leaves to begin with: a fifth of the budget, but not too many."""
-<<<<<<< HEAD
     return min(budget, INITIAL, max(2, budget // 5))
-=======
-    check_first_path(problem)
-    used = natural_covariance(problem) if covariance is None else covariance
-    most = _MOST_INITIAL_CODED if isinstance(used, Views) else _MOST_INITIAL
-    return min(budget, most, max(2, budget // 5))
->>>>>>> work-execution
 
 
 def default_scale(problem: Problem) -> float | None:
