@@ -4,7 +4,7 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 :class:`Capabilities`), so a problem needs no base class and no import from here.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -25,8 +25,6 @@ MIN: Final = -1
 LONGEST_PATH: Final = 100_000
 MOST_ACTIONS: Final = 50_000
 """Largest number of actions at a state, since all of them are rated."""
-# Number of decisions on which a problem is checked before it is searched.
-_CHECKED_DECISIONS = 100
 
 
 @runtime_checkable
@@ -346,56 +344,6 @@ def check_members(problem: Any) -> None:
         raise ProblemError(
             f"{type(problem).__name__} has no method {', no method '.join(missing)}; a problem needs "
             "root(), actions(state), step(state, action) and reward(leaf)"
-        )
-
-
-def check_first_path(problem: Any) -> None:
-    """Raise :class:`ProblemError` unless the problem has the four methods and its first path is sound.
-
-    No reward is computed. :func:`dagsearch.testing.check_problem` checks much more.
-    """
-    check_members(problem)
-    name, key = type(problem).__name__, Capabilities(problem).key
-    state = problem.root()
-    for _ in range(_CHECKED_DECISIONS):
-        actions = problem.actions(state)
-        _check_actions(name, state, actions)
-        if len(actions) == 0:
-            return
-        before, following = key(state), problem.step(state, actions[0])
-        if following is state or key(state) != before:
-            raise ProblemError(
-                f"{name}.step changed the state {state!r} itself: return a new state and leave the old one "
-                "as it is"
-            )
-        if key(problem.step(state, actions[0])) != key(following):
-            raise ProblemError(
-                f"{name}.step({state!r}, {actions[0]!r}) returned two states that are not equal: states must "
-                "compare by what they hold, as tuples and frozen dataclasses do; or give the problem a "
-                "key(state) method"
-            )
-        state = following
-
-
-def not_a_sequence(state: State, actions: Any) -> str | None:
-    """What is wrong if actions are not in an order, such as a set."""
-    ordered = hasattr(actions, "__len__") and hasattr(actions, "__getitem__")
-    if ordered and not isinstance(actions, (Set, Mapping)):
-        return None
-    return (
-        f"actions({state!r}) returned {actions!r}; it must be a list, tuple or range, always in the same "
-        "order, and empty at a leaf"
-    )
-
-
-def _check_actions(name: str, state: State, actions: Any) -> None:
-    if (fault := not_a_sequence(state, actions)) is not None:
-        raise ProblemError(f"{name} cannot be searched: {fault}")
-    if len(actions) > MOST_ACTIONS:
-        raise ProblemError(
-            f"{name}.actions({state!r}) returned {len(actions):,} actions, and more than {MOST_ACTIONS:,} "
-            "cannot be rated: divide the decision into several smaller ones, such as first a group of "
-            "actions and then one of the group"
         )
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.actions import in_another_order
+from dagsearch._internal.actions import in_another_order, not_a_sequence
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.walks import random_walk
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.learning.rewards import checked_reward
-from dagsearch.problem import MAX, MIN, Action, Capabilities, Problem, State, check_members, not_a_sequence
+from dagsearch.problem import MAX, MIN, Action, Capabilities, Problem, State, check_members
 
 _FINDINGS_SHOWN = 20
 # Number of leaves below a state up to which their list is checked completely.

@@ -7,7 +7,7 @@ from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
-from dagsearch._internal.actions import check_actions
+from dagsearch._internal.actions import check_actions, check_first_path
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
@@ -34,7 +34,7 @@ from dagsearch.increments import Increments
 from dagsearch.learning.evidence import Evidence
 from dagsearch.learning.refresh import Eager, Lazy, Refresh
 from dagsearch.policies import Policy, UpperConfidence
-from dagsearch.problem import Capabilities, Problem, check_first_path, check_members
+from dagsearch.problem import Capabilities, Problem, check_members
 from dagsearch.refinements import Climb, Nearby, Refinement, Regrow, Swaps
 from dagsearch.rollouts import Greedy, Rollout, Uniform
 from dagsearch.scores import MeanFunction, Scores, scores_for
