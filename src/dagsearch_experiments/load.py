@@ -57,7 +57,7 @@ QUICK = Size(150, 1.0)
 
 
 class Logged(Subsets):
-    """6 of 60 items; an evaluation takes about 20 ms, and writes its leaf to a log when it begins."""
+    """6 of 60 items; an evaluation takes about 0.2 seconds, and writes its leaf to a log when it begins."""
 
     def __init__(self, log: Path) -> None:
         super().__init__(ITEMS, CHOSEN, reward=_value)
@@ -67,7 +67,7 @@ class Logged(Subsets):
         """Write to the log, wait, and add the weights of the items."""
         with open(self._log, "a") as log:  # one short write, so lines of several processes do not mix
             log.write(f"{' '.join(map(str, sorted(leaf)))}\n")
-        time.sleep(0.01 + 0.02 * (sum(leaf) % 7) / 7)
+        time.sleep(0.1 + 0.2 * (sum(leaf) % 7) / 7)  # longer than a step, so that workers are busy
         return _value(leaf)
 
 
