@@ -1,6 +1,7 @@
 """The rules of the attack, for Hypothesis: any operation in any order, with a fault at any write."""
 
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from decimal import Decimal
@@ -184,7 +185,7 @@ class Attack(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Resume a last time, and compare the next proposals."""
         try:
-            if hasattr(self, "world"):
+            if hasattr(self, "world") and sys.exc_info()[0] is None:  # nothing has failed
                 self.world.end()
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)

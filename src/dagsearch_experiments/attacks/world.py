@@ -176,14 +176,10 @@ class World:
         """Let the search evaluate leaves itself; the model does what the journal says."""
         before = self._number_of_events()
         self._attempt(lambda: self.search.run(budget, on_error="skip"))
-        self._offered = [] if not self._was_interrupted else self._offered
-        known = {id(proposal) for proposal in self._offered}
         for event in read_events(self.path)[before:]:
             self._follow(event)
         if self._was_interrupted:
             self._offered = list(self.model.pending)
-        else:
-            self._offered = [proposal for proposal in self._offered if id(proposal) in known]
         self._check_equal(self.search)
 
     def look(self) -> None:
@@ -237,7 +233,8 @@ class World:
             self.ask(None)
             self.tell_pending(0, 0.5, None, None, False)
         self.close_and_resume()
-        self.search.close()
+        with suppress(Crash):
+            self.search.close()
 
     # How an operation is carried out ---------------------------------------------------------------------
 
