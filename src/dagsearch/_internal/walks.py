@@ -59,7 +59,7 @@ def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
 
 
 def passed(problem: Problem, actions: Sequence[Action]) -> list[State]:
-    """The states on a path from the root, including both ends; ``ValueError`` if an action is not possible."""
+    """The states on a path from the root, with both ends; ``ValueError`` if an action is not possible."""
     states = [problem.root()]
     for action in actions:
         _place(problem.actions(states[-1]), action)

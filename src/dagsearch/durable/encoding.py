@@ -15,7 +15,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Capabilities, Problem, State
 
 _TUPLE, _SET = "tuple", "set"
-# Python refuses to write or read whole numbers of many thousand digits; other readers know none beyond floats.
+# Python neither writes nor reads whole numbers of many thousand digits, other readers none beyond floats.
 _LARGEST_BITS = 1024
 
 

@@ -51,7 +51,13 @@ _BAD_REWARDS: dict[str, Any] = {
     "list": [1.0, 2.0],
     "no number": _NoNumber(),
 }
-_BAD_NOISES: dict[str, Any] = {"negative": -1.0, "nan": np.nan, "infinite": np.inf, "text": "x", "list": [0.1]}
+_BAD_NOISES: dict[str, Any] = {
+    "negative": -1.0,
+    "nan": np.nan,
+    "infinite": np.inf,
+    "text": "x",
+    "list": [0.1],
+}
 _NOTES: dict[str, Any] = {
     "nothing": None,
     "text": "text",

@@ -87,8 +87,8 @@ class World:
         self._offered = list(self.model.pending)
         if "settle" in kinds and kinds[-1] != "ask":
             # The search had found that no leaf is left, or none but pending ones, and was to act on that.
-            again = [self.search.ask() for _ in self.model.pending]
-            self._require(again, list(self.model.pending))
+            offered = [self.search.ask() for _ in self.model.pending]
+            self._require(offered, list(self.model.pending))
             self._offered = []
             self._require(_outcome(self.search.ask), _outcome(self.model.ask))
         self._check_equal(self.search)
@@ -350,7 +350,7 @@ class World:
     # Checks --------------------------------------------------------------------------------------------
 
     def _number_of_events(self) -> int:
-        """Number of events in the file; 0 if no fault is to come, because then nobody needs it."""
+        """Number of events in the file."""
         return len(read_events(self.path))
 
     def _require(self, found: Any, expected: Any) -> Any:
