@@ -1,6 +1,7 @@
 """Searches with journals under attack: any operation in any order, with a fault at any write."""
 
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -8,6 +9,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import dagsearch as ds
 from dagsearch.durable.journal import JournalError
+from dagsearch_experiments.attacks.disk import Crash
 from dagsearch_experiments.attacks.kinds import KINDS
 from dagsearch_experiments.attacks.machine import Attack
 from dagsearch_experiments.crashes.layer import watched
@@ -37,6 +39,32 @@ def test_an_attacked_search_knows_what_one_without_crashes_knows(name):
 
 def search_in(path):
     return ds.Search.default(Sum(), initial=4, seed=0, journal=path)
+
+
+def test_what_is_learnt_at_a_resume_is_known_at_the_next_one(tmp_path):
+    """The process ends after a reward and before what was learnt from it is stored; later it ends again."""
+    path, killed = tmp_path / "run.db", []
+
+    def watch(operation, carry_out):
+        if b'"kind":"learn"' in operation.data:
+            killed.append(True)
+        if killed:
+            raise Crash
+        carry_out(operation.data)
+
+    with watched(watch):
+        search = search_in(path)
+        with pytest.raises(Crash):
+            search.run(20)
+        with suppress(Crash):
+            search.close()
+    expected = ds.Search.default(Sum(), initial=4, seed=0)
+    expected.run(20)
+    for budget in (1, 20):
+        again = ds.Search.resume(path, Sum())
+        again.run(budget - len(again.history) if budget == 20 else 1)
+        again.close()
+    assert history(again) == history(expected)
 
 
 def test_another_way_to_a_pending_leaf_is_replayed(tmp_path):

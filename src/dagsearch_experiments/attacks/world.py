@@ -303,9 +303,16 @@ class World:
             return self.kind.resume(self.path)
 
     def _resume(self) -> None:
-        self._restart()
-        with watched(self.disk):
-            self.search = self.kind.resume(self.path)
+        while True:
+            self._restart()
+            try:
+                with watched(self.disk):
+                    self.search = self.kind.resume(self.path)
+                break
+            except (Crash, JournalError):  # it may write what it had to learn again
+                if self.disk.fired is None:
+                    raise
+            gc.collect()  # the file of the dead process is closed
         self._offered = list(self.model.pending)
 
     def _restart(self) -> None:
