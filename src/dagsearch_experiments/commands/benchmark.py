@@ -47,7 +47,7 @@ def add_parser(commands: "Commands") -> None:
             "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
             "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
             "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
-            "(ten minutes on one core, into results/crashes)."
+            "(some minutes on one core, into results/crashes)."
         ),
     )
     benchmark.add_argument("name", choices=_NAMES)
