@@ -29,7 +29,7 @@ class Findings:
 
     def reset(self) -> None:
         """Forget what was computed from the old root."""
-        self._optimum: tuple[tuple[int, int, int], Optimum] | None = None  # with its inputs
+        self._optimum: tuple[tuple[int, ...], Optimum] | None = None  # with its inputs
         self._probability: tuple[int, float | None] = (0, None)
 
     def belief(self, state: State) -> Belief:
@@ -112,8 +112,11 @@ class Findings:
         told = [episode.reward for episode in self._engine.learner.told if episode.leaf == node]
         return float(np.mean(told)) if told else None
 
-    def sample_optimum(self, count: int, most: int) -> Optimum | None:
-        """Joint samples of g of the leaves that may be best, in units of the reward."""
+    def sample_optimum(self, count: int, most: int, models: int = 1) -> Optimum | None:
+        """Joint samples of g of the leaves that may be best, in units of the reward.
+
+        With several ``models``, hyperparameters are drawn, too, as far as the rewards leave them open.
+        """
         engine, learner = self._engine, self._engine.learner
         if (
             not learner.informed
@@ -123,7 +126,7 @@ class Findings:
         ):
             return None
         engine.pending.discard_fantasies()
-        known = (len(learner.told), count, most)
+        known = (len(learner.told), count, most, models)
         if self._optimum is not None and self._optimum[0] == known:
             return self._optimum[1]
         leaves = np.unique([episode.leaf for episode in learner.told]).tolist()
@@ -131,7 +134,8 @@ class Findings:
         good = sorted(asked, key=lambda evaluation: -evaluation.reward)
         paths = ((evaluation.leaf, evaluation.actions or ()) for evaluation in good)
         with one_thread():
-            optimum = sample_optimum(engine.explored, leaves, paths, count, shape_rng(), most)
+            drawn = learner.plausible_models(models) if models > 1 else []
+            optimum = sample_optimum(engine.explored, leaves, paths, count, shape_rng(), most, drawn)
         in_units = learner.standardizer.samples_in_units_of_reward(optimum.samples)
         self._optimum = known, optimum._replace(samples=in_units)
         return self._optimum[1]

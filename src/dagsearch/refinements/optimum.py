@@ -53,13 +53,14 @@ def sample_optimum(
     count: int,
     rng: np.random.Generator,
     most: int = 1000,
+    models: Sequence[JointScores] = (),
 ) -> Optimum:
     """Joint samples in the model's units.
 
     ``good`` holds leaves and the actions that lead there, the best first. If there are too many leaves to
-    sample all, about ``most`` are sampled in addition to the evaluated ones.
+    sample all, about ``most`` are sampled in addition to the evaluated ones. The samples come from ``models``
+    in equal parts, by default from the present one.
     """
-    scores = cast(JointScores, explored.scores)
     seen = {explored.key(explored.graph.states[node]) for node in evaluated}
     others = []
     for leaf in explored.few_leaves or _promising(explored, good, most):
@@ -67,7 +68,14 @@ def sample_optimum(
         if key not in seen:
             seen.add(key)
             others.append(leaf)
-    samples = joint_draws(*scores.joint(evaluated, others), count, rng)
+    drawn_from = models or [cast(JointScores, explored.scores)]
+    counts = np.diff(np.linspace(0, count, len(drawn_from) + 1).astype(int)).tolist()
+    samples = np.hstack(
+        [
+            joint_draws(*scores.joint(evaluated, others), part, rng)
+            for scores, part in zip(drawn_from, counts, strict=True)
+        ]
+    )
     return Optimum([*(explored.graph.states[node] for node in evaluated), *others], samples)
 
 

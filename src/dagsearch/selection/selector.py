@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
@@ -28,6 +28,8 @@ from dagsearch.selection.arguments import (
 )
 from dagsearch.selection.callbacks import notifier
 from dagsearch.selection.findings import history, inclusion, runners_up, support_mask
+from dagsearch.selection.firsts import first_subsets
+from dagsearch.selection.glance import Glance, glance
 from dagsearch.selection.journal import data_digest, recorded_events
 from dagsearch.selection.report import Comparison, Holdout, Inclusion, SelectionReport, central_interval
 from dagsearch.selection.run import SelectionRun
@@ -161,7 +163,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         forbidden: Sequence[Any] | None = None,
         groups: Sequence[Sequence[Any]] | None = None,
         warm_start: Any = None,
-        covariance: Any = "correlation",
+        covariance: Any = "table",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -224,10 +226,15 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             clone(self.estimator), self._scorer(), data, y, splits, routed.estimator.fit, routed.scorer.score
         )
         features = self._features()
-        problem = subset_problem(features, self.n_features_to_select, self.fixed, self.forbidden, self.groups)
+        seen = glance(data, y, is_classifier(self.estimator), min(200, features.count))
+        problem = subset_problem(
+            features, self.n_features_to_select, self.fixed, self.forbidden, self.groups, seen
+        )
         warm_start = warm_start_subsets(self.warm_start, features, problem)
+        if seen is not None:
+            warm_start = warm_start._replace(first=[*warm_start.first, *first_subsets(seen, problem, budget)])
         warn_small_budget(budget)
-        self._run = run = self._begin(problem, data, y, splits, budget)
+        self._run = run = self._begin(problem, data, y, splits, budget, seen)
         notify = notifier(callbacks, run, features)
         try:
             pool = BatchPool(scorer, self.n_jobs)
@@ -270,13 +277,13 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             .add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller=fit, callee="score"))
         )
 
-    def _begin(self, problem: SubsetProblem, data: Any, y: Any, splits: Any, budget: int) -> SelectionRun:
+    def _begin(self, problem: SubsetProblem, data: Any, y: Any, splits: Any, budget: int, seen: Glance | None) -> SelectionRun:
         """A new run, or one that continues from the journal."""
         digest, events = None, []
         if self.journal is not None:
             digest = data_digest(data, y, splits, self.estimator, self.scoring)
             events = recorded_events(self.journal, digest)
-        search = self._search(problem, data, budget, resumed=bool(events))
+        search = self._search(problem, data, budget, seen, resumed=bool(events))
         run = SelectionRun(problem, search, int(data.shape[0]), len(splits))
         if events:
             run.restore(events)
@@ -284,10 +291,10 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             search.note({"data": digest, **self._asked_by})
         return run
 
-    def _search(self, problem: SubsetProblem, data: Any, budget: int, resumed: bool) -> Search:
+    def _search(self, problem: SubsetProblem, data: Any, budget: int, seen: Glance | None, resumed: bool) -> Search:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
-            covariance = subset_covariance(self.covariance, self._features(), data)
+            covariance = subset_covariance(self.covariance, self._features(), data, seen, problem)
             if resumed:
                 assert self.journal is not None
                 return Search.resume(self.journal, problem, covariance=covariance)
