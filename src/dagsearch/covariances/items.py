@@ -98,8 +98,8 @@ class Nearness:
 class Relevance:
     """Items matter more or less: how much each tells by itself is known before any subset is scored.
 
-    With r the relevance, R the likeness and dᵢ² = flat + rᵢ, the matrix is dᵢ (Rᵢⱼ + trend) dⱼ. An item with a
-    small d hardly changes the reward, whatever the rest of the subset; ``trend`` is the variance of what
+    With r the relevance, R the likeness and dᵢ² = flat + rᵢ, the matrix is dᵢ (Rᵢⱼ + trend) dⱼ. An item with
+    a small d hardly changes the reward, whatever the rest of the subset; ``trend`` is the variance of what
     relevant items have in common: if one improves the reward, others do, too.
 
     Parameters

@@ -16,6 +16,8 @@ from dagsearch.problem import Capabilities, Families, Inclusion, Problem, State
 
 # With fewer items, dense products are cheaper than splitting rows into a level and entries.
 _MANY_ITEMS = 128
+# With more items, rows are only about those that can be chosen.
+_WIDE = 500
 # A number whose exponential is still far from overflowing.
 _LARGE = 600.0
 
@@ -130,7 +132,7 @@ class SetKernel(VectorKernel):
         center = np.asarray(inclusion([problem.root()]))[0]
         free = np.flatnonzero((center > 0.0) & (center < 1.0))
         # Items that are in all subsets or in none distinguish no subsets.
-        self._kept = free if 0 < free.size < center.size and center.size > _MANY_ITEMS else None
+        self._kept = free if 0 < free.size < center.size and center.size > _WIDE else None
         if self._between is not None:
             items = len(self._between)
             if self._kept is not None and items == center.size:
@@ -142,7 +144,7 @@ class SetKernel(VectorKernel):
                 )
 
     def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
-        center = self.represent([problem.root()])[0]
+        center = np.asarray(self.represent([problem.root()])[0], dtype=np.float64)
         free = ((center > 0.0) & (center < 1.0)).astype(np.float64)
         self._mask = free if center.size > _MANY_ITEMS else None
         return center

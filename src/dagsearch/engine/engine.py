@@ -198,7 +198,7 @@ class Engine:
         return evaluation
 
     def _compare(self, node: int, reward: float, noise: float | None) -> None:
-        """Keep what was predicted for a leaf before its reward; only where the model is learnt from rewards."""
+        """Keep what was predicted for a leaf before its reward, if the model is learnt from rewards."""
         if self.learner.evidence is None:
             return
         if not self.learner.informed:
@@ -206,7 +206,9 @@ class Engine:
             return
         belief = self.learner.in_reward_units(self.explored.score(node))
         if noise is None:
-            noise = self.learner.in_reward_units(Gaussian(0.0, cast(JointScores, self.explored.scores).noise)).variance
+            noise = self.learner.in_reward_units(
+                Gaussian(0.0, cast(JointScores, self.explored.scores).noise)
+            ).variance
         self.foresight.record(Gaussian(belief.mean, belief.variance + noise), reward)
 
     def propose_leaf(self, leaf: State, actions: Sequence[Action]) -> Proposal:

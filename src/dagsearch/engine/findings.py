@@ -15,9 +15,6 @@ from dagsearch.scores import Capability
 SAMPLES, LEAVES = 512, 1000
 # Number of evaluations beyond which joint samples would cost too much.
 _MOST_SAMPLED = 3000
-# A sample of the best leaf that is this close to the best sample counts as equal, because samples of known
-# rewards differ by rounding; in standard deviations of the rewards.
-_TIED = 5e-3
 
 
 class Findings:
@@ -147,8 +144,7 @@ class Findings:
         if best is None or optimum is None:
             return self.belief(engine.explored.problem.root()).v, None
         own = next(i for i, leaf in enumerate(optimum.leaves) if engine.explored.same(leaf, best.leaf))
-        rounding = _TIED * float(np.std([episode.reward for episode in engine.learner.told]))
-        tied = float((optimum.samples[own] >= optimum.best - rounding).mean())
+        tied = optimum.probability(own, float(np.std([episode.reward for episode in engine.learner.told])))
         return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), tied * self._trust()
 
     def _trust(self) -> float:

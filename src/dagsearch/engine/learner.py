@@ -162,7 +162,7 @@ class Learner:
         return by_leaf(scores.covariance.represent(states), leaves, rewards, noises)
 
     def plausible_models(self, count: int) -> list[JointScores]:
-        """Models of the same rewards with hyperparameters that these leave open; the present one otherwise."""
+        """Models of the same rewards, with hyperparameters that the rewards leave open."""
         now = cast(JointScores, self._explored.scores)
         if self.evidence is None:
             return [now]

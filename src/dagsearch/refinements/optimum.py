@@ -25,6 +25,8 @@ from dagsearch.scores.base import joint_draws
 _MOST_NEIGHBOURS = 128
 # Weights of the standard deviation for greedy completions from the root.
 _BETAS = (0.0, 1.0, 2.0, 3.0)
+# A sample of a leaf that is this close to the best sample counts as equal; in standard deviations of rewards.
+_TIED = 5e-3
 
 
 class Optimum(NamedTuple):
@@ -39,6 +41,14 @@ class Optimum(NamedTuple):
     def best(self) -> FloatArray:
         """The largest g in each sample, shape ``(count,)``."""
         return np.asarray(self.samples.max(axis=0))
+
+    def probability(self, place: int, spread: float) -> float:
+        """Share of the samples in which the leaf at ``place`` is the best.
+
+        Samples of known rewards differ by rounding: a difference far below the ``spread`` of rewards, their
+        standard deviation, does not count.
+        """
+        return float((self.samples[place] >= self.best - _TIED * spread).mean())
 
     @property
     def winners(self) -> IntArray:

@@ -93,6 +93,13 @@ def checked_budget(budget: Any) -> int:
     return int(budget)
 
 
+def checked_repeats(repeats: Any) -> int:
+    """The number of times that leaders are scored again."""
+    if not isinstance(repeats, Integral) or isinstance(repeats, bool) or repeats < 0:
+        raise ValueError(f"repeats must be a whole number of at least 0, got {repeats!r}")
+    return int(repeats)
+
+
 def warn_small_budget(budget: int) -> None:
     """Warn of a budget that is too small for the search to learn from; to be called by ``fit`` itself."""
     if budget < _MIN_BUDGET:

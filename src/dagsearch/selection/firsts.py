@@ -1,10 +1,8 @@
 """The first subsets that are scored: what simple methods would choose."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.selection.glance import Glance
 
@@ -39,7 +37,7 @@ def first_subsets(seen: Glance, problem: SubsetProblem, budget: int) -> list[Sub
     every = np.argsort(-seen.relevance, kind="stable")
     linear = order.pop("linear")
     most = int(problem.sizes[-1])
-    orders = [linear, ahead, thinned(every, seen.table, most + problem.n // 50), every, *order.values()]
+    orders = [linear, ahead, thinned(every, seen, 2 * most), every, *order.values()]
     found: dict[Subset, None] = {}
     sizes = _sizes(problem.sizes)
     for size in sizes:
@@ -53,7 +51,9 @@ def _sizes(allowed: range) -> list[int]:
     """Some of the allowed sizes, evenly spread on a logarithmic scale, the largest first."""
     least, most = max(allowed[0], 1), max(allowed[-1], 1)
     spread = np.geomspace(least, most, min(_MOST_SIZES, most - least + 1))
-    return sorted({int(round(size)) for size in spread if round(size) in allowed} or {allowed[-1]}, reverse=True)
+    return sorted(
+        {round(float(size)) for size in spread if round(size) in allowed} or {allowed[-1]}, reverse=True
+    )
 
 
 def best_of(ranked: IntArray, problem: SubsetProblem, size: int) -> Subset:
@@ -69,31 +69,20 @@ def best_of(ranked: IntArray, problem: SubsetProblem, size: int) -> Subset:
     return frozenset(problem.items(problem.root())).union(*chosen)
 
 
-def thinned(ranked: IntArray, table: FloatArray, most: int) -> IntArray:
-    """The ranking, with columns that are strongly correlated with a better one moved to the end."""
+def thinned(ranked: IntArray, seen: Glance, most: int) -> IntArray:
+    """The first ``most`` columns of a ranking without a strongly correlated better one, then the rest."""
+    place = np.full(ranked.size, -1, dtype=np.int64)
+    place[seen.columns] = np.arange(seen.columns.size)
+    table = seen.table
     kept: list[int] = []
     alike: list[int] = []
     for column in ranked.tolist():
         if len(kept) >= most:
             break
-        correlations = table[:, kept].T @ table[:, column] / len(table)
+        if place[column] < 0:
+            alike.append(column)
+            continue
+        correlations = table[:, place[kept]].T @ table[:, place[column]] / len(table)
         (alike if np.abs(correlations).max(initial=0.0) > _ALIKE else kept).append(column)
-    rest = np.setdiff1d(ranked, [*kept, *alike], assume_unique=True)
-    place = np.empty(ranked.max() + 1, dtype=np.int64)
-    place[ranked] = np.arange(ranked.size)
-    return np.array([*kept, *alike, *rest[np.argsort(place[rest])].tolist()], dtype=np.int64)
-
-
-def feasible(subsets: Sequence[Subset], problem: SubsetProblem) -> list[Subset]:
-    """Those that the problem allows."""
-    return [subset for subset in subsets if _allows(problem, subset)]
-
-
-def _allows(problem: SubsetProblem, subset: Subset) -> bool:
-    from dagsearch.errors import ProblemError
-
-    try:
-        problem.path_to(subset)
-    except ProblemError:
-        return False
-    return True
+    first = [*kept, *alike]
+    return np.array([*first, *ranked[~np.isin(ranked, first)].tolist()], dtype=np.int64)

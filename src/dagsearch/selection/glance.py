@@ -4,7 +4,7 @@ None of it fits the user's estimator. The rankings serve twice: their first colu
 are scored, and the belief about single features starts from them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,18 +17,25 @@ from dagsearch.selection.likeness import numbers
 
 # Rankings that consider columns jointly look at this number of rows and of columns, the best one by one.
 _MOST_ROWS, _MOST_JOINT = 2000, 1500
+# Number of columns that are looked at one by one at a time.
+_BLOCK = 1000
 # Number of classes that are told apart; the others count as one.
 _MOST_CLASSES = 8
 # Bins of a column for relevance of any shape, and least number of rows in a bin.
 _BINS, _LEAST_IN_BIN = 8, 8
-_TREES = 200
+# Trees per column, and most trees.
+_TREES_PER_COLUMN, _MOST_TREES = 4, 120
+# Most columns that greedy forward selection goes on to.
+_MOST_STEPS = 200
 
 
 class Glance(NamedTuple):
     """Rankings of the columns."""
 
     table: FloatArray
-    """The columns as standardised numbers, shape ``(n_samples, n_features)``."""
+    """The most relevant columns as standardised numbers, of some rows; shape ``(rows, columns)``."""
+    columns: IntArray
+    """The numbers of these columns, the most relevant one by itself first."""
     rankings: Mapping[str, FloatArray]
     """Relevance by each ranking, scaled so that the largest is 1; each of shape ``(n_features,)``."""
     ahead: FloatArray
@@ -63,14 +70,19 @@ def glance(data: Any, target: Any, classification: bool, most: int) -> Glance | 
     aims = target_columns(target, classification)
     if aims is None:
         return None
-    table = standardised(numeric_table(data))
-    alone = {"linear": _linear(table, target, aims, classification), "any shape": _any_shape(table, aims)}
-    rows = np.sort(np.random.default_rng(0).permutation(len(table))[:_MOST_ROWS])
+    count = int(data.shape[1])
+    alone: dict[str, FloatArray] = {name: np.zeros(count) for name in ("linear", "any shape")}
+    for start in range(0, count, _BLOCK):  # the whole table need not fit into memory as numbers
+        block = slice(start, min(start + _BLOCK, count))
+        table = standardised(numeric_table(data, range(block.start, block.stop)))
+        alone["linear"][block] = _linear(table, target, aims, classification)
+        alone["any shape"][block] = _any_shape(table, aims)
+    rows = np.sort(np.random.default_rng(0).permutation(len(aims))[:_MOST_ROWS])
     first = np.argsort(-np.maximum(*alone.values()), kind="stable")[:_MOST_JOINT]
-    some, some_aims = standardised(table[np.ix_(rows, first)]), standardised(aims[rows])
+    some, some_aims = standardised(numeric_table(data, first.tolist())[rows]), standardised(aims[rows])
 
     def spread(found: FloatArray) -> FloatArray:
-        whole = np.zeros(table.shape[1])
+        whole = np.zeros(count)
         whole[first] = found
         return _scaled(whole)
 
@@ -81,18 +93,20 @@ def glance(data: Any, target: Any, classification: bool, most: int) -> Glance | 
     }
     rankings = {name: _scaled(found) for name, found in alone.items()}
     rankings |= {name: spread(rank(some, some_aims)) for name, rank in joint.items()}
-    return Glance(table, rankings, spread(_forward(some, some_aims, most)))
+    return Glance(some, first, rankings, spread(_forward(some, some_aims, most)))
 
 
-def numeric_table(data: Any) -> FloatArray:
-    """All columns as finite numbers; see :func:`dagsearch.selection.likeness.numbers`."""
+def numeric_table(data: Any, columns: Sequence[int]) -> FloatArray:
+    """Some columns as finite numbers; see :func:`dagsearch.selection.likeness.numbers`."""
     if issparse(data):
-        return np.asarray(np.nan_to_num(data.toarray().astype(np.float64)))
+        dense = data.tocsc()[:, list(columns)].toarray().astype(np.float64)
+        return np.asarray(np.where(np.isfinite(dense), dense, 0.0))
     if hasattr(data, "iloc"):
-        return np.column_stack([numbers(data.iloc[:, i]) for i in range(data.shape[1])])
-    if np.issubdtype(np.asarray(data).dtype, np.number) and np.all(np.isfinite(data)):
-        return np.asarray(data, dtype=np.float64)
-    return np.column_stack([numbers(data[:, i]) for i in range(data.shape[1])])
+        return np.column_stack([numbers(data.iloc[:, column]) for column in columns])
+    part = np.asarray(data)[:, list(columns)]
+    if np.issubdtype(part.dtype, np.number) and np.all(np.isfinite(part)):
+        return np.asarray(part, dtype=np.float64)
+    return np.column_stack([numbers(column) for column in part.T])
 
 
 def standardised(table: FloatArray) -> FloatArray:
@@ -143,7 +157,7 @@ def _linear(table: FloatArray, target: Any, aims: FloatArray, classification: bo
     """
     rows = len(table)
     if not classification or np.ndim(target) != 1:
-        return _excess(((table.T @ aims) / rows) ** 2, 1.0, rows).max(axis=1)
+        return np.asarray(_excess(((table.T @ aims) / rows) ** 2, 1.0, rows).max(axis=1))
     _, codes, counts = np.unique(np.asarray(target).astype(str), return_inverse=True, return_counts=True)
     sums = np.zeros((counts.size, table.shape[1]))
     np.add.at(sums, codes, table)
@@ -176,7 +190,9 @@ def _lasso(table: FloatArray, aims: FloatArray) -> FloatArray:
         entered = np.abs(weights) > 0.0
         # Ties within one step of the penalty are broken by the weight at its end.
         weight = np.abs(weights[:, -1])
-        score = np.where(entered, penalties, 0.0).max(axis=1) * (1.0 + 0.01 * weight / max(weight.max(), 1e-300))
+        score = np.where(entered, penalties, 0.0).max(axis=1) * (
+            1.0 + 0.01 * weight / max(weight.max(), 1e-300)
+        )
         found = np.maximum(found, score)
     return found
 
@@ -200,7 +216,7 @@ def _ridge_weights(table: FloatArray, aims: FloatArray) -> FloatArray:
     rows, columns = table.shape
     penalty = 0.1 * rows
     if columns <= rows:
-        return np.linalg.solve(table.T @ table + penalty * np.eye(columns), table.T @ aims)
+        return np.asarray(np.linalg.solve(table.T @ table + penalty * np.eye(columns), table.T @ aims))
     return np.asarray(table.T @ np.linalg.solve(table @ table.T + penalty * np.eye(rows), aims))
 
 
@@ -208,20 +224,29 @@ def _trees(table: FloatArray, target: Any, rows: IntArray, classification: bool)
     """Importances in extremely randomised trees."""
     kind = ExtraTreesClassifier if classification else ExtraTreesRegressor
     wide = max(1, int(np.sqrt(table.shape[1])))
-    forest = kind(_TREES, min_samples_leaf=3, max_features=min(3 * wide, table.shape[1]), random_state=0)
+    forest = kind(
+        min(_MOST_TREES, 8 + _TREES_PER_COLUMN * table.shape[1]),
+        min_samples_leaf=3,
+        max_features=min(3 * wide, table.shape[1]),
+        random_state=0,
+    )
     aim = np.asarray(target)[rows]
-    return np.asarray(forest.fit(table, aim.astype(str) if classification and aim.ndim == 1 else aim).feature_importances_)
+    return np.asarray(
+        forest.fit(table, aim.astype(str) if classification and aim.ndim == 1 else aim).feature_importances_
+    )
 
 
 def _forward(table: FloatArray, aims: FloatArray, most: int) -> FloatArray:
-    """Greedy forward selection with a linear model: each time the column that explains most of what is left."""
+    """Greedy forward selection with a linear model: each step adds what explains most of the rest."""
     left, aim = table.copy(), aims.copy()
     found = np.zeros(table.shape[1])
     norms = (left**2).sum(axis=0)
     start = norms.copy()
-    for step in range(min(most, table.shape[1], len(table) - 2)):
+    for step in range(min(most, _MOST_STEPS, table.shape[1], len(table) - 2)):
         usable = norms > 1e-6 * np.maximum(start, 1e-300)
-        gain = np.where(usable & (found == 0.0), ((left.T @ aim) ** 2).sum(axis=1) / np.maximum(norms, 1e-300), -1.0)
+        gain = np.where(
+            usable & (found == 0.0), ((left.T @ aim) ** 2).sum(axis=1) / np.maximum(norms, 1e-300), -1.0
+        )
         best = int(gain.argmax())
         if gain[best] <= 0.0:
             break

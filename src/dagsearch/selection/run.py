@@ -7,7 +7,9 @@ from contextlib import closing
 import numpy as np
 from tqdm import tqdm
 
+from dagsearch._internal.typing import FloatArray
 from dagsearch.durable.journal import Event
+from dagsearch.errors import ProblemError
 from dagsearch.execution.pools import Running
 from dagsearch.execution.runner import Runner
 from dagsearch.execution.stopping import Stop
@@ -17,7 +19,14 @@ from dagsearch.refinements.optimum import Optimum
 from dagsearch.results import Proposal
 from dagsearch.search import Search
 from dagsearch.selection.arguments import WarmStart
-from dagsearch.selection.journal import belief_note, entry_note, recorded_beliefs, recorded_entries
+from dagsearch.selection.journal import (
+    belief_note,
+    confirmation_note,
+    entry_note,
+    recorded_beliefs,
+    recorded_confirmations,
+    recorded_entries,
+)
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, Scored
@@ -46,6 +55,8 @@ class SelectionRun:
     ----------
     record : SelectionRecord
         Everything scored so far.
+    confirmed : dict
+        Scores of leaders on re-drawn folds, by number of the draw and columns; NaN where scoring failed.
     stopped : str
         Why the run ended.
     """
@@ -53,6 +64,7 @@ class SelectionRun:
     def __init__(self, problem: SubsetProblem, search: Search, rows: int, folds: int) -> None:
         self.problem, self.search = problem, search
         self.record = SelectionRecord(rows, folds)
+        self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
         self.stopped = "budget"
         self._noise = FoldNoise()
         self._began = time.perf_counter()
@@ -61,6 +73,7 @@ class SelectionRun:
         """Fill the record from the journal that the search was resumed from."""
         self.record.entries = recorded_entries(events, self.record.folds)
         self.record.beliefs = recorded_beliefs(events)
+        self.confirmed = recorded_confirmations(events)
         for entry in self.record.successes():
             self._noise.add(entry.scored.scores)
         if self.record.entries:
@@ -92,6 +105,7 @@ class SelectionRun:
         progress : bool
             Whether to show a progress bar.
         """
+        pool.begin_within_batch(len(self.record.entries))
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
         entries = runner.steps(max(0, budget - len(self.record.entries)))
         with closing(entries), tqdm(total=budget, disable=not progress, unit="subset") as bar:
@@ -109,14 +123,19 @@ class SelectionRun:
     def begin(self, warm_start: WarmStart) -> list[Proposal]:
         """Tell the known scores, and propose the subsets to score first.
 
-        Subsets that a resumed search knows already are left out.
+        A resumed search goes on as if it had not been interrupted: what it has told is left out, and what it
+        had proposed comes in the same order.
         """
         done = {evaluation.leaf for evaluation in self.search.history}
-        done |= {proposal.leaf for proposal in self.search.pending}
+        done |= {frozenset(entry.scored.columns) for entry in self.record.failures()}
+        pending = {proposal.leaf: proposal for proposal in self.search.pending}
         for leaf, score in warm_start.known.items():
             if leaf not in done:
-                self.search.tell(self._propose(leaf), score)
-        return [self._propose(leaf) for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
+                self.search.tell(pending.pop(leaf, None) or self._propose(leaf), score)
+        done |= set(warm_start.known)
+        first = [leaf for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
+        self.search.engine.pending.withdraw([pending[leaf] for leaf in first if leaf in pending])
+        return [pending.get(leaf) or self._propose(leaf) for leaf in first]
 
     def _propose(self, leaf: frozenset[int]) -> Proposal:
         return self.search.propose(leaf, self.problem.path_to(leaf))
@@ -144,6 +163,25 @@ class SelectionRun:
             self.search.tell(proposal, float(rewards.min()), float(rewards.var()) or None, note=note)
         else:
             self.search.forget(proposal, again=False, note=note)
+
+    def confirm(self, draw: int, scored: Scored) -> None:
+        """Record the score of a subset on re-drawn folds."""
+        self.confirmed[draw, scored.columns] = scored.scores
+        self.search.note(confirmation_note(draw, scored))
+
+    def allows(self, subset: frozenset[int]) -> bool:
+        """Whether a subset can be selected."""
+        try:
+            self.problem.path_to(subset)
+        except ProblemError:
+            return False
+        return True
+
+    def learn_of(self, scored: Scored) -> None:
+        """Tell the search the score of a subset that another method has found."""
+        subset = frozenset(scored.columns)
+        if subset not in {told.leaf for told in self.search.history}:
+            self.search.tell(self._propose(subset), scored.mean, self._noise.add(scored.scores))
 
     def record_belief(self, optimum: Optimum | None) -> None:
         """Record the belief about the best possible score, unless it is known for the last entry already."""

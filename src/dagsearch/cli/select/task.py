@@ -12,11 +12,14 @@ from typing import Any, NamedTuple, cast
 
 import joblib
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from dagsearch.cli.select.comparisons import comparisons
 from dagsearch.cli.select.estimator import described, estimator_for, scoring_for
+from dagsearch.selection.heldout import heldout_interval
+from dagsearch.selection.honest import baseline_score
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import SubsetScorer
@@ -45,6 +48,7 @@ class Request:
     jobs: int | None = None
     cluster: str | None = None
     journal: Path | None = None
+    honest: bool = False
     seed: int = 0
     progress: bool = True
 
@@ -77,13 +81,16 @@ def select(request: Request) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         interrupted = _fit(selector, prepared)
-        chosen = np.flatnonzero(selector.support_).tolist()
-        held = prepared.held_out(chosen)
         others: list[Comparison] = []
         if not interrupted:
-            others, interrupted = _compare(selector, prepared, len(chosen))
+            others, interrupted = _compare(selector, prepared, int(selector.support_.sum()))
+        held = prepared.held_out(np.flatnonzero(selector.support_).tolist())
+        honest = None
+        if request.honest and not interrupted:
+            honest = selector.honest_score(prepared.kept.features, prepared.kept.target, cv=prepared.cv)
     notes = [*prepared.table.notes, *_own_warnings(caught)]
-    return Outcome(selector.report(_settings(prepared), others, held, notes), interrupted)
+    report = selector.report(_settings(prepared), others, held, notes, honest)
+    return Outcome(report, interrupted)
 
 
 def resume(journal: Path, noted: Mapping[str, Any], budget: int | None) -> Outcome:
@@ -122,19 +129,21 @@ class _Prepared:
         splits = list(self.cv.split(self.kept.features, self.kept.target))
         return SubsetScorer(self.estimator, self.scorer, self.kept.features, self.kept.target, splits, {}, {})
 
-    def on_holdout(self, columns: Sequence[int]) -> float | None:
-        """Score of columns on the held-out rows; ``None`` if there are none, or if scoring fails."""
+    def held_out(self, columns: Sequence[int]) -> Holdout | None:
+        """Number of held-out rows and score of columns on them; ``None`` if there are none."""
         if self.holdout is None:
             return None
-        count = len(self.kept.target)
-        whole = [(np.arange(count), np.arange(count, len(self.table.target)))]
-        data, target = _joined(self.kept, self.holdout)
-        found = SubsetScorer(self.estimator, self.scorer, data, target, whole, {}, {})(columns)
-        return None if found.failure else found.mean
-
-    def held_out(self, columns: Sequence[int]) -> Holdout | None:
-        """Number of held-out rows and score of columns on them, for the report."""
-        return None if self.holdout is None else Holdout(len(self.holdout.target), self.on_holdout(columns))
+        rows = len(self.holdout.target)
+        data, unseen = self.kept.features.iloc[:, list(columns)], self.holdout.features.iloc[:, list(columns)]
+        try:
+            fitted = clone(self.estimator).fit(data, self.kept.target)
+            score = float(self.scorer(fitted, unseen, self.holdout.target))
+        except Exception:  # the estimator is the user's: the report says that there is no score
+            return Holdout(rows, None)
+        if not np.isfinite(score):
+            return Holdout(rows, None)
+        interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score)
+        return Holdout(rows, score, interval)
 
 
 def _prepared(request: Request) -> _Prepared:
@@ -197,11 +206,33 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, count: int) -> tu
     budget = len(selector.history_["features"]) if out_of_time else request.budget
     found: list[Comparison] = []
     try:
-        for comparison, columns in comparisons(score, noise, prepared.kept, request.forbidden, count, budget):
-            found.append(replace(comparison, holdout_score=prepared.on_holdout(columns)))
+        for comparison, columns, scored in comparisons(
+            score, noise, prepared.kept, request.forbidden, count, budget
+        ):
+            held = prepared.held_out(columns)
+            if held is not None:
+                comparison = replace(comparison, holdout_score=held.score, holdout_interval=held.interval)
+            found.append(comparison)
+            selector.consider(scored)
+        found.append(_without_features(prepared))
     except KeyboardInterrupt:
         return found, True
     return found, False
+
+
+def _without_features(prepared: _Prepared) -> Comparison:
+    """The score of predictions that use no feature, as a baseline."""
+    kept, found = prepared.kept, []
+    for train, test in prepared.cv.split(kept.features, kept.target):
+        parts = [(None, kept.target.iloc[rows]) for rows in (train, test)]
+        found.append(baseline_score(prepared.estimator, prepared.scorer, *parts))
+    known = [score for score in found if score is not None]
+    held = None
+    if prepared.holdout is not None:
+        whole = (None, kept.target), (None, prepared.holdout.target)
+        held = baseline_score(prepared.estimator, prepared.scorer, *whole)
+    score = float(np.mean(known)) if known and len(known) == len(found) else None
+    return Comparison("no features", 0, 0, score, holdout_score=held)
 
 
 def _settings(prepared: _Prepared) -> dict[str, Any]:
@@ -270,12 +301,6 @@ def _split(table: Table, request: Request) -> tuple[Table, Table | None]:
     return replace(table, features=parts[0], target=parts[2]), replace(
         table, features=parts[1], target=parts[3]
     )
-
-
-def _joined(kept: Table, holdout: Table) -> tuple[Any, Any]:
-    import pandas
-
-    return pandas.concat([kept.features, holdout.features]), pandas.concat([kept.target, holdout.target])
 
 
 def _names(text: str) -> list[str]:
