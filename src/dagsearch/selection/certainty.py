@@ -16,6 +16,8 @@ MODELS, SAMPLES, LEAVES = 8, 512, 600
 LEAST_SKILL = 0.3
 # Weight of a feature's probability if it entered the best subset only with the last score.
 _LATE = 0.7
+# Part of the best score's lead that may be unreal without consequences.
+_MUCH_OPTIMISM = 0.2
 # Probability that intervals of probabilities hold.
 _CENTRAL = 0.9
 
@@ -47,9 +49,10 @@ class Fit(NamedTuple):
         return f"{words[0].upper()}{words[1:]}; {self.coverage:.0%} of them were inside its 90% intervals"
 
 
-def model_fit(search: Search) -> Fit:
+def model_fit(search: Search, optimism: float = 0.0) -> Fit:
     """How well the search's model predicts.
 
+    ``optimism`` is the part of the best scores that is not real: what is predicted well may still not hold.
     If every subset has been scored, nothing is left to predict, and its word is taken as it is.
     """
     foresight, explored = search.engine.foresight, search.explored
@@ -60,8 +63,9 @@ def model_fit(search: Search) -> Fit:
         return Fit(skill, coverage, 1.0)
     if skill is None or skill < LEAST_SKILL:
         return Fit(skill, coverage, 0.0)
+    real = 1.0 - optimism if optimism > _MUCH_OPTIMISM else 1.0
     # Where all leaves are compared, no better region can have been overlooked.
-    return Fit(skill, coverage, 1.0 if leaves else min(skill, 1.0) ** 2)
+    return Fit(skill, coverage, real * (1.0 if leaves else min(skill, 1.0) ** 2))
 
 
 def tempered_inclusion(

@@ -7,7 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from dagsearch.selection.confirm import Leader, best_leader, leader_count, within_one_error
-from dagsearch.selection.optimism import Honest, simple_instead
+from dagsearch.selection.optimism import Honest, excess, simple_instead
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, SubsetScorer
 
@@ -26,6 +26,9 @@ class Choice:
     """A simpler subset within one standard error of the chosen one: with fewer features, or a ranking's."""
     notes: Sequence[str] = field(default=())
     """What the user should know about the choice."""
+    optimism: float = 0.0
+    """The part of the best score's lead over the median score that comes from choosing features on the rows
+    that test them, from 0 to 1; measured in tables with few rows for their columns."""
 
 
 class Chooser:
@@ -84,14 +87,21 @@ class Chooser:
         leaders = self._confirmed(self._leaders(leader_count(budget)))
         chosen = best_leader(leaders)
         notes = []
-        instead = simple_instead(chosen, self._rankings, self._score)
+        too_high = excess(self._rankings, self._score)
+        instead = simple_instead(chosen, self._rankings, self._score, too_high)
         if instead is not None:
             chosen = instead[0]
             leaders, notes = [*leaders, chosen], [instead[1]]
         simpler = self._simpler(chosen)
         if simpler is not None and parsimonious:
             chosen, simpler = simpler, None
-        return Choice(chosen, leaders, simpler, notes)
+        return Choice(chosen, leaders, simpler, notes, self._share(too_high))
+
+    def _share(self, too_high: float) -> float:
+        """The part of the best score's lead over the median score that is not real."""
+        means = [scored.mean for scored in self._scored.values()]
+        lead = max(means) - float(np.median(means))
+        return min(1.0, too_high / lead) if lead > 0.0 else 0.0
 
     def _collect(self) -> None:
         record = self._run.record

@@ -47,7 +47,7 @@ def findings_of(
     search, record, chosen = run.search, run.record, choice.chosen
     optimum = search.sample_optimum(SAMPLES, LEAVES, MODELS)
     run.record_belief(optimum)
-    fit = model_fit(search)
+    fit = model_fit(search, choice.optimism)
     support = support_mask(chosen.subset, features.count)
     free = support_mask(frozenset().union(*run.problem.choices.values()), features.count)
     probability, interval, own = tempered_inclusion(optimum, fit, record, free, support)

@@ -75,26 +75,39 @@ def _orders(seen: Glance) -> dict[str, Any]:
     return {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
 
 
-def simple_instead(
-    leader: Leader, honest: Mapping[str, Honest], score: Callable[[frozenset[int]], Scored]
-) -> tuple[Leader, str] | None:
-    """A ranking's choice, if it is to be expected to do better on new rows; with the reason in words.
+def excess(honest: Mapping[str, Honest], score: Callable[[frozenset[int]], Scored]) -> float:
+    """How much too high the scores are that a search finds; 0 if it is not known.
 
     ``score`` returns the scores of a subset on the folds of the search.
     """
-    simple = {name: honest[name] for name in _SIMPLE if name in honest}
-    if _GREEDY not in honest or not simple:
-        return None
-    folds = len(honest[_GREEDY].folds)
+    if _GREEDY not in honest:
+        return 0.0
     greedy = score(honest[_GREEDY].subset)
     if greedy.failure is not None:
+        return 0.0
+    return _MORE * max(0.0, float((greedy.scores - honest[_GREEDY].folds).mean()))
+
+
+def simple_instead(
+    leader: Leader,
+    honest: Mapping[str, Honest],
+    score: Callable[[frozenset[int]], Scored],
+    too_high: float,
+) -> tuple[Leader, str] | None:
+    """A ranking's choice, if it is to be expected to do better on new rows; with the reason in words.
+
+    ``too_high`` is deducted from the leader's score before it is compared with the rankings' honest ones.
+    """
+    simple = [honest[name] for name in _SIMPLE if name in honest]
+    if too_high == 0.0 or not simple:
         return None
-    too_high = _MORE * np.maximum((greedy.scores - honest[_GREEDY].folds).mean(), 0.0)
-    best = max(simple.values(), key=lambda one: float(one.folds.mean()))
+    best = max(simple, key=lambda one: float(one.folds.mean()))
+    folds = len(best.folds)
     ahead = best.folds - (leader.folds[:folds] - too_high)
     if ahead.mean() <= standard_error(ahead, folds):
         return None
-    options = [score(one.subset) for one in (best, honest["linear"]) if "linear" in honest]
+    # Nothing is taken that the test of each feature by itself beats on the same folds.
+    options = [score(one.subset) for one in (best, honest.get("linear", best))]
     taken = max((one for one in options if one.failure is None), key=lambda one: one.mean, default=None)
     if taken is None:
         return None

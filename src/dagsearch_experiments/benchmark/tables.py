@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dagsearch_experiments.benchmark.selection import FOLDS, METHODS, OURS, TASKS
-from dagsearch_experiments.runner import Curve, curves, read_rows
+from dagsearch_experiments.benchmark.selection import FOLDS, METHODS, OURS, standings
+from dagsearch_experiments.benchmark.selection_tables import TASKS
+from dagsearch_experiments.runner import Curve, Row, curves, read_rows
 
 Curves = Mapping[tuple[str, str], Curve]
 
@@ -26,6 +27,8 @@ def tables(folder: Path) -> dict[str, str]:
         path = folder / f"{'selection' if name == 'overhead' else name}.csv.gz"
         if path.exists():
             found[name] = make(curves(read_rows(path)))
+    if (folder / "selection.csv.gz").exists():
+        found["standings"] = _standings(read_rows(folder / "selection.csv.gz"))
     return found
 
 
@@ -99,16 +102,32 @@ def _mnist(found: Curves) -> str:
 
 
 def _selection(found: Curves) -> str:
-    head = ["method", *TASKS]
-    return _table(head, [[method, *(_answer(found, method, name) for name in TASKS)] for method in METHODS])
+    """Mean held-out scores, the cross-validated ones in brackets; the best held-out one in bold."""
+    methods = [method for method in METHODS if any(method == known for known, _ in found)]
+    rows = []
+    for name in TASKS:
+        held = [found[method, f"{name}, held out"].mean[0] for method in methods]
+        inside = [found[method, f"{name}, cross-validated"].mean[0] for method in methods]
+        best = max(np.round(held, 3))
+        cells = [f"{h:.3f} ({c:.3f})" for h, c in zip(held, inside, strict=True)]
+        cells = [f"**{cell}**" if round(h, 3) == best else cell for h, cell in zip(held, cells, strict=True)]
+        rows.append([name, *cells])
+    return _table(["table", *methods], rows)
 
 
-def _answer(found: Curves, method: str, name: str) -> str:
-    """Scores after 100 and 300 subsets, or the final score and the number of fits."""
-    if (method, name) in found:
-        return " / ".join(_at(found[method, name], step) for step in (100, 300))
-    end, fits = (found[method, f"{name}, {what}"].mean[0] for what in ("end", "fits"))
-    return f"{end:.3f} after {fits:,.0f} fits"
+def _standings(rows: Sequence[Row]) -> str:
+    """On how many tables ours is ahead, level or behind; level is within one standard error."""
+    compared = standings(rows)
+    lines = []
+    for method in METHODS:
+        ours = [standing for (other, _), standing in compared.items() if other == method]
+        if ours:
+            ahead = sum(standing.ahead > standing.error for standing in ours)
+            behind = sum(standing.behind for standing in ours)
+            lines.append([method, str(ahead), str(len(ours) - ahead - behind), str(behind)])
+    never = sum(not any(s.behind for (_, other), s in compared.items() if other == name) for name in TASKS)
+    lines.append([f"tables where no method is ahead of ours: {never} of {len(TASKS)}", "", "", ""])
+    return _table(["against", "ours ahead", "level", "ours behind"], lines)
 
 
 def _overhead(found: Curves) -> str:
