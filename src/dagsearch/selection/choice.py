@@ -72,7 +72,7 @@ class Chooser:
         if not self._scored:
             return
         columns = [tuple(sorted(leader.subset)) for leader in self._leaders(leader_count(budget))]
-        if len(columns) > 1 and self.redrawn:
+        if self.redrawn:
             pairs = [(draw, one) for one in columns for draw in range(len(self.redrawn))]
             missing = [pair for pair in pairs if pair not in self._run.confirmed]
             scored = Parallel(n_jobs=self._n_jobs)(delayed(self.redrawn[draw])(one) for draw, one in missing)

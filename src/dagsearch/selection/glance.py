@@ -204,7 +204,8 @@ def _ridge_elimination(table: FloatArray, aims: FloatArray) -> FloatArray:
     stage = 1.0
     while kept.size > 1:
         weight = np.abs(_ridge_weights(table[:, kept], aims)).max(axis=1)
-        found[kept] = stage + weight / (2.0 * max(float(weight.max()), 1e-300))
+        share = weight / max(float(weight.max()), 1e-300)
+        found[kept] = np.where(weight > 0.0, stage + share / 2.0, 0.0)
         order = np.argsort(-weight, kind="stable")
         kept = np.sort(kept[order[: max(1, min(kept.size - 1, kept.size * 2 // 3))]])
         stage += 1.0

@@ -1,8 +1,8 @@
 """The run of a feature selection: ask for subsets, score them, tell the scores, until it is time to stop."""
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 
 import numpy as np
 from tqdm import tqdm
@@ -35,6 +35,16 @@ from dagsearch.selection.scoring import BatchPool, Scored
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
 # Samples and leaves that a belief during the run is computed from: few, to cost less than the search.
 _BELIEF_SAMPLES, _BELIEF_LEAVES = 64, 200
+
+
+@contextmanager
+def closing_on_error(search: Search) -> Iterator[None]:
+    """Release the journal if an error ends what is done inside."""
+    try:
+        yield
+    except BaseException:
+        search.close()
+        raise
 
 
 class SelectionRun:

@@ -38,7 +38,7 @@ from dagsearch.selection.glance import Glance, glance
 from dagsearch.selection.journal import data_digest, recorded_events
 from dagsearch.selection.optimism import honest_rankings, is_crowded
 from dagsearch.selection.reporting import Reporting
-from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.run import SelectionRun, closing_on_error
 from dagsearch.selection.scoring import BatchPool, SubsetScorer
 from dagsearch.selection.validation import fold_splits, routed_metadata, validated_data
 
@@ -343,7 +343,8 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
         run = SelectionRun(problem, search, scorer.rows, scorer.folds)
         run.restore(events)
         if len(events) < 2:  # nothing yet but the settings
-            search.note({"data": digest, **self._asked_by})
+            with closing_on_error(search):
+                search.note({"data": digest, **self._asked_by})
         return run
 
     def _set_findings(self, features: Features, chooser: Chooser) -> None:

@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 OURS = "DAGSearchSelector"
 FOLDS, BUDGET, SPLITS = 5, 100, 5
+# Seeds of the search that are compared with each other on the first split of a table.
+_SEEDS = 4
 # Part of the rows that is held out.
 _HELD_OUT = 0.3
 # Forward and floating selection choose from this number of columns, the best one by one, if there are more.
@@ -106,12 +108,16 @@ def _round(name: str, number: int) -> Round:
 Answer = tuple[Sequence[int], int]
 
 
-def _ours(part: Round, budget: int) -> Answer:
+def _fitted(part: Round, budget: int, seed: int) -> DAGSearchSelector:
     kind = StratifiedKFold if part.classification else KFold
     folds = kind(FOLDS, shuffle=True, random_state=part.seed)
-    selector = DAGSearchSelector(
-        part.estimator, n_features_to_select=part.k, budget=budget, cv=folds, random_state=part.seed
+    return DAGSearchSelector(
+        part.estimator, n_features_to_select=part.k, budget=budget, cv=folds, random_state=seed
     ).fit(part.data, part.target)
+
+
+def _ours(part: Round, budget: int) -> Answer:
+    selector = _fitted(part, budget, part.seed)
     fits = FOLDS * (len(selector.history_["features"]) + len(selector._run.confirmed))
     return np.flatnonzero(selector.support_).tolist(), fits
 
@@ -232,7 +238,9 @@ def run(quick: bool, jobs: int, progress: bool) -> Outcome:
         for name in names[::-1]
         for number in range(splits)
     ]
+    seeds = [(name, budget, 2 if quick else _SEEDS) for name in names[::-1]]
     rows = [*_overhead(20 if quick else 100), *run_rounds(_one, tasks, jobs, progress)]
+    rows += run_rounds(certainty, seeds, jobs, progress)
     about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT, "missing": missing}
     return Outcome("selection", rows, about, {"selection": draw(rows)})
 
@@ -279,6 +287,24 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
         "seconds": seconds,
     }
     return [Row(method, f"{name}, {what}", number, 0, value) for what, value in found.items()]
+
+
+def certainty(name: str, budget: int, seeds: int) -> list[Row]:
+    """What searches with different seeds state about the same features, on the same rows and folds.
+
+    Of the features that a search states at 0.9 or more, how many do the other searches state above 0.5?
+    """
+    part = _round(name, 0)
+    found = [_fitted(part, budget, seed) for seed in range(seeds)]
+    stated = np.array([np.nan_to_num(one.inclusion_probability_) for one in found])
+    rows = []
+    for seed, one in enumerate(found):
+        sure = stated[seed] >= 0.9
+        others = np.delete(stated, seed, axis=0)[:, sure] > 0.5
+        measured = {"stated": float(sure.sum()), "agreed": float(others.mean()) if sure.any() else np.nan}
+        measured |= {"skill": one.model_fit_.skill or 0.0, "coverage": one.model_fit_.coverage or 0.0}
+        rows += [Row(OURS, f"{name}, {what}", seed, 0, value) for what, value in measured.items()]
+    return rows
 
 
 class Standing(NamedTuple):

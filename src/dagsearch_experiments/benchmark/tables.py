@@ -1,7 +1,7 @@
 """The tables in ``docs`` from the files of ``dagsearch benchmark``.
 
 ``python -m dagsearch_experiments.benchmark.tables results/beyond`` prints them; a test compares them with
-the pages.
+the pages. With the path of a page as well, the tables between its markers are replaced.
 """
 
 import sys
@@ -21,14 +21,15 @@ def tables(folder: Path) -> dict[str, str]:
     """Every table whose file is in the folder, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
     makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
-    makers |= {"freshness": _freshness}
+    makers |= {"freshness": _freshness, "certainty": _certainty}
     found = {}
     for name, make in makers.items():
-        path = folder / f"{'selection' if name == 'overhead' else name}.csv.gz"
+        path = folder / f"{'selection' if name in ('overhead', 'certainty') else name}.csv.gz"
         if path.exists():
             found[name] = make(curves(read_rows(path)))
     if (folder / "selection.csv.gz").exists():
         found["standings"] = _standings(read_rows(folder / "selection.csv.gz"))
+        found["picture"] = "![Held-out scores of all methods](../results/beyond/selection.png)"
     return found
 
 
@@ -130,6 +131,22 @@ def _standings(rows: Sequence[Row]) -> str:
     return _table(["against", "ours ahead", "level", "ours behind"], lines)
 
 
+def _certainty(found: Curves) -> str:
+    """What several seeds state about the same features, by table and over all."""
+    rows, stated, agreed = [], 0.0, 0.0
+    for name in TASKS:
+        sure, share = (found[OURS, f"{name}, {what}"].values[:, 0] for what in ("stated", "agreed"))
+        stated += float(sure.sum())
+        agreed += float(np.nansum(sure * share))
+        skill, coverage = (found[OURS, f"{name}, {what}"].mean[0] for what in ("skill", "coverage"))
+        level = float(np.nansum(sure * share)) / sure.sum() if sure.sum() else np.nan
+        shown = "–" if np.isnan(level) else f"{level:.0%}"
+        rows.append([name, f"{sure.mean():.1f}", shown, f"{skill:.2f}", f"{coverage:.0%}"])
+    rows.append(["all", f"{stated:.0f} in all", f"{agreed / max(stated, 1.0):.0%}", "", ""])
+    head = ["table", "features stated at 0.9 or more", "of these above 0.5 by other seeds"]
+    return _table([*head, "skill", "scores inside predicted 90% intervals"], rows)
+
+
 def _overhead(found: Curves) -> str:
     own, whole = (
         found[OURS, f"overhead, {what}"].mean[-1]
@@ -156,6 +173,21 @@ def _freshness(found: Curves) -> str:
     return _table(head, rows)
 
 
+def filled(text: str, made: Mapping[str, str]) -> str:
+    """A page with its tables, each between ``<!-- its name -->`` and ``<!-- end -->``."""
+    for name, table in made.items():
+        begin, end = f"<!-- {name} -->", "<!-- end -->"
+        before, found, rest = text.partition(begin)
+        if found:
+            text = f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
+    return text
+
+
 if __name__ == "__main__":
-    for name, table in tables(Path(sys.argv[1])).items():
-        sys.stdout.write(f"## {name}\n\n{table}\n\n")
+    made = tables(Path(sys.argv[1]))
+    if len(sys.argv) > 2:
+        page = Path(sys.argv[2])
+        page.write_text(filled(page.read_text(encoding="utf-8"), made), encoding="utf-8")
+    else:
+        for name, table in made.items():
+            sys.stdout.write(f"## {name}\n\n{table}\n\n")
