@@ -18,6 +18,8 @@ LEAST_SKILL = 0.3
 _LATE = 0.7
 # Part of the best score's lead that may be unreal without consequences.
 _MUCH_OPTIMISM = 0.2
+# With less trust, probabilities are not stated.
+_LEAST_TRUST = 0.1
 # Probability that intervals of probabilities hold.
 _CENTRAL = 0.9
 
@@ -31,6 +33,8 @@ class Fit(NamedTuple):
     """Share of recent scores inside the 90% intervals that were predicted for them."""
     trust: float
     """Weight of the model's probabilities, from 0 to 1."""
+    optimism: float = 0.0
+    """Part of the best scores' lead that comes from choosing features on the rows that test them."""
 
     @property
     def known(self) -> bool:
@@ -44,6 +48,10 @@ class Fit(NamedTuple):
                 "Probabilities are not known: too few subsets were scored to tell how well the model predicts"
             )
         words = f"the model predicted {max(self.skill, 0.0):.0%} of the variance of scores beforehand"
+        if not self.known and self.skill >= LEAST_SKILL:
+            return (
+                f"Probabilities are not known: {self.optimism:.0%} of the lead of the best scores is not real"
+            )
         if not self.known:
             return f"Probabilities are not known: {words}, which is too little"
         return f"{words[0].upper()}{words[1:]}; {self.coverage:.0%} of them were inside its 90% intervals"
@@ -65,7 +73,8 @@ def model_fit(search: Search, optimism: float = 0.0) -> Fit:
         return Fit(skill, coverage, 0.0)
     real = 1.0 - optimism if optimism > _MUCH_OPTIMISM else 1.0
     # Where all leaves are compared, no better region can have been overlooked.
-    return Fit(skill, coverage, real * (1.0 if leaves else min(skill, 1.0) ** 2))
+    trust = real * (1.0 if leaves else min(skill, 1.0) ** 2)
+    return Fit(skill, coverage, trust if trust > _LEAST_TRUST else 0.0, optimism)
 
 
 def tempered_inclusion(

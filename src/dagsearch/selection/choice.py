@@ -13,6 +13,9 @@ from dagsearch.selection.scoring import Scored, SubsetScorer
 
 Subset = frozenset[int]
 
+# The poorest scores, that of random subsets among them, are up to this quantile.
+_POOR = 0.05
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -27,7 +30,7 @@ class Choice:
     notes: Sequence[str] = field(default=())
     """What the user should know about the choice."""
     optimism: float = 0.0
-    """The part of the best score's lead over the median score that comes from choosing features on the rows
+    """The part of the best score's lead over the poorest scores that comes from choosing features on the rows
     that test them, from 0 to 1; measured in tables with few rows for their columns."""
 
 
@@ -98,9 +101,9 @@ class Chooser:
         return Choice(chosen, leaders, simpler, notes, self._share(too_high))
 
     def _share(self, too_high: float) -> float:
-        """The part of the best score's lead over the median score that is not real."""
+        """The part of the best score's lead over the poorest scores that is not real."""
         means = [scored.mean for scored in self._scored.values()]
-        lead = max(means) - float(np.median(means))
+        lead = max(means) - float(np.quantile(means, _POOR))
         return min(1.0, too_high / lead) if lead > 0.0 else 0.0
 
     def _collect(self) -> None:
