@@ -1,7 +1,7 @@
 """The tables in ``docs`` from the files of ``dagsearch benchmark``.
 
 ``python -m dagsearch_experiments.benchmark.tables results/beyond`` prints them; a test compares them with
-the pages.
+the pages. With the path of a page as well, the tables between its markers are replaced.
 """
 
 import sys
@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from dagsearch_experiments.benchmark.selection import FOLDS, METHODS, OURS, TASKS
-from dagsearch_experiments.runner import Curve, curves, read_rows
+from dagsearch_experiments.benchmark.selection import FOLDS, METHODS, OURS, standings
+from dagsearch_experiments.benchmark.selection_tables import TASKS
+from dagsearch_experiments.runner import Curve, Row, curves, read_rows
 
 Curves = Mapping[tuple[str, str], Curve]
 
@@ -20,12 +21,15 @@ def tables(folder: Path) -> dict[str, str]:
     """Every table whose file is in the folder, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
     makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
-    makers |= {"freshness": _freshness}
+    makers |= {"freshness": _freshness, "certainty": _certainty}
     found = {}
     for name, make in makers.items():
-        path = folder / f"{'selection' if name == 'overhead' else name}.csv.gz"
+        path = folder / f"{'selection' if name in ('overhead', 'certainty') else name}.csv.gz"
         if path.exists():
             found[name] = make(curves(read_rows(path)))
+    if (folder / "selection.csv.gz").exists():
+        found["standings"] = _standings(read_rows(folder / "selection.csv.gz"))
+        found["picture"] = "![Held-out scores of all methods](../results/beyond/selection.png)"
     return found
 
 
@@ -99,16 +103,48 @@ def _mnist(found: Curves) -> str:
 
 
 def _selection(found: Curves) -> str:
-    head = ["method", *TASKS]
-    return _table(head, [[method, *(_answer(found, method, name) for name in TASKS)] for method in METHODS])
+    """Mean held-out scores, the cross-validated ones in brackets; the best held-out one in bold."""
+    methods = [method for method in METHODS if any(method == known for known, _ in found)]
+    rows = []
+    for name in TASKS:
+        held = [found[method, f"{name}, held out"].mean[0] for method in methods]
+        inside = [found[method, f"{name}, cross-validated"].mean[0] for method in methods]
+        best = max(np.round(held, 3))
+        cells = [f"{h:.3f} ({c:.3f})" for h, c in zip(held, inside, strict=True)]
+        cells = [f"**{cell}**" if round(h, 3) == best else cell for h, cell in zip(held, cells, strict=True)]
+        rows.append([name, *cells])
+    return _table(["table", *methods], rows)
 
 
-def _answer(found: Curves, method: str, name: str) -> str:
-    """Scores after 100 and 300 subsets, or the final score and the number of fits."""
-    if (method, name) in found:
-        return " / ".join(_at(found[method, name], step) for step in (100, 300))
-    end, fits = (found[method, f"{name}, {what}"].mean[0] for what in ("end", "fits"))
-    return f"{end:.3f} after {fits:,.0f} fits"
+def _standings(rows: Sequence[Row]) -> str:
+    """On how many tables ours is ahead, level or behind; level is within one standard error."""
+    compared = standings(rows)
+    lines = []
+    for method in METHODS:
+        ours = [standing for (other, _), standing in compared.items() if other == method]
+        if ours:
+            ahead = sum(standing.ahead > standing.error for standing in ours)
+            behind = sum(standing.behind for standing in ours)
+            lines.append([method, str(ahead), str(len(ours) - ahead - behind), str(behind)])
+    never = sum(not any(s.behind for (_, other), s in compared.items() if other == name) for name in TASKS)
+    lines.append([f"tables where no method is ahead of ours: {never} of {len(TASKS)}", "", "", ""])
+    return _table(["against", "ours ahead", "level", "ours behind"], lines)
+
+
+def _certainty(found: Curves) -> str:
+    """What several seeds state about the same features, by table and over all."""
+    rows, stated, agreed = [], 0.0, 0.0
+    for name in TASKS:
+        sure, share = (found[OURS, f"{name}, {what}"].values[:, 0] for what in ("stated", "agreed"))
+        stated += float(sure.sum())
+        agreed += float(np.nansum(sure * share))
+        skill, coverage = (found[OURS, f"{name}, {what}"].mean[0] for what in ("skill", "coverage"))
+        level = float(np.nansum(sure * share)) / sure.sum() if sure.sum() else np.nan
+        shown = "–" if np.isnan(level) else f"{level:.0%}"
+        rows.append([name, f"{sure.mean():.1f}", shown, f"{skill:.2f}", f"{coverage:.0%}"])
+    rows.append(["all", f"{stated:.0f} in all", f"{agreed / max(stated, 1.0):.0%}", "", ""])
+    head = ["table", "features stated at 0.9 or more", "of these above 0.5 by other seeds"]
+    return _table([*head, "skill", "scores inside predicted 90% intervals"], rows)
 
 
 def _overhead(found: Curves) -> str:
@@ -137,6 +173,21 @@ def _freshness(found: Curves) -> str:
     return _table(head, rows)
 
 
+def filled(text: str, made: Mapping[str, str]) -> str:
+    """A page with its tables, each between ``<!-- its name -->`` and ``<!-- end -->``."""
+    for name, table in made.items():
+        begin, end = f"<!-- {name} -->", "<!-- end -->"
+        before, found, rest = text.partition(begin)
+        if found:
+            text = f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
+    return text
+
+
 if __name__ == "__main__":
-    for name, table in tables(Path(sys.argv[1])).items():
-        sys.stdout.write(f"## {name}\n\n{table}\n\n")
+    made = tables(Path(sys.argv[1]))
+    if len(sys.argv) > 2:
+        page = Path(sys.argv[2])
+        page.write_text(filled(page.read_text(encoding="utf-8"), made), encoding="utf-8")
+    else:
+        for name, table in made.items():
+            sys.stdout.write(f"## {name}\n\n{table}\n\n")
