@@ -13,7 +13,7 @@ from dagsearch.selection.record import SelectionRecord
 # Models with other plausible hyperparameters that samples come from, samples in all, and leaves.
 MODELS, SAMPLES, LEAVES = 8, 512, 600
 # Below this share of predicted variance, probabilities are not stated.
-LEAST_SKILL = 0.3
+LEAST_SKILL = 0.5
 # Weight of a feature's probability if it entered the best subset only with the last score.
 _LATE = 0.7
 # Part of the best score's lead that may be unreal without consequences.
