@@ -416,8 +416,7 @@ def run_search(
         names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
         run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
-        initial = default_initial(budget)
-        run = Search.default(problem, initial=initial, **settings)
+        run = Search.default(problem, initial=default_initial(budget), **settings)
     done = len(run.history)
     try:
         if done < budget:

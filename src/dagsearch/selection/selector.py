@@ -35,7 +35,7 @@ from dagsearch.selection.choice import Chooser
 from dagsearch.selection.confirm import redrawn_folds
 from dagsearch.selection.findings import findings_of
 from dagsearch.selection.firsts import first_subsets
-from dagsearch.selection.glance import Glance, glance
+from dagsearch.selection.glance import Glance, glance, rows_that_count
 from dagsearch.selection.journal import data_digest, recorded_events
 from dagsearch.selection.optimism import honest_rankings, is_crowded
 from dagsearch.selection.reporting import Reporting
@@ -262,7 +262,8 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
             return SubsetScorer(clone(self.estimator), scoring, data, y, folds, *of_rows, self._silent)
 
         features, scorer = self._features(), on(splits)
-        seen = glance(data, y, is_classifier(self.estimator), features.count)
+        counted = rows_that_count(data, y, routed.estimator.fit)
+        seen = glance(*counted, is_classifier(self.estimator), features.count)
         arguments = self.n_features_to_select, self.fixed, self.forbidden, self.groups
         problem = subset_problem(features, *arguments, seen)
         warm_start = warm_start_subsets(self.warm_start, features, problem)
