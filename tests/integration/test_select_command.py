@@ -144,7 +144,7 @@ def test_seed_decides(select):
     for name, seed in (("one", 1), ("again", 1), ("two", 2)):
         assert select("--seed", seed, "--out", name, target="kind")[0] == 0
     assert without_seconds(result("one")) == without_seconds(result("again"))
-    assert result("one")["history"][0]["features"] != result("two")["history"][0]["features"]
+    assert without_seconds(result("one")) != without_seconds(result("two"))
 
 
 # Estimators -----------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def test_names_are_shown_and_not_run(select, folder):
     assert code == 0
     assert HOSTILE in out
     assert "\x1b" not in out
-    assert "red�[31m,�line" in out
+    assert r"red\x1b[31m,\nline" in out
     assert HOSTILE in result()["result"]["features"]
     assert HOSTILE not in (folder / "out" / "report.html").read_text(encoding="utf-8")
 
@@ -371,7 +371,8 @@ def test_failures_are_told_in_one_line(select, folder):
     assert code == 0
     (line,) = [line for line in out.splitlines() if "could not be scored" in line]
     assert "Input X contains NaN" in line
-    assert out.partition(line)[2].startswith("\n\nIn Python:")
+    following = out.partition(line)[2].splitlines()[1]
+    assert following.startswith("warning: ")
 
 
 def test_standard_input(select, monkeypatch):
