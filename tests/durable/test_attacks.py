@@ -573,6 +573,7 @@ def test_a_note_that_json_does_not_know_loses_no_reward(tmp_path):
 
     notes = {
         "number": (np.int64(3), 3),
+        "large number": (10**5000, hex(10**5000)),
         "nan": (float("nan"), "nan"),
         "infinite": ({"x": np.float32("inf")}, {"x": "inf"}),
         "array": ({"x": np.arange(3)}, {"x": [0, 1, 2]}),

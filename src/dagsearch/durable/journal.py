@@ -120,9 +120,19 @@ class Journal:
             self._file.write(head.position, head.encode())
         except OSError:
             with suppress(OSError):
-                self._file.truncate(self._head.size)  # the event counts as not written
+                self._remove_last_event(head)
             raise
         self._head = head
+
+    def _remove_last_event(self, head: Head) -> None:
+        """Let an event count as not written, because its head could not be written, or not without an error.
+
+        If the head is in the file, it must go first: a head that counts a missing event looks like damage.
+        """
+        if self._file.read(head.position, SLOT) == head.encode():
+            self._file.write(head.position, self._head.encode())
+            self._file.sync()
+        self._file.truncate(self._head.size)
 
     def abandon(self, error: BaseException) -> None:
         """Accept no further event, because the search and the file may differ after ``error``."""

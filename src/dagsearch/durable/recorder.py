@@ -104,7 +104,8 @@ class JournalRecorder(Recorder):
         pending, actions = self._search.engine.pending.find(leaf, proposal), None
         if proposal is not None:
             # The index identifies a pending proposal; its actions do not, as the root may have moved since.
-            actions = [] if pending is not None else numbered(self._search.problem, proposal.actions)
+            is_pending = pending is not None and proposal is self._search.pending[pending]
+            actions = [] if is_pending else numbered(self._search.problem, proposal.actions)
         self._append(
             "tell",
             leaf=self._codec.encode(leaf),

@@ -138,7 +138,7 @@ class Replay:
     def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
         search = self._search
         evaluated: Proposal | State = self._codec.decode(content["leaf"])
-        if content["pending"] is not None and content["actions"] is not None:
+        if content["pending"] is not None and content["actions"] == []:
             evaluated = search.pending[content["pending"]]
         elif content["actions"] is not None:
             leaf, actions = walked(search.problem, content["actions"])

@@ -206,7 +206,20 @@ class Engine:
         variance = None if noise is None else checked_noise(noise)
         when = self.history.clock() if seconds is None else seconds
         with self.one_thread():
-            return Told(leaf, self.explored.leaf(leaf), proposal, value, variance, when)
+            node = self.explored.leaf(leaf)
+            return Told(leaf, node, proposal and self._known(proposal), value, variance, when)
+
+    def _known(self, proposal: Proposal) -> Proposal | None:
+        """The pending proposal that is equal to this one, else this one.
+
+        ``None`` if it is not pending and does not describe a way from the root: the root may have moved since
+        it was asked for, or it may belong to another search. Its reward is that of the leaf all the same.
+        """
+        index = self.pending.find(proposal.leaf, proposal)
+        pending = None if index is None else self.pending.proposals[index]
+        if pending is proposal or (pending is not None and proposal.actions in (pending.actions, ())):
+            return pending
+        return proposal if self.explored.describes(proposal) else None
 
     def tell(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
         """Record a reward and learn from it.
@@ -254,8 +267,15 @@ class Engine:
 
     def propose_leaf(self, leaf: State, actions: Sequence[Action]) -> Proposal:
         """Make a leaf of the user's choice pending."""
+        proposal = Proposal(leaf, tuple(actions))
+        if not self.explored.describes(proposal):
+            raise ProblemError(
+                f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root. "
+                "Give the actions from the present root to the leaf"
+            )
+        self.explored.leaf(leaf)  # raises if it is none
         self.recorder.proposed(actions)
-        return self.pending.add(Proposal(leaf, tuple(actions)))
+        return self.pending.add(proposal)
 
     def forget(self, index: int, again: bool, note: Any = None) -> None:
         """Take back a pending proposal."""
