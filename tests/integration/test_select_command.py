@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from dagsearch.cli import main
 from dagsearch.cli.select import comparisons, task
@@ -492,6 +493,7 @@ class Chatty(Ridge):
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_what_estimators_print_is_kept_away(folder, capfd, jobs):
     (folder / "chatty.py").write_text(CHATTY)
+    get_reusable_executor().shutdown()  # workers of earlier tests do not look into this folder
     given = ["--target", "size", "--k", "2", "--budget", "6", "--quiet", "--estimator", "chatty.Chatty"]
     assert main(["select", "table.csv", *given, "--jobs", jobs]) == 0
     out, err = capfd.readouterr()
