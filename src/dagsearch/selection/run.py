@@ -9,7 +9,6 @@ import numpy as np
 from dagsearch._internal.progress import Progress
 from dagsearch._internal.typing import FloatArray
 from dagsearch.durable.journal import Event
-from dagsearch.errors import ProblemError
 from dagsearch.execution.pools import Running
 from dagsearch.execution.runner import Runner
 from dagsearch.execution.stopping import Stop
@@ -30,7 +29,7 @@ from dagsearch.selection.journal import (
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, Scored
-from dagsearch.selection.sizes import next_smaller
+from dagsearch.selection.sizes import can_be_chosen, next_smaller
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
@@ -195,11 +194,7 @@ class SelectionRun:
 
     def allows(self, subset: frozenset[int]) -> bool:
         """Whether a subset can be selected."""
-        try:
-            self.problem.path_to(subset)
-        except ProblemError:
-            return False
-        return True
+        return can_be_chosen(subset, self.problem)
 
     def learn_of(self, scored: Scored) -> None:
         """Tell the search the score of a subset that another method has found."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from dagsearch_experiments.benchmark.selection import FOLDS, METHODS, OURS, standings
 from dagsearch_experiments.benchmark.selection_tables import TASKS
+from dagsearch_experiments.markdown import filled, table
 from dagsearch_experiments.runner import Curve, Row, curves, read_rows
 
 Curves = Mapping[tuple[str, str], Curve]
@@ -33,11 +34,6 @@ def tables(folder: Path) -> dict[str, str]:
     return found
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
 def _at(curve: Curve, step: int, digits: int = 3) -> str:
     if curve.steps[0] > step:
         return "–"
@@ -47,9 +43,7 @@ def _at(curve: Curve, step: int, digits: int = 3) -> str:
 def _synthetic(found: Curves) -> str:
     steps = (15, 20, 25, 50)
     head = ["method", *(f"found by {step}" for step in steps)]
-    return _table(
-        head, [[method, *(_at(curve, s, 2) for s in steps)] for (method, _), curve in found.items()]
-    )
+    return table(head, [[method, *(_at(curve, s, 2) for s in steps)] for (method, _), curve in found.items()])
 
 
 def _digits(found: Curves) -> str:
@@ -65,7 +59,7 @@ def _digits(found: Curves) -> str:
         row.append(_at(found[method, "split 0, own ms"], 10_000, 1))
         rows.append(row)
     head = ["method", "demo's split, at 50 / 100 / 200", "split 1", "split 2", "mean at 100 / 200", "own ms"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _over_splits(found: Curves, method: str, step: int) -> str:
@@ -81,7 +75,7 @@ def _game(found: Curves) -> str:
     for (method, _), curve in found.items():
         perfect = int(np.sum(curve.values[:, -1] == 0.0))
         rows.append([method, *(_at(curve, s) for s in steps), f"{perfect} of {len(curve.values)}"])
-    return _table(["method", *(f"at {step}" for step in steps), "perfect at 200"], rows)
+    return table(["method", *(f"at {step}" for step in steps), "perfect at 200"], rows)
 
 
 def _calibration(found: Curves) -> str:
@@ -92,14 +86,14 @@ def _calibration(found: Curves) -> str:
         covered, off = found[method, "covered"], found[method, "mean less optimum"]
         rows.append([method, *(_at(covered, step, 2) for step in steps), f"{off.mean.mean():+.2f}"])
     head = ["values by", *(f"{step} rewards" for step in steps), "mean error of the mean"]
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _mnist(found: Curves) -> str:
     recorded = next(iter(found.values()))
     steps = [int(recorded.steps[recorded.at(step)]) for step in (100, 200, 400, 800, 1200)]
     head = ["method", *(f"at {step}" for step in steps)]
-    return _table(head, [[method, *(_at(curve, s) for s in steps)] for (method, _), curve in found.items()])
+    return table(head, [[method, *(_at(curve, s) for s in steps)] for (method, _), curve in found.items()])
 
 
 def _selection(found: Curves) -> str:
@@ -113,7 +107,7 @@ def _selection(found: Curves) -> str:
         cells = [f"{h:.3f} ({c:.3f})" for h, c in zip(held, inside, strict=True)]
         cells = [f"**{cell}**" if round(h, 3) == best else cell for h, cell in zip(held, cells, strict=True)]
         rows.append([name, *cells])
-    return _table(["table", *methods], rows)
+    return table(["table", *methods], rows)
 
 
 def _standings(rows: Sequence[Row]) -> str:
@@ -128,7 +122,7 @@ def _standings(rows: Sequence[Row]) -> str:
             lines.append([method, str(ahead), str(len(ours) - ahead - behind), str(behind)])
     never = sum(not any(s.behind for (_, other), s in compared.items() if other == name) for name in TASKS)
     lines.append([f"tables where no method is ahead of ours: {never} of {len(TASKS)}", "", "", ""])
-    return _table(["against", "ours ahead", "level", "ours behind"], lines)
+    return table(["against", "ours ahead", "level", "ours behind"], lines)
 
 
 def _certainty(found: Curves) -> str:
@@ -144,7 +138,7 @@ def _certainty(found: Curves) -> str:
         rows.append([name, f"{sure.mean():.1f}", shown, f"{skill:.2f}", f"{coverage:.0%}"])
     rows.append(["all", f"{stated:.0f} in all", f"{agreed / max(stated, 1.0):.0%}", "", ""])
     head = ["table", "features stated at 0.9 or more", "of these above 0.5 by other seeds"]
-    return _table([*head, "skill", "scores inside predicted 90% intervals"], rows)
+    return table([*head, "skill", "scores inside predicted 90% intervals"], rows)
 
 
 def _overhead(found: Curves) -> str:
@@ -153,14 +147,14 @@ def _overhead(found: Curves) -> str:
         for what in ("own ms", f"{FOLDS}-fold logistic regression ms")
     )
     head = ["own time per subset", f"{FOLDS}-fold logistic regression, 1,000 × 50", "ratio"]
-    return _table(head, [[f"{own:.1f} ms", f"{whole:.1f} ms", f"{own / whole:.2f}"]])
+    return table(head, [[f"{own:.1f} ms", f"{whole:.1f} ms", f"{own / whole:.2f}"]])
 
 
 def _batches(found: Curves) -> str:
     steps = (50, 100, 160, 200)
     methods = [method for method, setting in found if setting == "split 0"]
     rows = [[method, *(_over_splits(found, method, step) for step in steps)] for method in methods]
-    return _table(["mean of three splits", *(f"at {step}" for step in steps)], rows)
+    return table(["mean of three splits", *(f"at {step}" for step in steps)], rows)
 
 
 def _freshness(found: Curves) -> str:
@@ -170,17 +164,7 @@ def _freshness(found: Curves) -> str:
         synthetic, digits = found[method, "synthetic"], found[method, "digits"]
         rows.append([method, _at(synthetic, 20, 2), *(_at(digits, step, 4) for step in steps)])
     head = ["brought up to date", "optimum found by 20", *(f"digits at {step}" for step in steps)]
-    return _table(head, rows)
-
-
-def filled(text: str, made: Mapping[str, str]) -> str:
-    """A page with its tables, each between ``<!-- its name -->`` and ``<!-- end -->``."""
-    for name, table in made.items():
-        begin, end = f"<!-- {name} -->", "<!-- end -->"
-        before, found, rest = text.partition(begin)
-        if found:
-            text = f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
-    return text
+    return table(head, rows)
 
 
 if __name__ == "__main__":
@@ -189,5 +173,5 @@ if __name__ == "__main__":
         page = Path(sys.argv[2])
         page.write_text(filled(page.read_text(encoding="utf-8"), made), encoding="utf-8")
     else:
-        for name, table in made.items():
-            sys.stdout.write(f"## {name}\n\n{table}\n\n")
+        for name, part in made.items():
+            sys.stdout.write(f"## {name}\n\n{part}\n\n")
