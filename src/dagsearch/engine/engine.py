@@ -231,7 +231,7 @@ class Engine:
         note : optional
             Anything else to record with the reward.
         recorded : mapping, optional
-            Hyperparameters to use instead of learning them, if it is time to learn.
+            In a replay, the hyperparameters that were learnt after this reward; empty if none were.
         """
         with self.one_thread():
             self.pending.discard_fantasies()
