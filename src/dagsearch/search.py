@@ -321,13 +321,15 @@ class Search(Composed):
         """The result so far."""
         return self.findings.result()
 
-    def sample_optimum(self, count: int = SAMPLES, most: int = LEAVES) -> Optimum | None:
+    def sample_optimum(self, count: int = SAMPLES, most: int = LEAVES, models: int = 1) -> Optimum | None:
         """Joint samples of g of the leaves that may be best, evaluated or not, in units of the reward.
 
-        In a problem with many leaves, ``most`` leaves are sampled in addition to the evaluated ones. ``None``
-        if no reward is known yet, in games with a MIN player, and beyond 3,000 evaluations.
+        In a problem with many leaves, ``most`` leaves are sampled in addition to the evaluated ones. With
+        several ``models``, samples come from models whose hyperparameters differ as far as the rewards leave
+        them open. ``None`` if no reward is known yet, in games with a MIN player, and beyond 3,000
+        evaluations.
         """
-        return self.findings.sample_optimum(count, most)
+        return self.findings.sample_optimum(count, most, models)
 
 
 def search(
@@ -414,8 +416,7 @@ def run_search(
         names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
         run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
-        initial = default_initial(budget)
-        run = Search.default(problem, initial=initial, **settings)
+        run = Search.default(problem, initial=default_initial(budget), **settings)
     done = len(run.history)
     try:
         if done < budget:

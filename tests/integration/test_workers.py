@@ -210,9 +210,11 @@ def test_a_problem_that_cannot_be_loaded_there_is_an_error_of_the_pool():
 
 
 RUN = """
+import signal
 import sys
 import dagsearch as ds
 from support.problems import Sleeping
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 ds.search(Sleeping(sys.argv[1]), 8, n_jobs=2)
 """
 

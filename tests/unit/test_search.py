@@ -14,6 +14,7 @@ from dagsearch.expansions import AllChildren, OneChild
 from dagsearch.policies import UpperConfidence
 from dagsearch.rollouts import Uniform
 from dagsearch.scores import KernelScores, WeightScores, scores_for
+from support.searches import exhaustive
 
 EXPANSIONS = [AllChildren(), OneChild()]
 
@@ -45,19 +46,6 @@ class Nim:
 
     def reward(self, leaf):
         return float(-leaf[1])
-
-
-def exhaustive(problem, **parts):
-    """A search that sees every leaf once."""
-    settings = {
-        "scores": scores_for(Overlap.of(problem), 1e-12),
-        "policy": UpperConfidence(1.0),
-        "rollout": Uniform(),
-        "backup": MomentMatching(),
-        "repeats": False,
-        "seed": 0,
-    }
-    return ds.Search(problem, **(settings | parts))
 
 
 # Brute force ----------------------------------------------------------------------------------

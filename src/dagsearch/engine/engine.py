@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dagsearch.engine.values import Values
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.expansions import Expansion
 from dagsearch.explored import Explored
+from dagsearch.gaussians import Gaussian
 from dagsearch.learning.rewards import Episode, checked_reward
 from dagsearch.policies import Policy
 from dagsearch.problem import Action, State
@@ -26,7 +27,7 @@ from dagsearch.refinements import Refinement
 from dagsearch.remaining import Remaining, Undecided, Way
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.rollouts import Rollout, Uniform
-from dagsearch.scores.base import checked_noise
+from dagsearch.scores.base import JointScores, checked_noise
 
 _NOTHING = nullcontext()
 # Number of descents in one proposal after which it is looked up exactly which leaves are left below them,
@@ -230,7 +231,7 @@ class Engine:
         note : optional
             Anything else to record with the reward.
         recorded : mapping, optional
-            Hyperparameters to use instead of learning them, if it is time to learn.
+            In a replay, the hyperparameters that were learnt after this reward; empty if none were.
         """
         with self.one_thread():
             self.pending.discard_fantasies()
@@ -240,7 +241,7 @@ class Engine:
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None) -> Evaluation:
         leaf, node, proposal, reward, noise, seconds = told
-        self._compare(node, reward)
+        self._compare(node, reward, noise)
         self.pending.drop(leaf, proposal)
         self.explored.graph.closed[node] = not self.repeats
         actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
@@ -250,12 +251,19 @@ class Engine:
         self.learn(self.learner.admit(Episode(path, node, reward, noise)), recorded)
         return evaluation
 
-    def _compare(self, node: int, reward: float) -> None:
-        """Keep what was believed of a leaf before its reward; only where the model is learnt from rewards."""
-        if self.learner.evidence is not None:
-            informed = self.learner.informed
-            belief = self.learner.in_reward_units(self.explored.score(node)) if informed else None
-            self.foresight.record(belief, reward)
+    def _compare(self, node: int, reward: float, noise: float | None) -> None:
+        """Keep what was predicted for a leaf before its reward, if the model is learnt from rewards."""
+        if self.learner.evidence is None:
+            return
+        if not self.learner.informed:
+            self.foresight.record(None, reward)
+            return
+        belief = self.learner.in_reward_units(self.explored.score(node))
+        if noise is None:
+            noise = self.learner.in_reward_units(
+                Gaussian(0.0, cast(JointScores, self.explored.scores).noise)
+            ).variance
+        self.foresight.record(Gaussian(belief.mean, belief.variance + noise), reward)
 
     def propose_leaf(self, leaf: State, actions: Sequence[Action]) -> Proposal:
         """Make a leaf of the user's choice pending."""

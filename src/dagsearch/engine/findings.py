@@ -18,9 +18,6 @@ from dagsearch.scores import Capability
 SAMPLES, LEAVES = 512, 1000
 # Number of evaluations beyond which joint samples would cost too much.
 _MOST_SAMPLED = 3000
-# A sample of the best leaf that is this close to the best sample counts as equal, because samples of known
-# rewards differ by rounding; in standard deviations of the rewards.
-_TIED = 5e-3
 
 
 class Findings:
@@ -32,7 +29,7 @@ class Findings:
 
     def reset(self) -> None:
         """Forget what was computed from the old root."""
-        self._optimum: tuple[tuple[int, int, int], Optimum] | None = None  # with its inputs
+        self._optimum: tuple[tuple[int, ...], Optimum] | None = None  # with its inputs
         self._probability: tuple[int, float | None] = (0, None)
 
     @one_thread()
@@ -136,8 +133,11 @@ class Findings:
         return float(np.mean(told)) if told else None
 
     @one_thread()
-    def sample_optimum(self, count: int, most: int) -> Optimum | None:
-        """Joint samples of g of the leaves that may be best, in units of the reward."""
+    def sample_optimum(self, count: int, most: int, models: int = 1) -> Optimum | None:
+        """Joint samples of g of the leaves that may be best, in units of the reward.
+
+        With several ``models``, hyperparameters are drawn, too, as far as the rewards leave them open.
+        """
         engine, learner = self._engine, self._engine.learner
         if (
             not learner.informed
@@ -147,7 +147,7 @@ class Findings:
         ):
             return None
         engine.pending.discard_fantasies()
-        known = (len(learner.told), count, most)
+        known = (len(learner.told), count, most, models)
         if self._optimum is not None and self._optimum[0] == known:
             return self._optimum[1]
         leaves = np.unique([episode.leaf for episode in learner.told]).tolist()
@@ -155,7 +155,8 @@ class Findings:
         good = sorted(asked, key=lambda evaluation: -evaluation.reward)
         paths = ((evaluation.leaf, evaluation.actions or ()) for evaluation in good)
         with engine.explored.deadline.until():  # a result is needed after the deadline, too
-            optimum = sample_optimum(engine.explored, leaves, paths, count, shape_rng(), most)
+            drawn = learner.plausible_models(models) if models > 1 else []
+            optimum = sample_optimum(engine.explored, leaves, paths, count, shape_rng(), most, drawn)
         in_units = learner.standardizer.samples_in_units_of_reward(optimum.samples)
         self._optimum = known, optimum._replace(samples=in_units)
         return self._optimum[1]
@@ -167,8 +168,7 @@ class Findings:
         if best is None or optimum is None:
             return self.belief(engine.explored.problem.root()).v, None
         own = next(i for i, leaf in enumerate(optimum.leaves) if engine.explored.same(leaf, best.leaf))
-        rounding = _TIED * float(np.std([episode.reward for episode in engine.learner.told]))
-        tied = float((optimum.samples[own] >= optimum.best - rounding).mean())
+        tied = optimum.probability(own, float(np.std([episode.reward for episode in engine.learner.told])))
         return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), tied * self._trust()
 
     def _trust(self) -> float:

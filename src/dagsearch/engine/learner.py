@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from dagsearch.errors import CovarianceError
 from dagsearch.explored import Explored
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import ProblemShape
-from dagsearch.learning.evidence import Evidence, by_leaf
+from dagsearch.learning.evidence import Evidence, Observations, by_leaf
 from dagsearch.learning.rewards import Episode, Standardizer
 from dagsearch.scores import JointScores, KernelScores
 
@@ -153,8 +154,7 @@ class Learner:
         assert self._shape is not None
         self.standardizer.recalibrate([episode.reward for episode in self.told])
         leaves, rewards, noises = self._all_rewards()
-        rows = old.covariance.represent([explored.graph.states[leaf] for leaf in np.unique(leaves)])
-        observed = by_leaf(rows, leaves, rewards, noises)
+        observed = self._observations(old)
         if recorded is None:
             covariance, noise = evidence.maximise(
                 old.covariance, self._noise(old), observed, shape_rng(), explored.deadline
@@ -167,6 +167,28 @@ class Learner:
         explored.scores = scores
         explored.increments = self._shape.increments(covariance)
         logger.debug("after %d rewards: %r, noise %.3g", len(leaves), covariance, noise)
+
+    def _observations(self, scores: JointScores) -> Observations:
+        leaves, rewards, noises = self._all_rewards()
+        states = [self._explored.graph.states[leaf] for leaf in np.unique(leaves)]
+        return by_leaf(scores.covariance.represent(states), leaves, rewards, noises)
+
+    def plausible_models(self, count: int) -> list[JointScores]:
+        """Models of the same rewards, with hyperparameters that the rewards leave open."""
+        now = cast(JointScores, self._explored.scores)
+        if self.evidence is None:
+            return [now]
+        leaves, rewards, noises = self._all_rewards()
+        draws = self.evidence.plausible(
+            now.covariance, self._noise(now), self._observations(now), count, shape_rng()
+        )
+        models = []
+        for covariance, noise in draws:
+            scores = now.refitted(covariance, noise, self._explored.graph.states)
+            with suppress(CovarianceError):  # by rounding: these values suit no computation
+                scores.condition_all(leaves, rewards, noises)
+                models.append(scores)
+        return models or [now]
 
     @one_thread()
     def _use_landmarks(self) -> None:

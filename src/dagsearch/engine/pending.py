@@ -77,6 +77,11 @@ class Pending:
         """Let pending proposals be given out again before new ones: their evaluations were cut off."""
         self.offered.extend(proposals)
 
+    def withdraw(self, proposals: Sequence[Proposal]) -> None:
+        """Offer proposals no longer: their evaluations begin otherwise."""
+        withdrawn = {id(proposal) for proposal in proposals}
+        self.offered = [offered for offered in self.offered if id(offered) not in withdrawn]
+
     def next_offered(self) -> Proposal | None:
         """The next proposal that is offered again and still pending."""
         while self.offered:

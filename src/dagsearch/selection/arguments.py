@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
-from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances import Covariance, SetKernel
+from dagsearch._internal.typing import IntArray
+from dagsearch.covariances import Covariance, Relevance, SetKernel
 from dagsearch.errors import ProblemError
 from dagsearch.execution.stopping import Stop
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.problems.ground import SubsetProblem
+from dagsearch.selection.glance import Glance
 from dagsearch.selection.likeness import likeness
 
-# With more features, the matrix of their correlations would need too much memory.
-_MAX_CORRELATED = 10_000
+# With more features, only the most relevant ones are searched: a belief about each would be worth little.
+MOST_CANDIDATES = 1000
 # With fewer scores, the search has nothing to learn from.
 _MIN_BUDGET = 5
 
@@ -109,6 +110,13 @@ def checked_budget(budget: Any) -> int:
     return int(budget)
 
 
+def checked_repeats(repeats: Any) -> int:
+    """The number of times that leaders are scored again."""
+    if not isinstance(repeats, Integral) or isinstance(repeats, bool) or repeats < 0:
+        raise ValueError(f"repeats must be a whole number of at least 0, got {repeats!r}")
+    return int(repeats)
+
+
 def warn_small_budget(budget: int) -> None:
     """Warn of a budget that is too small for the search to learn from; to be called by ``fit`` itself."""
     if budget < _MIN_BUDGET:
@@ -146,11 +154,17 @@ def stop_rules(
 
 
 def subset_problem(
-    features: Features, n_features_to_select: Any, fixed: Any, forbidden: Any, groups: Any
+    features: Features,
+    n_features_to_select: Any,
+    fixed: Any,
+    forbidden: Any,
+    groups: Any,
+    seen: Glance | None = None,
 ) -> SubsetProblem:
     """The problem of choosing a subset; to be called by ``fit`` itself, because it may warn.
 
-    The problem has no reward of its own: the selector scores the subsets.
+    The problem has no reward of its own: the selector scores the subsets. With more than 1,000 features to
+    choose from, only the most relevant ones can be chosen.
     """
     required, excluded = features.columns("fixed", fixed), features.columns("forbidden", forbidden)
     listed = [] if groups is None else as_list("groups", groups, "groups")
@@ -164,10 +178,21 @@ def subset_problem(
     if not choices:
         raise ValueError("forbidden: there is no other feature to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
+    if seen is not None and len(choices) > max(MOST_CANDIDATES, most):
+        kept = _candidates(seen, choices - held, max(MOST_CANDIDATES, most) - len(held))
+        excluded = [*excluded, *(choices - held - kept)]
     settings: dict[str, Any] = {"fixed": required, "forbidden": excluded, "groups": grouped}
     if least == most:
         return Subsets(features.count, most, _no_reward, **settings)
     return SubsetRange(features.count, least, most, _no_reward, **settings)
+
+
+def _candidates(seen: Glance, choices: Iterable[int], count: int) -> set[int]:
+    """The most relevant choices: the first of every ranking, in turns."""
+    free = np.array(sorted(choices), dtype=np.int64)
+    orders = [free[np.argsort(-scores[free], kind="stable")] for scores in seen.rankings.values()]
+    ranked = dict.fromkeys(np.stack(orders, axis=1).ravel().tolist())
+    return set(list(ranked)[:count])
 
 
 def _no_reward(subset: frozenset[int]) -> float:
@@ -210,30 +235,42 @@ def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
     )
 
 
-def subset_covariance(covariance: Any, features: Features, data: Any) -> Covariance:
+def subset_covariance(
+    covariance: Any, features: Features, data: Any, seen: Glance | None, problem: SubsetProblem
+) -> Covariance:
     """The covariance over subsets that the argument ``covariance`` stands for."""
     if isinstance(covariance, Covariance):
         return covariance
-    return SetKernel(_feature_covariance(covariance, features, data))
-
-
-def _feature_covariance(covariance: Any, features: Features, data: Any) -> FloatArray | None:
-    """The matrix of similarities between features; ``None`` if they are independent."""
     if covariance is None:
-        return None
-    if isinstance(covariance, str) and covariance == "correlation":
-        return likeness(data) if features.count <= _MAX_CORRELATED else None
+        return SetKernel()
+    if isinstance(covariance, str) and covariance in ("table", "correlation"):
+        return _table_covariance(data, seen if covariance == "table" else None, problem)
     try:
         matrix = np.asarray(covariance, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"covariance must be 'correlation', a matrix, a dagsearch covariance or None, got {covariance!r}"
+            "covariance must be 'table', 'correlation', a matrix, a dagsearch covariance or None, got "
+            f"{covariance!r}"
         ) from error
     if matrix.shape != (features.count, features.count):
         raise ValueError(
             f"covariance must be a matrix between the {features.count} features, got shape {matrix.shape}"
         )
-    return matrix
+    return SetKernel(matrix)
+
+
+def _table_covariance(data: Any, seen: Glance | None, problem: SubsetProblem) -> Covariance:
+    """Features are as alike as their correlations, and matter as much as they seem to at a glance."""
+    columns = searched_columns(problem)
+    alike = likeness(data[:, columns] if not hasattr(data, "iloc") else data.iloc[:, columns])
+    relevance = np.ones(columns.size) if seen is None else seen.relevance[columns]
+    return SetKernel(Relevance(relevance, alike))
+
+
+def searched_columns(problem: SubsetProblem) -> IntArray:
+    """The columns that a belief is about: all, unless most of them cannot be chosen."""
+    free = np.array(sorted(frozenset().union(*problem.choices.values())), dtype=np.int64)
+    return free if problem.n > MOST_CANDIDATES and free.size <= MOST_CANDIDATES else np.arange(problem.n)
 
 
 def warm_start_subsets(warm_start: Any, features: Features, problem: SubsetProblem) -> WarmStart:

@@ -13,7 +13,9 @@ from scipy.stats import norm
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
+from dagsearch.selection.choice import Choice
 from dagsearch.selection.dag import best_part
+from dagsearch.selection.honest import HonestScore
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.run import SelectionRun
@@ -46,6 +48,8 @@ class Comparison:
     """Central 90% interval of the score, if it is known."""
     holdout_score: float | None = None
     """Score on the hold-out rows, which no method has used for its selection."""
+    holdout_interval: tuple[float, float] | None = None
+    """Central 90% interval of this score on new rows, if it is known."""
 
 
 class Holdout(NamedTuple):
@@ -55,6 +59,8 @@ class Holdout(NamedTuple):
     """Number of rows."""
     score: float | None
     """Score of the selected features on them, fitted on all other rows; ``None`` if scoring failed."""
+    interval: tuple[float, float] | None = None
+    """Central 90% interval of the score on new rows, if it is known."""
 
 
 class Inclusion(NamedTuple):
@@ -81,22 +87,26 @@ class SelectionReport:
     def of(
         cls,
         run: SelectionRun,
+        choice: Choice,
         names: Sequence[Any],
-        inclusion: Inclusion,
-        score_interval: tuple[float, float],
-        runners_up: Sequence[Mapping[str, Any]],
+        found: Mapping[str, Any],
         settings: Mapping[str, Any],
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
         notes: Sequence[str],
         code: str | None = None,
+        honest: HonestScore | None = None,
     ) -> Self:
-        """The report of a run that has ended."""
+        """The report of a run that has ended; ``found`` are the attributes of the fitted selector."""
         from dagsearch import __version__
 
         names = [str(name) for name in names]
         record = run.record
-        best = sorted(run.chosen()[0])
+        best = sorted(choice.chosen.subset)
+        fit = found["model_fit_"]
+        inclusion = Inclusion(
+            *(found[f"{name}_"] for name in ("inclusion_probability", "inclusion_interval", "ranking"))
+        )
         failures = record.failure_message(names)
         content = {
             "schema": SCHEMA,
@@ -107,13 +117,15 @@ class SelectionReport:
                 "columns": len(names),
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
-            "result": _result(run, names, score_interval, holdout),
+            "result": _result(run, choice, names, found, holdout),
+            "honest": None if honest is None else honest.to_dict(),
+            "model": {**fit._asdict(), "sentence": fit.sentence()},
             "features": _features(record, names, best, inclusion),
             "comparisons": [asdict(comparison) for comparison in comparisons],
             "by_size": _by_size(record, names),
             "history": [_history(step, entry, names) for step, entry in enumerate(record.entries, start=1)],
             "belief": [{"step": step, "mean": v.mean, **_bounds(v)} for step, v in record.beliefs],
-            "substitutes": _substitutes(run, names, best, inclusion.probability),
+            "substitutes": _substitutes(run, names, best, inclusion.ranking),
             "dag": best_part(run.search, run.problem, names, frozenset(best)),
             "runners_up": [
                 {
@@ -121,9 +133,9 @@ class SelectionReport:
                     "score": other["score"],
                     "interval": list(other["interval"]),
                 }
-                for other in runners_up
+                for other in found["runners_up_"]
             ],
-            "warnings": [*notes, *([] if failures is None else [failures])],
+            "warnings": [*notes, *([] if failures is None else [failures]), *found["notes_"]],
             "code": code or f"features = {[names[column] for column in best]!r}\nX[features]",
         }
         content = {"headline": headline(content), "question": question(content), **content}
@@ -154,6 +166,32 @@ class SelectionReport:
     def __repr__(self) -> str:
         found = self._content["result"]
         return f"SelectionReport({found['features']!r}, score={found['score']:.4g})"
+
+
+def _result(
+    run: SelectionRun,
+    choice: Choice,
+    names: Sequence[str],
+    found: Mapping[str, Any],
+    holdout: Holdout | None,
+) -> dict[str, Any]:
+    record, simpler = run.record, choice.simpler
+    return {
+        "features": [names[column] for column in sorted(choice.chosen.subset)],
+        "score": found["best_score_"],
+        "score_interval": list(found["score_interval_"]),
+        "confirmed_score": found["confirmed_score_"],
+        "probability_best": found["probability_best_"],
+        "simpler": None
+        if simpler is None
+        else {"features": [names[i] for i in sorted(simpler.subset)], "score": simpler.score},
+        "stopped": run.stopped,
+        "evaluations": len(record.entries),
+        "failed": len(record.failures()),
+        "seconds": record.entries[-1].seconds if record.entries else 0.0,
+        "holdout_score": None if holdout is None else holdout.score,
+        "holdout_interval": None if holdout is None else holdout.interval,
+    }
 
 
 def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
@@ -187,24 +225,6 @@ def _bounds(belief: Gaussian) -> dict[str, float]:
     return dict(zip(("low", "high"), central_interval(belief), strict=True))
 
 
-def _result(
-    run: SelectionRun, names: Sequence[str], score_interval: tuple[float, float], holdout: Holdout | None
-) -> dict[str, Any]:
-    record, found = run.record, run.search.result()
-    chosen, score = run.chosen()
-    return {
-        "features": [names[column] for column in sorted(chosen)],
-        "score": score,
-        "score_interval": list(score_interval),
-        "probability_best": found.probability_best if chosen == found.best_state else None,
-        "stopped": run.stopped,
-        "evaluations": len(record.entries),
-        "failed": len(record.failures()),
-        "seconds": record.entries[-1].seconds if record.entries else 0.0,
-        "holdout_score": None if holdout is None else holdout.score,
-    }
-
-
 def _features(
     record: SelectionRecord, names: Sequence[str], best: Sequence[int], inclusion: Inclusion
 ) -> list[dict[str, Any]]:
@@ -215,8 +235,8 @@ def _features(
         {
             "name": names[column],
             "selected": column in best,
-            "inclusion": float(inclusion.probability[column]),
-            "interval": inclusion.interval[column].tolist(),
+            "inclusion": _known(inclusion.probability[column]),
+            "interval": [_known(end) for end in inclusion.interval[column]],
             "evaluated_in": int(scored_in[column]),
         }
         for column in np.argsort(inclusion.ranking).tolist()
@@ -237,6 +257,10 @@ def _by_size(record: SelectionRecord, names: Sequence[str]) -> list[dict[str, An
     ]
 
 
+def _known(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None
+
+
 def _history(step: int, entry: Entry, names: Sequence[str]) -> dict[str, Any]:
     scored = entry.scored
     failed = scored.failure is not None
@@ -252,12 +276,12 @@ def _history(step: int, entry: Entry, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _substitutes(
-    run: SelectionRun, names: Sequence[str], best: Sequence[int], probability: FloatArray
+    run: SelectionRun, names: Sequence[str], best: Sequence[int], ranking: IntArray
 ) -> dict[str, Any]:
     """Expected change of the score if one selected feature is replaced by one that was not selected."""
     fixed = run.problem.items(run.problem.root())
     rows = [column for column in best if column not in fixed]
-    others = [column for column in np.argsort(-probability, kind="stable").tolist() if column not in best]
+    others = [column for column in np.argsort(ranking).tolist() if column not in best]
     columns = others[:_MAX_CANDIDATES]
     now = run.search.belief(frozenset(best)).g.mean
 

@@ -93,6 +93,20 @@ class SubsetScorer:
             for train, test in splits
         ]
 
+    @property
+    def training_rows(self) -> list[IntArray]:
+        """Row numbers for training, of every fold."""
+        return [fold.train for fold in self._folds]
+
+    def on_fold(self, columns: Sequence[int], number: int) -> float | None:
+        """Score on one fold; ``None`` if it fails."""
+        data = _safe_indexing(self._data, sorted(columns), axis=1)
+        try:
+            score = self._score(data, self._folds[number])
+        except Exception:  # as in __call__
+            return None
+        return score if np.isfinite(score) else None
+
     def __call__(self, columns: Sequence[int]) -> Scored:
         """Fit and score on every fold; an exception of the estimator becomes the text of the failure."""
         chosen = tuple(sorted(columns))
@@ -135,13 +149,18 @@ class BatchPool:
 
     def __init__(self, scorer: SubsetScorer, n_jobs: int | None) -> None:
         self._batch_size = int(effective_n_jobs(n_jobs))
+        self._left = self._batch_size  # of the batch that is being filled
         self._scorer = scorer
         self._parallel = Parallel(n_jobs=n_jobs)
         self._parallel.__enter__()  # keeps its workers from batch to batch
 
+    def begin_within_batch(self, entries: int) -> None:
+        """Complete the batch that an earlier run with the journal was interrupted in, then begin the next."""
+        self._left = self._batch_size - entries % self._batch_size
+
     def workers(self) -> int:
-        """Number of subsets in a batch."""
-        return self._batch_size
+        """Number of subsets in the batch."""
+        return self._left
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Add a subset to the next batch."""
@@ -156,6 +175,7 @@ class BatchPool:
             found = self._parallel(delayed(self._scorer)(subset) for subset in subsets)
         for one, scored in zip(running, found, strict=True):
             one.future.set_result(scored)
+        self._left = self._batch_size
         return list(running)
 
     def close(self) -> None:

@@ -58,11 +58,12 @@ def next_smaller(search: Search, problem: SubsetProblem, record: SelectionRecord
     current = frozenset(smallest_within_error(best_by_size(record)).columns)
     scored = {frozenset(entry.scored.columns) for entry in record.entries}
     left = [current - {column} for column in sorted(current)]
-    open_ones = [leaf for leaf in left if leaf not in scored and _can_be_chosen(leaf, problem)]
+    open_ones = [leaf for leaf in left if leaf not in scored and can_be_chosen(leaf, problem)]
     return max(open_ones, key=lambda leaf: search.belief(leaf).g.mean, default=None)
 
 
-def _can_be_chosen(leaf: frozenset[int], problem: SubsetProblem) -> bool:
+def can_be_chosen(leaf: frozenset[int], problem: SubsetProblem) -> bool:
+    """Whether a subset can be selected."""
     try:
         problem.path_to(leaf)
     except ProblemError:  # too small, without a fixed feature, or part of a group

@@ -143,6 +143,14 @@ def _add_limits(select: argparse.ArgumentParser) -> None:
         default=0.25,
         help="fraction of the rows to hold out; 0 for none (default: %(default)s)",
     )
+    select.add_argument(
+        "--honest",
+        action="store_true",
+        help=(
+            "also estimate the score on new rows by nested cross-validation: the whole selection is "
+            "repeated inside every fold, which takes as many times as long"
+        ),
+    )
     where = select.add_mutually_exclusive_group()
     where.add_argument("--jobs", type=positive, help="number of subsets to score at once (default: 1)")
     where.add_argument(

@@ -24,6 +24,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "jobs": (int, type(None)),
     "seed": (int,),
     "progress": (bool,),
+    "honest": (bool,),
     "task": (str,),
     **dict.fromkeys(("set", "fixed", "forbidden", "groups", "keep"), (list,)),
 }

@@ -15,6 +15,9 @@ def summary(report: SelectionReport) -> str:
     lines += [*_features(chosen), "", *_scores(content, len(chosen)), ""]
     if content["by_size"]:
         lines += [*_sizes(content["by_size"], len(chosen)), ""]
+    if content["model"]["trust"] > 0.0:  # otherwise a warning says so
+        lines.append(f"{content['model']['sentence']}.")
+    lines += [*_simpler(content), *_honest(content)]
     lines.append(
         "Cross-validated scores are too optimistic: they were used to choose. Held-out scores are not."
     )
@@ -39,6 +42,26 @@ def _chance(feature: Mapping[str, Any]) -> str:
         return "not known"
     low, high = feature["interval"] or (None, None)
     return f"{feature['inclusion']:.2f}" + ("" if low is None else f"  ({low:.2f} to {high:.2f})")
+
+
+def _simpler(content: Mapping[str, Any]) -> list[str]:
+    simpler = content["result"]["simpler"]
+    if simpler is None:
+        return []
+    names = ", ".join(printable(name) for name in simpler["features"])
+    return [f"A simpler choice is within one standard error: {names} (score {simpler['score']:.4f})."]
+
+
+def _honest(content: Mapping[str, Any]) -> list[str]:
+    honest = content["honest"]
+    if honest is None:
+        return []
+    low, high = honest["interval"]
+    baseline = "" if honest["baseline"] is None else f"; without any feature {honest['baseline']:.4f}"
+    return [
+        f"Honest score of the whole selection, by nested cross-validation: {honest['score']:.4f} "
+        f"({low:.4f} to {high:.4f}){baseline}. Selections in two folds overlap by {honest['stability']:.0%}."
+    ]
 
 
 def _scores(content: Mapping[str, Any], chosen: int) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from dagsearch._internal.defaults import BUDGET
@@ -21,7 +22,10 @@ from dagsearch.cli.select.code import code_for
 from dagsearch.cli.select.comparisons import comparisons
 from dagsearch.cli.select.estimator import check_weights, described, estimator_for, scoring_for
 from dagsearch.cli.select.splits import folds_for, hold_out
+from dagsearch.selection.heldout import heldout_interval
+from dagsearch.selection.honest import baseline_score
 from dagsearch.selection.noise import FoldNoise
+from dagsearch.selection.quiet import quiet
 from dagsearch.selection.reading import INPUT, TableError, TextFormat, read_table
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import SubsetScorer
@@ -65,6 +69,7 @@ class Request:
     jobs: int | None = None
     cluster: str | None = None
     journal: Path | None = None
+    honest: bool = False
     seed: int = 0
     progress: bool = True
 
@@ -109,15 +114,19 @@ def select(request: Request) -> Outcome:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         interrupted = _fit(selector, prepared)
-        chosen = np.flatnonzero(selector.support_).tolist()
-        held = prepared.held_out(chosen)
         others: list[Comparison] = []
         if not interrupted:
-            others, interrupted = _compare(selector, prepared, len(chosen))
+            others, interrupted = _compare(selector, prepared, int(selector.support_.sum()))
+        held = prepared.held_out(np.flatnonzero(selector.support_).tolist())
+        honest = None
+        if request.honest and not interrupted:
+            kept = prepared.kept
+            honest = selector.honest_score(kept.features, kept.target, cv=prepared.cv, **prepared.of_rows())
     notes = [*prepared.table.notes, *_own_warnings(caught)]
     names = selector.get_feature_names_out().tolist()
     code = code_for(request, prepared.estimator, names)
-    return Outcome(selector.report(_settings(prepared), others, held, notes, code), interrupted)
+    report = selector.report(_settings(prepared), others, held, notes, code, honest)
+    return Outcome(report, interrupted)
 
 
 @dataclass(frozen=True)
@@ -140,30 +149,40 @@ class _Prepared:
         """Number of columns that may be chosen."""
         return len(set(self.table.features.columns) - set(self.request.forbidden))
 
+    def of_rows(self) -> dict[str, Any]:
+        """Groups and weights of the rows to select by, for ``fit``."""
+        found = {"groups": self.kept.groups, "sample_weight": self.kept.weights}
+        return {name: values for name, values in found.items() if values is not None}
+
+    def splits(self) -> list[Any]:
+        """Rows to train and to test by, for each fold."""
+        return list(self.cv.split(self.kept.features, self.kept.target, self.kept.groups))
+
     def on_folds(self) -> SubsetScorer:
         """Scorer of columns by cross-validation."""
-        splits = list(self.cv.split(self.kept.features, self.kept.target, self.kept.groups))
-        return self._scorer(self.kept.features, self.kept.target, self.kept.weights, splits)
-
-    def on_holdout(self, columns: Sequence[int]) -> float | None:
-        """Score of columns on the held-out rows; ``None`` if there are none, or if scoring fails."""
-        if self.holdout is None:
-            return None
-        count = len(self.kept.target)
-        whole = [(np.arange(count), np.arange(count, count + len(self.holdout.target)))]
-        parts = [self.kept, self.holdout]
-        weights = None if self.kept.weights is None else _joined([part.weights for part in parts])
-        data, target = _joined([part.features for part in parts]), _joined([part.target for part in parts])
-        found = self._scorer(data, target, weights, whole)(columns)
-        return None if found.failure else found.mean
-
-    def _scorer(self, data: Any, target: Any, weights: Any, splits: Sequence[Any]) -> SubsetScorer:
-        params = weight_params(self.estimator, self.scorer, weights)
-        return SubsetScorer(self.estimator, self.scorer, data, target, splits, *params, silent=True)
+        kept = self.kept
+        params = weight_params(self.estimator, self.scorer, kept.weights)
+        own = kept.features, kept.target, self.splits()
+        return SubsetScorer(self.estimator, self.scorer, *own, *params, silent=True)
 
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
-        """Number of held-out rows and score of columns on them, for the report."""
-        return None if self.holdout is None else Holdout(len(self.holdout.target), self.on_holdout(columns))
+        """Number of held-out rows and score of columns on them; ``None`` if there are none."""
+        if self.holdout is None:
+            return None
+        rows = len(self.holdout.target)
+        data, unseen = self.kept.features.iloc[:, list(columns)], self.holdout.features.iloc[:, list(columns)]
+        fitting, _ = weight_params(self.estimator, self.scorer, self.kept.weights)
+        _, judging = weight_params(self.estimator, self.scorer, self.holdout.weights)
+        try:
+            with quiet():
+                fitted = clone(self.estimator).fit(data, self.kept.target, **fitting)
+                score = float(self.scorer(fitted, unseen, self.holdout.target, **judging))
+        except Exception:  # the estimator is the user's: the report says that there is no score
+            return Holdout(rows, None)
+        if not np.isfinite(score):
+            return Holdout(rows, None)
+        interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score)
+        return Holdout(rows, score, interval)
 
 
 def _prepared(request: Request) -> _Prepared:
@@ -215,6 +234,7 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
         cv=prepared.cv,
         max_seconds=request.seconds,
         patience=request.patience,
+        parsimonious=auto,
         fixed=list(request.fixed) or None,
         forbidden=[name for name in request.forbidden if name not in prepared.table.left_out] or None,
         groups=request.grouped or None,
@@ -223,7 +243,7 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
         verbose=int(request.progress),
         journal=request.journal,
     )
-    selector._silent, selector._smallest = True, auto
+    selector._silent = True
     # So that 'dagsearch resume' needs only the journal.
     selector._asked_by = {"select": json.loads(json.dumps(asdict(request), default=str))}
     return selector
@@ -232,12 +252,9 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
 def _fit(selector: DAGSearchSelector, prepared: _Prepared) -> bool:
     """Fit; returns whether Ctrl-C ended it with a result."""
     kept = prepared.kept
-    rows = {"groups": kept.groups, "sample_weight": kept.weights}
     try:
         with _cluster(prepared.request.cluster):
-            selector.fit(
-                kept.features, kept.target, **{name: one for name, one in rows.items() if one is not None}
-            )
+            selector.fit(kept.features, kept.target, **prepared.of_rows())
     except KeyboardInterrupt:
         if not hasattr(selector, "support_"):
             raise
@@ -257,11 +274,33 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, count: int) -> tu
     budget = len(selector.history_["features"]) if out_of_time else request.budget
     found: list[Comparison] = []
     try:
-        for comparison, columns in comparisons(score, noise, prepared.kept, request.forbidden, count, budget):
-            found.append(replace(comparison, holdout_score=prepared.on_holdout(columns)))
+        for comparison, columns, scored in comparisons(
+            score, noise, prepared.kept, request.forbidden, count, budget
+        ):
+            held = prepared.held_out(columns)
+            if held is not None:
+                comparison = replace(comparison, holdout_score=held.score, holdout_interval=held.interval)
+            found.append(comparison)
+            selector.consider(scored)
+        found.append(_without_features(prepared))
     except KeyboardInterrupt:
         return found, True
     return found, False
+
+
+def _without_features(prepared: _Prepared) -> Comparison:
+    """The score of predictions that use no feature, as a baseline."""
+    kept, found = prepared.kept, []
+    for train, test in prepared.splits():
+        parts = [(None, kept.target.iloc[rows]) for rows in (train, test)]
+        found.append(baseline_score(prepared.estimator, prepared.scorer, *parts))
+    known = [score for score in found if score is not None]
+    held = None
+    if prepared.holdout is not None:
+        whole = (None, kept.target), (None, prepared.holdout.target)
+        held = baseline_score(prepared.estimator, prepared.scorer, *whole)
+    score = float(np.mean(known)) if known and len(known) == len(found) else None
+    return Comparison("no features", 0, 0, score, holdout_score=held)
 
 
 def _settings(prepared: _Prepared) -> dict[str, Any]:
@@ -312,12 +351,6 @@ def _check_present(option: str, names: Sequence[str], table: Table) -> None:
 def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Warnings of the selector, without those of failed subsets, which the report states itself."""
     return list(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning))
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    import pandas
-
-    return pandas.concat(parts)
 
 
 def _names(text: str) -> list[str]:
