@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import hashlib
 import json
 import os
 import platform
@@ -81,6 +82,11 @@ def solve(
         ) from error
 
 
+def digest(texts: Sequence[str]) -> str:
+    """A short text that is different for different texts, for a problem's ``identity``."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
 # Methods compared ----------------------------------------------------------------------------------------
 
 
@@ -111,7 +117,7 @@ class Evaluations:
     """
 
     def __init__(self, reward: Callable[[Any], float], budget: int, noisy: bool = False) -> None:
-        self.budget, self.points, self.rewards, self.seconds = budget, [], [], 0.0
+        self.budget, self.points, self.rewards, self.cpu_seconds = budget, [], [], 0.0
         self._reward, self._noisy = reward, noisy
         self._known: dict[Hashable, float] = {}
 
@@ -119,13 +125,15 @@ class Evaluations:
     """What was evaluated, in this order."""
     rewards: list[float]
     """Its rewards; −∞ where the evaluation failed."""
+    cpu_seconds: float
+    """CPU time that this process has spent in evaluations."""
 
     def __call__(self, point: Any) -> float:
         """The reward of a point; raises :class:`EvaluationFailed` each time if its evaluation failed."""
         known = not self._noisy and point in self._known
         found = self._known[point] if known else self._evaluate(point)
         if found == -np.inf:
-            raise EvaluationFailed(f"the evaluation of {point!r} failed")
+            raise EvaluationFailed("the point has no reward")
         return found
 
     def or_worst(self, point: Any) -> float:
@@ -137,11 +145,11 @@ class Evaluations:
     def _evaluate(self, point: Any) -> float:
         if len(self.rewards) == self.budget:
             raise BudgetSpent
-        began = time.perf_counter()
+        began = time.process_time()
         found = -np.inf
         with suppress(EvaluationFailed):
             found = float(self._reward(point))
-        self.seconds += time.perf_counter() - began
+        self.cpu_seconds += time.process_time() - began
         self.points.append(point)
         self.rewards.append(found)
         self._known[point] = found
@@ -164,7 +172,7 @@ class Run(NamedTuple):
     wall_seconds: float
     """Time of the run, evaluations included."""
     own_seconds: float
-    """Time without that of the evaluations."""
+    """CPU time of the method itself, without that of the evaluations."""
 
 
 def compare(
@@ -194,12 +202,12 @@ def compare(
     for name, seed in tqdm(tasks, disable=not sys.stderr.isatty(), unit="run"):
         spend = budget if isinstance(budget, int) else budget[name]
         evaluate = Evaluations(reward, spend)
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         with suppress(BudgetSpent):
             methods[name](evaluate, seed)
-        wall = time.perf_counter() - began
+        wall, cpu = time.perf_counter() - began, time.process_time() - began_cpu
         best = [shown(float(value)) for value in np.maximum.accumulate(evaluate.rewards)]
-        runs.append(Run(name, seed, best, wall, wall - evaluate.seconds))
+        runs.append(Run(name, seed, best, wall, cpu - evaluate.cpu_seconds))
     return runs
 
 
@@ -263,8 +271,9 @@ def at(runs: Sequence[Run], method: str, count: int) -> "tuple[float, float]":
     A run that ended earlier keeps its last value.
     """
     values = [run.best[min(count, len(run.best)) - 1] for run in runs if run.method == method]
-    error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
-    return float(np.mean(values)), float(error)
+    with np.errstate(invalid="ignore"):  # a run in which everything failed so far has an infinite value
+        error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+        return float(np.mean(values)), float(error)
 
 
 def table(runs: Sequence[Run], counts: Sequence[int], digits: int) -> str:
