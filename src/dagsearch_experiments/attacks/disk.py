@@ -43,6 +43,8 @@ class Disk:
         self._synced, self._since = b"", list[Operation]()
         self.fired: Fault | None = None
         """The fault that has happened since the journal was opened."""
+        self.fired_at = ""
+        """The operation at which it happened: ``"write"``, ``"sync"`` or ``"truncate"``."""
 
     def arm(self, fault: Fault) -> None:
         """Let a fault happen later."""
@@ -78,7 +80,7 @@ class Disk:
             self._since = []
 
     def _fail(self, fault: Fault, operation: Operation, carry_out: Callable[[bytes], None]) -> None:
-        self._fault, self.fired = None, fault
+        self._fault, self.fired, self.fired_at = None, fault, operation.kind
         if fault.moment == "after":
             self._carry_out(operation, carry_out, operation.data)
         elif fault.moment == "amid" and operation.kind == "write":

@@ -58,6 +58,7 @@ class World:
         self.model = kind.begin(seed)
         self._offered: list[Proposal] = []  # of the model's pending ones: they must be asked for first
         self._confirmed: list[tuple[State, float]] = []
+        self._freed = set[State]()  # taken back, so that they may be asked for again though they were told
         self._files = 0
         self.path = self._new_path()
         if fault is not None:
@@ -70,28 +71,24 @@ class World:
     def ask(self, count: int | None) -> None:
         """Ask for one leaf, or for several."""
         before = self._number_of_events()
-        told = {evaluation.leaf for evaluation in self.search.history}
-        pending = Counter(proposal.leaf for proposal in self.search.pending)
-        pending -= Counter(proposal.leaf for proposal in self._offered)
+        known = [evaluation.leaf for evaluation in self.search.history]
+        known += [proposal.leaf for proposal in self.search.pending]
+        # What is offered again may be told already, or be pending twice, if the user proposed it.
+        again = {proposal.leaf for proposal in self._offered} | self._freed
         found = self._attempt(lambda: self.search.ask() if count is None else self.search.ask(count))
         if isinstance(found, list | Proposal) and not self.search.repeats:
-            asked = [found.leaf] if isinstance(found, Proposal) else [proposal.leaf for proposal in found]
-            again = sum(leaf in told or leaf in pending for leaf in asked) + len(asked) - len(set(asked))
-            self._must_be_none("repeated beyond pending", again)
+            asked = [found] if isinstance(found, Proposal) else found
+            fresh = [proposal.leaf for proposal in asked if proposal.leaf not in again]
+            self._freed -= {proposal.leaf for proposal in asked}
+            repeated = len(fresh) - len(set(fresh) - set(known))
+            self._must_be_none("repeated beyond pending", repeated)
         if not self._was_interrupted:
             self._require(found, _outcome(lambda: self._ask_model(count)))
             return
-        kinds = [event.kind for event in read_events(self.path)[before:]]
-        for _ in range(kinds.count("ask")):
+        events = read_events(self.path)[before:]
+        for _ in range([event.kind for event in events].count("ask")):
             self.model.ask()
-        self._offered = list(self.model.pending)
-        if "settle" in kinds and kinds[-1] != "ask":
-            # The search had found that no leaf is left, or none but pending ones, and was to act on that.
-            offered = [self.search.ask() for _ in self.model.pending]
-            self._require(offered, list(self.model.pending))
-            self._offered = []
-            self._require(_outcome(self.search.ask), _outcome(self.model.ask))
-        self._check_equal(self.search)
+        self._after_interrupted_asks(events)
 
     def tell_pending(self, index: int, reward: float, noise: float | None, note: Any, bare: bool) -> None:
         """Tell the reward of a pending leaf, by its proposal or ``bare`` by the leaf."""
@@ -152,6 +149,8 @@ class World:
             self._change("forget", lambda search: search.forget(never, again=again, note=note))
             return
         index %= pending
+        if again:
+            self._freed.add(self.model.pending[index].leaf)
         self._change("forget", lambda search: search.forget(search.pending[index], again=again, note=note))
 
     def note(self, note: Any) -> None:
@@ -176,17 +175,23 @@ class World:
         """Let the search evaluate leaves itself; the model does what the journal says."""
         before = self._number_of_events()
         self._attempt(lambda: self.search.run(budget, on_error="skip"))
-        for event in read_events(self.path)[before:]:
+        events = read_events(self.path)[before:]
+        for event in events:
             self._follow(event)
         if self._was_interrupted:
-            self._offered = list(self.model.pending)
+            self._after_interrupted_asks(events)
+            return
+        if self.search.result().stopped == "exhausted":
+            found = _outcome(self.model.ask)
+            assert isinstance(found, Refusal), f"the model found {found!r}, the search no leaf"
         self._check_equal(self.search)
 
     def look(self) -> None:
-        """Read what the attacked search knows. The model does not: looking must change nothing."""
-        self.search.result()
-        self.search.recommend()
-        self.search.belief(self.search.problem.root())
+        """Read what both know."""
+        for search in (self.search, self.model):
+            search.result()
+            search.recommend()
+            search.belief(search.problem.root())
 
     def close_and_resume(self) -> None:
         """End properly, and continue."""
@@ -212,6 +217,7 @@ class World:
         again = self.kind.resume(copy)
         self.figures["copies resumed"] += 1
         self._check_equal(again)
+        self._check_equal(self.search)  # the model has been looked at
         if not move:
             offered = [again.ask() for _ in self.model.pending]
             self._require(offered, list(self.model.pending))
@@ -299,12 +305,14 @@ class World:
                     raise
             gc.collect()  # the file of the dead process is closed
             self._restart()
+        self.figures["resumes"] += 1
         with watched(self.disk):
             return self.kind.resume(self.path)
 
     def _resume(self) -> None:
         while True:
             self._restart()
+            self.figures["resumes"] += 1
             try:
                 with watched(self.disk):
                     self.search = self.kind.resume(self.path)
@@ -319,7 +327,7 @@ class World:
         """What the disk holds for the next process."""
         fault = self.disk.fired
         if fault is not None:
-            self.figures[f"faults: {fault.end}"] += 1
+            self.figures[f"faults: {fault.end} at a {self.disk.fired_at}"] += 1
         if fault is not None and fault.end == "power":
             self.path.write_bytes(self.disk.content_after_power_cut(fault.kept))
         self.disk.reopen(self.path.read_bytes())
@@ -340,6 +348,18 @@ class World:
             if any(offered is proposal for proposal in self.model.pending):
                 return offered
         return self.model.ask()
+
+    def _after_interrupted_asks(self, events: Sequence[Event]) -> None:
+        """Compare after a resume; the model has carried out the events of asks that a fault interrupted."""
+        self._offered = list(self.model.pending)
+        asks = [event.kind for event in events if event.kind in ("ask", "settle")]
+        if asks and asks[-1] == "settle":
+            # The search had found that no leaf is left, or none but pending ones, and was to act on that.
+            offered = [self.search.ask() for _ in self.model.pending]
+            self._require(offered, list(self.model.pending))
+            self._offered = []
+            self._require(_outcome(self.search.ask), _outcome(self.model.ask))
+        self._check_equal(self.search)
 
     def _follow(self, event: Event) -> None:
         """Let the model do what an event of a run says."""
@@ -392,6 +412,7 @@ def _outcome(act: Callable[[], Any]) -> Any:
 def knowledge(search: Search) -> Sequence[Any]:
     """All that decides what a search does next, to the last bit."""
     search.belief(search.problem.root())  # pending leaves are left out of the belief
+    search.engine.values.update()  # as before the next decision: new leaves may prove values
     graph, count = search.explored.graph, len(search.explored.graph)
     mean, variance = search.explored.scores.moments()
     arrays = (graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var, mean, variance)
