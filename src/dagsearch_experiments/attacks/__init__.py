@@ -2,7 +2,8 @@
 
 - :mod:`disk`: fails at an operation chosen before.
 - :mod:`kinds`: the kinds of search that are attacked.
-- :mod:`world`: a search on such a disk, beside a model that never crashes.
+- :mod:`pair`: a search on such a disk, beside a model that never crashes.
+- :mod:`world`: what is done to both.
 - :mod:`selectors`: the same for a feature selector.
 - :mod:`machine`: the rules by which Hypothesis chooses operations.
 - :mod:`campaign`: many sequences of operations in several processes.
