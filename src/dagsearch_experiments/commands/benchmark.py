@@ -65,7 +65,7 @@ def add_parser(commands: "Commands") -> None:
         nargs="+",
         metavar="MEASUREMENT",
         help="speed: run only these measurements, such as growth and memory; attacks: only these kinds of "
-        "search, such as noisy",
+        "search, such as noisy; load: only these kinds of workers, processes or Dask",
     )
     benchmark.add_argument("--no-peers", action="store_true", help="digits: leave out other packages")
     general = benchmark.add_argument_group("options of general")
@@ -137,7 +137,8 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "load":
         size = load.QUICK if options.quick else load.Size()
         size = size._replace(evaluations=options.evaluations or size.evaluations)
-        return carry_out(options, [*refused, "only"], lambda: load.run(size), load.summary)
+        disturb = partial(load.run, size, options.only or (), options.out)
+        return carry_out(options, refused, disturb, load.summary)
     return carry_out(
         options,
         [*refused, "only"],
