@@ -64,6 +64,9 @@ class Evaluation:
     """The largest reward so far, this one included."""
     seconds: float = field(compare=False)
     """Time of the tell, in seconds from the start of the search."""
+    predicted: Gaussian | None = field(default=None, compare=False, repr=False)
+    """Belief over the leaf's g just before, in units of the reward; ``None`` if the model knew no reward yet
+    or learns nothing from rewards but their mean."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ class Result:
     skill: float | None = field(default=None, repr=False)
     """Share of the variance of recent rewards that the model predicted before they were told: 1 is perfect,
     0 no better than their mean. ``None`` if the model learns nothing or there were too few rewards."""
+    minimized: bool = field(default=False, repr=False)
+    """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
 
     def _repr_html_(self) -> str:
         from dagsearch.selection.page import result_fragment

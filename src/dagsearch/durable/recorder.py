@@ -1,7 +1,9 @@
 """Writes the events of a search to its journal."""
 
 import math
-from collections.abc import Iterator, Sequence
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -93,14 +95,21 @@ class JournalRecorder(Recorder):
             nodes=len(search.explored.graph),
         )
 
-    def proposed(self, actions: Sequence[Action]) -> None:
+    def proposed(self, leaf: State, actions: Sequence[Action], note: Any) -> None:
         """Record a proposal of the user."""
-        self._append("propose", actions=numbered(self._search.problem, actions))
+        self._append(
+            "propose",
+            leaf=self._codec.encode(leaf),
+            actions=numbered(self._search.problem, actions),
+            note=note_to_json(note),
+        )
 
     def told(self, told: Told, note: Any) -> None:
         """Record a reward, with the belief over its leaf just before."""
         explored, proposal = self._search.explored, told.proposal
         leaf, expected = explored.graph.states[told.node], explored.score(told.node)
+        learner = self._search.engine.learner
+        predicted = learner.in_reward_units(expected) if learner.informed else None
         pending, actions = self._search.engine.pending.find(leaf, proposal), None
         if proposal is not None:
             # The index identifies a pending proposal; its actions do not, as the root may have moved since.
@@ -114,6 +123,7 @@ class JournalRecorder(Recorder):
             reward=told.reward,
             noise=told.noise,
             seconds=told.seconds,
+            predicted=None if predicted is None else list(map(float, predicted)),
             expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
             note=note_to_json(note),
         )
@@ -130,9 +140,9 @@ class JournalRecorder(Recorder):
         """Record the new root."""
         self._append("reroot", state=self._codec.encode(state))
 
-    def running(self, budget: int) -> None:
-        """Record the number of rewards that a run ends with."""
-        self._append("run", budget=budget)
+    def running(self, budget: int, rules: Mapping[str, Any]) -> None:
+        """Record the number of rewards that a run ends with, its rules for stopping, and who runs it."""
+        self._append("run", budget=budget, stop=dict(rules), by=f"{platform.node()}, process {os.getpid()}")
 
     def noted(self, note: Any) -> None:
         """Record a note of the user."""

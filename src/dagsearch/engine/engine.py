@@ -19,6 +19,7 @@ from dagsearch.engine.values import Values
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.expansions import Expansion
 from dagsearch.explored import Explored
+from dagsearch.gaussians import Gaussian
 from dagsearch.learning.rewards import Episode, checked_reward
 from dagsearch.policies import Policy
 from dagsearch.problem import Action, State
@@ -225,26 +226,31 @@ class Engine:
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None) -> Evaluation:
         leaf, node, proposal, reward, noise, seconds = told
-        self._compare(node, reward)
+        predicted = self._compare(node, reward)
         self.pending.drop(leaf, proposal)
         self.explored.graph.closed[node] = not self.repeats
         actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
-        evaluation = self.history.record(leaf, actions, reward, seconds)
+        evaluation = self.history.record(leaf, actions, reward, seconds, predicted)
         if self.schedule.refinements and evaluation is self.history.best and actions is not None:
             self.expansion.adopt(self.explored, actions)
         self.learn(self.learner.admit(Episode(path, node, reward, noise)), recorded)
         return evaluation
 
-    def _compare(self, node: int, reward: float) -> None:
-        """Keep what was believed of a leaf before its reward; only where the model is learnt from rewards."""
-        if self.learner.evidence is not None:
-            informed = self.learner.informed
-            belief = self.learner.in_reward_units(self.explored.score(node)) if informed else None
-            self.foresight.record(belief, reward)
+    def _compare(self, node: int, reward: float) -> Gaussian | None:
+        """What was believed of a leaf before its reward; only where the model is learnt from rewards."""
+        if self.learner.evidence is None:
+            return None
+        belief = self.prediction(node)
+        self.foresight.record(belief, reward)
+        return belief
 
-    def propose_leaf(self, leaf: State, actions: Sequence[Action]) -> Proposal:
+    def prediction(self, node: int) -> Gaussian | None:
+        """Belief over a node's g in units of the reward; ``None`` if nothing is known yet."""
+        return self.learner.in_reward_units(self.explored.score(node)) if self.learner.informed else None
+
+    def propose_leaf(self, leaf: State, actions: Sequence[Action], note: Any = None) -> Proposal:
         """Make a leaf of the user's choice pending."""
-        self.recorder.proposed(actions)
+        self.recorder.proposed(leaf, actions, note)
         return self.pending.add(Proposal(leaf, tuple(actions)))
 
     def forget(self, index: int, again: bool, note: Any = None) -> None:

@@ -150,7 +150,7 @@ def evaluations(
     search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
 ) -> Iterator[Evaluation]:
     """Evaluate ``budget`` leaves by the problem's ``reward``."""
-    search.engine.recorder.running(len(search.history) + budget)
+    search.engine.recorder.running(len(search.history) + budget, stop.rules())
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)

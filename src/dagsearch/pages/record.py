@@ -1,0 +1,223 @@
+"""What has happened in a search, as its journal or its result tells it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from dagsearch.durable.encoding import note_to_json, to_json
+from dagsearch.durable.events import Event
+from dagsearch.gaussians import Gaussian
+from dagsearch.pages.leaves import Part, parts_of
+from dagsearch.results import Result
+
+
+class Told(NamedTuple):
+    """An evaluation that has ended with a reward."""
+
+    parts: list[Part]
+    """What the leaf consists of."""
+    leaf: Any
+    """The leaf as in the journal."""
+    reward: float
+    """The reward; large is good."""
+    seconds: float
+    """When it was told, in seconds from the start of the search."""
+    predicted: Gaussian | None
+    """Belief over the leaf's g just before, in units of the reward."""
+
+
+class Waiting(NamedTuple):
+    """An evaluation that has not ended."""
+
+    parts: list[Part]
+    """What the leaf consists of; empty if the journal does not say."""
+    leaf: Any
+    """The leaf as in the journal."""
+    since: float
+    """When it was asked for, in seconds since 1970."""
+    by: str | None
+    """The process that asked for it."""
+
+
+class Failure(NamedTuple):
+    """An evaluation that has ended without a reward of its own."""
+
+    parts: list[Part]
+    """What the leaf consists of."""
+    at: float
+    """When it failed, in seconds since 1970."""
+    text: str
+    """Why."""
+
+
+class Steering(NamedTuple):
+    """A request of the user that the search has taken."""
+
+    at: float
+    """When it was taken, in seconds since 1970."""
+    request: str
+    """Identifies the request."""
+    what: str
+    """What it asked for."""
+    refused: str | None
+    """Why the search did not carry it out; ``None`` if it did."""
+
+
+class Record:
+    """The state of a search after some of its events; :meth:`add` takes the next ones."""
+
+    def __init__(self) -> None:
+        self.problem = "search"
+        self.made_by = ""
+        self.version = ""
+        self.minimized = False
+        self.begun: float | None = None
+        """When the search began, in seconds since 1970."""
+        self.last: float | None = None
+        """When the last event happened."""
+        self.events = 0
+        """Number of events."""
+        self.told: list[Told] = []
+        self.pending: list[Waiting] = []
+        self.failures: list[Failure] = []
+        self.steering: list[Steering] = []
+        self.budget: int | None = None
+        """Number of rewards at which the run ends; ``None`` if the journal does not state it."""
+        self.rules: dict[str, float] = {}
+        """Other rules for stopping, by name."""
+        self.run_began: float | None = None
+        self.paused = False
+        self.stopping = False
+        """Whether the run ends as soon as the running evaluations have ended."""
+        self.repeats = False
+        """Whether a leaf may be evaluated again."""
+        self._by: str | None = None
+        self._form: str | None = None
+        self._labels: list[str] | None = None
+        self._take: dict[str, Callable[[Event], None]] = {
+            "settings": self._settings,
+            "ask": self._asked,
+            "propose": self._asked,
+            "tell": self._tell,
+            "forget": self._forget,
+            "run": self._run,
+            "steer": self._steer,
+            "note": self._note,
+        }
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> "Record":
+        """The state after some events."""
+        record = cls()
+        record.add(events)
+        return record
+
+    @classmethod
+    def of_result(cls, result: Result) -> "Record":
+        """What a result tells: its evaluations, without what was pending or failed."""
+        record = cls()
+        record.minimized = result.minimized
+        sign = -1.0 if result.minimized else 1.0
+        for evaluation in result.history:
+            leaf = _encoded(evaluation.leaf)
+            predicted = evaluation.predicted
+            if predicted is not None:
+                predicted = Gaussian(sign * predicted.mean, predicted.variance)
+            record.told.append(
+                Told(parts_of(leaf), leaf, sign * evaluation.reward, evaluation.seconds, predicted)
+            )
+        return record
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take further events, in order."""
+        for event in events:
+            take = self._take.get(event.kind)
+            if take is not None:
+                take(event)
+            self._steered(event)
+            self.last = event.at
+            self.events += 1
+
+    def _parts(self, leaf: Any) -> list[Part]:
+        return parts_of(leaf, self._form, self._labels)
+
+    def _settings(self, event: Event) -> None:
+        content, self.begun = event.content, event.at
+        self.problem, self.made_by = content["problem"]["type"], content["made_by"]
+        self.version, self.repeats = content["dagsearch"], content["parts"].get("repeats") == "True"
+        leaves = content.get("leaves")
+        if isinstance(leaves, dict):
+            self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
+            labels = leaves.get("labels")
+            self._labels = list(map(str, labels)) if isinstance(labels, list) else None
+        elif self.problem in ("Subsets", "SubsetRange"):
+            self._form = "set"
+
+    def _asked(self, event: Event) -> None:
+        leaf = event.content.get("leaf")
+        parts = [] if leaf is None else self._parts(leaf)
+        self.pending.append(Waiting(parts, leaf, event.at, self._by))
+
+    def _drop(self, event: Event) -> Waiting | None:
+        place = event.content["pending"]
+        return self.pending.pop(place) if place is not None and place < len(self.pending) else None
+
+    def _tell(self, event: Event) -> None:
+        content = event.content
+        self._drop(event)
+        parts = self._parts(content["leaf"])
+        if event.note.get("failure"):  # told as a bad reward
+            self.failures.append(Failure(parts, event.at, str(event.note["failure"])))
+        predicted = content.get("predicted")
+        belief = Gaussian(*predicted) if isinstance(predicted, list) and len(predicted) == 2 else None
+        seconds = content["seconds"]
+        if seconds is None:
+            seconds = event.at - (self.begun or event.at)
+        self.told.append(Told(parts, content["leaf"], content["reward"], seconds, belief))
+
+    def _forget(self, event: Event) -> None:
+        dropped = self._drop(event)
+        failure = event.note.get("failure")
+        if failure:
+            self.failures.append(Failure([] if dropped is None else dropped.parts, event.at, str(failure)))
+
+    def _run(self, event: Event) -> None:
+        self.budget, self.run_began, self.stopping = event.content["budget"], event.at, False
+        rules = event.content.get("stop")
+        self.rules = rules if isinstance(rules, dict) else {}
+        by = event.content.get("by")
+        self._by = by if isinstance(by, str) else None
+
+    def _note(self, event: Event) -> None:
+        selection = event.note.get("select")
+        if isinstance(selection, dict) and isinstance(selection.get("budget"), int):
+            self.budget = selection["budget"]
+
+    def _steer(self, event: Event) -> None:
+        content = event.content
+        if content.get("refused") is not None:
+            return
+        if content["action"] in ("pause", "continue"):
+            self.paused = content["action"] == "pause"
+        elif content["action"] == "stop":
+            self.stopping = True
+        elif content["action"] == "budget":
+            self.budget = content["value"]
+
+    def _steered(self, event: Event) -> None:
+        """List a request that an event carries out."""
+        if event.kind == "steer":
+            content = event.content
+            what = (
+                content["action"] if content["value"] is None else f"{content['action']} {content['value']}"
+            )
+            self.steering.append(Steering(event.at, content["request"], what, content.get("refused")))
+        elif "steer" in event.note:
+            self.steering.append(Steering(event.at, str(event.note["steer"]), event.kind, None))
+
+
+def _encoded(leaf: Any) -> Any:
+    """A leaf in JSON types; one that JSON cannot hold as text."""
+    try:
+        return to_json(leaf)
+    except TypeError:
+        return note_to_json(leaf)
