@@ -11,6 +11,8 @@ from dagsearch.problem import Action, State
 if TYPE_CHECKING:
     import pandas
 
+    from dagsearch.pages.report import Report
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -106,6 +108,15 @@ class Result:
         from dagsearch.selection.page import result_fragment
 
         return result_fragment(self)
+
+    def report(self) -> "Report":
+        """A page about the search: progress, forecast, effects of items and choices, the best leaves.
+
+        A notebook shows a part of it; ``report().write("page.html")`` writes all of it to one file.
+        """
+        from dagsearch.pages.report import Report
+
+        return Report.of_result(self)
 
     def to_frame(self) -> "pandas.DataFrame":
         """The history as a pandas data frame, one row per evaluation."""

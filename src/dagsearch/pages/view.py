@@ -80,6 +80,7 @@ class Viewed:
             ),
             "best": None if best is None else sign * told[best].reward,
             "best_leaf": None if best is None else list(map(str, told[best].parts)),
+            "best_encoded": None if best is None else told[best].leaf,
             "evaluations": len(told),
             "budget": record.budget,
             "left": left,
