@@ -49,7 +49,7 @@ class Coefficients(NamedTuple):
     """c₀ to c₃."""
 
 
-FITTED = Coefficients((2.041, 0.85, 0.611, -0.12, -0.515), (0.731, 0.59, 0.126, 0.876))
+FITTED = Coefficients((1.334, 0.835, 0.392, -0.172, -0.317), (0.927, 0.59, 0.184, 0.852))
 """The coefficients in use."""
 
 

@@ -414,7 +414,7 @@ def run_search(
     else:
         initial = default_initial(budget)
         run = Search.default(problem, initial=initial, **settings)
-    done = len(run.history)
+    done, budget = len(run.history), run.engine.steered.total(budget)
     try:
         if done < budget:
             steps = run.steps(budget - done, stop, **execution)

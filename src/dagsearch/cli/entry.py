@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
 from dagsearch import __version__
-from dagsearch.cli import backup, demo, play, report, resume, select, show
+from dagsearch.cli import backup, demo, play, report, resume, select, show, watch
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -29,7 +29,7 @@ class Command(Protocol):
         """Add the command's parser, with ``run`` among its defaults."""
 
 
-_OWN: tuple[Command, ...] = (demo, select, show, report, resume, backup, play)
+_OWN: tuple[Command, ...] = (demo, select, show, watch, report, resume, backup, play)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

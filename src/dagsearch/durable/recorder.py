@@ -3,7 +3,7 @@
 import math
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,13 @@ from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.walks import numbered
 from dagsearch.covariances import Covariance
 from dagsearch.durable.encoding import StateCodec, note_to_json
+from dagsearch.durable.events import Event
 from dagsearch.durable.fingerprint import generator_states
 from dagsearch.durable.journal import Journal
+from dagsearch.durable.requests import Requests
 from dagsearch.engine.engine import Told
 from dagsearch.engine.recorder import Recorder
+from dagsearch.engine.steered import Request
 from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
 from dagsearch.problem import Action, State
 from dagsearch.results import Proposal
@@ -32,12 +35,15 @@ class JournalRecorder(Recorder):
         Where to write.
     search : Search
         The search whose events are recorded.
+    events : iterable of Event
+        What the journal holds already.
     """
 
     keeps_pending = True
 
-    def __init__(self, journal: Journal, search: "Search") -> None:
+    def __init__(self, journal: Journal, search: "Search", events: Iterable[Event] = ()) -> None:
         self.journal, self._search = journal, search
+        self._requests = Requests(journal.path, search.problem, events)
         self._codec = StateCodec(search.problem)
         self._changes: list[Sequence[Any]] = []
 
@@ -143,6 +149,14 @@ class JournalRecorder(Recorder):
     def running(self, budget: int, rules: Mapping[str, Any]) -> None:
         """Record the number of rewards that a run ends with, its rules for stopping, and who runs it."""
         self._append("run", budget=budget, stop=dict(rules), by=f"{platform.node()}, process {os.getpid()}")
+
+    def requests(self) -> Sequence[Request]:
+        """What the user asks the search to do, from a file beside the journal."""
+        return self._requests.read()
+
+    def steered(self, action: str, value: Any, request: str, refused: str | None) -> None:
+        """Record that a request was taken."""
+        self._append("steer", request=request, action=action, value=note_to_json(value), refused=refused)
 
     def noted(self, note: Any) -> None:
         """Record a note of the user."""

@@ -51,7 +51,7 @@ def resume_search(
         raise
     search.engine.pending.offer(search.pending)
     search.engine.history.continue_clock()
-    search.engine.record_with(JournalRecorder(journal, search))
+    search.engine.record_with(JournalRecorder(journal, search, events))
     return search
 
 

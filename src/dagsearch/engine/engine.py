@@ -15,6 +15,7 @@ from dagsearch.engine.learner import Learner
 from dagsearch.engine.pending import Pending
 from dagsearch.engine.recorder import Recorder
 from dagsearch.engine.schedule import Schedule
+from dagsearch.engine.steered import Steered
 from dagsearch.engine.values import Values
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.expansions import Expansion
@@ -92,6 +93,7 @@ class Engine:
         self.history = History(explored, learner)
         self.foresight = Foresight()
         self.remaining = Remaining(explored)
+        self.steered = Steered()
         self.record_with(Recorder())
 
     def propose(self) -> Proposal:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dagsearch.engine.engine import Told
+    from dagsearch.engine.steered import Request
 
 _NOTHING = nullcontext()
 
@@ -55,6 +56,13 @@ class Recorder:
 
     def running(self, budget: int, rules: "Mapping[str, Any]") -> None:
         """A run begins that ends with ``budget`` rewards in total, or earlier by one of the ``rules``."""
+
+    def requests(self) -> "Sequence[Request]":
+        """What the user asks the search to do, since the last call."""
+        return ()
+
+    def steered(self, action: str, value: Any, request: str, refused: str | None) -> None:
+        """A request was taken, and refused if ``refused`` says why."""
 
     def noted(self, note: Any) -> None:
         """The user adds a note."""

@@ -48,8 +48,16 @@ class Pool(Protocol):
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Begin an evaluation."""
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
-        """Wait until evaluations have ended or are late; returns these, in the order in which they began."""
+    def finished(
+        self, running: Sequence[Running], problem: Problem, patience: float | None = None
+    ) -> list[Running]:
+        """Wait until evaluations have ended or are late; returns these, in the order in which they began.
+
+        After ``patience`` seconds, if it is a number, none may have ended.
+        """
+
+    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
+        """Wait no longer for an evaluation that may hang; ``others`` are to go on."""
 
     def close(self) -> None:
         """Release the resources of this run."""
@@ -102,9 +110,14 @@ class SerialPool:
         except Exception as error:
             return Running(proposal, _Ended(None, error))
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
+    def finished(
+        self, running: Sequence[Running], problem: Problem, patience: float | None = None
+    ) -> list[Running]:
         """All are."""
         return list(running)
+
+    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
+        """Do nothing: it has ended."""
 
     def close(self) -> None:
         """Nothing."""
@@ -161,12 +174,15 @@ class ExecutorPool:
         except (BrokenExecutor, RuntimeError) as error:
             raise PoolError(_broken(error)) from error
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
+    def finished(
+        self, running: Sequence[Running], problem: Problem, patience: float | None = None
+    ) -> list[Running]:
         """Wait."""
         awaited = running[:1] if self._deterministic else running
-        left = None
+        left = patience
         if self._timeout is not None:
-            left = max(0.0, min(one.started for one in awaited) + self._timeout - time.monotonic())
+            until = max(0.0, min(one.started for one in awaited) + self._timeout - time.monotonic())
+            left = until if patience is None else min(until, patience)
         wait([one.future for one in awaited], left, FIRST_COMPLETED)
         now = time.monotonic()
         for one in awaited:
@@ -179,6 +195,11 @@ class ExecutorPool:
             if not one.late and (broken := breakdown(one.future)) is not None:
                 raise PoolError(_broken(broken)) from broken
         return ended
+
+    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
+        """Cancel it; if it has begun, it occupies its worker until it ends."""
+        if not one.future.cancel():
+            self._stuck.append(one.future)
 
     def close(self) -> None:
         """Do nothing: the caller owns the executor."""
@@ -204,21 +225,29 @@ class ProcessPool(ExecutorPool):
 
         return Loky(max_workers=self._jobs)  # type: ignore[no-any-return]
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
+    def finished(
+        self, running: Sequence[Running], problem: Problem, patience: float | None = None
+    ) -> list[Running]:
         """Wait; evaluations of a process that died are started again."""
         while True:
             try:
-                ended = super().finished(running, problem)
+                ended = super().finished(running, problem, patience)
             except PoolError:
                 self._restarts += 1
                 if self._restarts > _MOST_RESTARTS:
                     raise
                 self._begin_again(running, problem)
                 continue
-            self._restarts = 0
+            if ended:
+                self._restarts = 0
             if any(one.late for one in ended):  # they still occupy their processes
                 self._begin_again([one for one in running if one not in ended], problem)
             return ended
+
+    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
+        """End its process; the other evaluations begin again."""
+        if not one.future.cancel():
+            self._begin_again(others, problem)
 
     def _begin_again(self, running: Sequence[Running], problem: Problem) -> None:
         lost = [one for one in running if not one.future.done() or breakdown(one.future) is not None]

@@ -10,6 +10,7 @@ from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch.errors import EvaluationError, RewardError, SearchExhausted
 from dagsearch.execution.pools import Pool, Running, breakdown
+from dagsearch.execution.steering import Steering
 from dagsearch.execution.stopping import Stop
 from dagsearch.learning.rewards import checked_reward
 from dagsearch.results import Evaluation, Proposal, Result
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Seconds between two looks for requests of the user while nothing ends.
+_GLANCE = 0.25
 # Skill of a model below which the search logs that it hardly predicts.
 _POOR = 0.1
 
@@ -64,11 +67,12 @@ class Runner(Generic[T]):
         self._first = list(first)
         self._began = time.perf_counter() if began is None else began
         self._running: list[Running] = []
-        self._left = 0
+        self._left = self._total = 0
+        self._steering = Steering(search, self)
 
     def steps(self, budget: int) -> Generator[T]:
         """Evaluate ``budget`` leaves, and yield what ``take`` returns for each."""
-        self._left = budget
+        self._total = len(self._search.history) + budget
         self.end("budget", left=budget)
         seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
         try:
@@ -81,8 +85,10 @@ class Runner(Generic[T]):
                 self._pool.close()
 
     def _until_the_end(self) -> Generator[T]:
-        while self._start_evaluations():
-            for ended in self._pool.finished(self._running, self._search.problem):
+        # Only a search with a journal can be steered, and has to look for requests while it waits.
+        patience = _GLANCE if self._search.engine.recorder.keeps_pending else None
+        while self._go_on():
+            for ended in self._pool.finished(self._running, self._search.problem, patience):
                 self._running.remove(ended)
                 taken = self._take(ended, False)
                 if taken is not None:
@@ -91,6 +97,43 @@ class Runner(Generic[T]):
                 reason = self._reason_to_stop(self._stop)
                 if reason is not None:
                     self.end(reason)
+
+    def _go_on(self) -> bool:
+        """Take requests and start evaluations; returns whether any evaluation is running."""
+        self._steering.take()
+        if self._steering.paused and self._left > 0 and not self._running:
+            logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
+            while self._steering.paused and self._left > 0:
+                time.sleep(_GLANCE)
+                self._steering.take()
+                if self._search.explored.deadline.passed():
+                    self.end("seconds")
+        return bool(self._running) if self._steering.paused else self._start_evaluations()
+
+    # What the user may change while it runs ----------------------------------------------------------
+
+    def set_total(self, total: int) -> int:
+        """Change the number of rewards at which the run ends; returns the number so far."""
+        if self.stopped != "budget":
+            raise ValueError(f"the run is ending ({self.stopped}): the budget no longer counts")
+        before, self._total = self._total, total
+        self._left = max(0, self._left + total - before)
+        return before
+
+    def evaluate_next(self, proposal: Proposal) -> None:
+        """Evaluate a pending proposal before the search is asked."""
+        self._first.append(proposal)
+
+    def count_told(self) -> None:
+        """Count a reward that was told without an evaluation."""
+        self._left = max(0, self._left - 1)
+
+    def abandon(self, proposal: Proposal) -> None:
+        """Wait no longer for an evaluation."""
+        self._first = [one for one in self._first if one is not proposal]
+        for one in [one for one in self._running if one.proposal is proposal]:
+            self._running.remove(one)
+            self._pool.abandon(one, self._running, self._search.problem)
 
     @property
     def stopped(self) -> str:

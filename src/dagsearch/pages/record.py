@@ -201,16 +201,16 @@ class Record:
         elif content["action"] == "stop":
             self.stopping = True
         elif content["action"] == "budget":
-            self.budget = content["value"]
+            self.budget = content["value"]["now"]
 
     def _steered(self, event: Event) -> None:
         """List a request that an event carries out."""
         if event.kind == "steer":
-            content = event.content
-            what = (
-                content["action"] if content["value"] is None else f"{content['action']} {content['value']}"
-            )
-            self.steering.append(Steering(event.at, content["request"], what, content.get("refused")))
+            content, value = event.content, event.content["value"]
+            if isinstance(value, dict) and "now" in value:
+                value = value["now"]
+            what = content["action"] if value is None else f"{content['action']} {value}"
+            self.steering.append(Steering(event.at, content["request"], what, content["refused"]))
         elif "steer" in event.note:
             self.steering.append(Steering(event.at, str(event.note["steer"]), event.kind, None))
 

@@ -93,6 +93,7 @@ class SelectionRun:
             Whether to show a progress bar.
         """
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
+        budget = self.search.engine.steered.total(budget)
         entries = runner.steps(max(0, budget - len(self.record.entries)))
         with closing(entries), tqdm(total=budget, disable=not progress, unit="subset") as bar:
             for entry in entries:

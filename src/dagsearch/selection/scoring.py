@@ -140,7 +140,9 @@ class BatchPool:
         """Add a subset to the next batch."""
         return Running(proposal, Future())
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
+    def finished(
+        self, running: Sequence[Running], problem: Problem, patience: float | None = None
+    ) -> list[Running]:
         """Score the batch."""
         subsets = [sorted(one.proposal.leaf) for one in running]
         if self._batch_size == 1:
@@ -150,6 +152,10 @@ class BatchPool:
         for one, scored in zip(running, found, strict=True):
             one.future.set_result(scored)
         return list(running)
+
+    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
+        """Leave a subset out of the batch, which has not begun."""
+        one.future.cancel()
 
     def close(self) -> None:
         """Let joblib end its workers."""
