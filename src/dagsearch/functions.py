@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
-from typing import Unpack
+from typing import Literal, Unpack
 
 from dagsearch.covariances import Covariance
 from dagsearch.errors import EvaluationError, SearchInterrupted
@@ -26,7 +26,7 @@ def maximize(
     seconds: float | None = None,
     confidence: float | None = None,
     seed: Seed = None,
-    progress: bool = False,
+    progress: bool | Literal["notebook"] = False,
     journal: str | PathLike[str] | None = None,
     **execution: Unpack[Execution],
 ) -> Result:
@@ -78,7 +78,7 @@ def minimize(
     seconds: float | None = None,
     confidence: float | None = None,
     seed: Seed = None,
-    progress: bool = False,
+    progress: bool | Literal["notebook"] = False,
     journal: str | PathLike[str] | None = None,
     **execution: Unpack[Execution],
 ) -> Result:

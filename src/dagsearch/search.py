@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from os import PathLike
 from types import ModuleType
-from typing import Any, Self, Unpack, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 from tqdm import tqdm
@@ -31,6 +31,7 @@ from dagsearch.execution.pools import make_pool
 from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations, log_if_poor
 from dagsearch.execution.stopping import Stop
 from dagsearch.expansions import Expansion
+from dagsearch.pages.notebook import NotebookProgress
 from dagsearch.problem import Action, Problem, State
 from dagsearch.refinements.optimum import Optimum
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
@@ -341,7 +342,7 @@ def search(
     seconds: float | None = None,
     confidence: float | None = None,
     seed: Seed = None,
-    progress: bool = False,
+    progress: bool | Literal["notebook"] = False,
     journal: str | PathLike[str] | None = None,
     **execution: Unpack[Execution],
 ) -> Result:
@@ -376,8 +377,9 @@ def search(
         Stop once the best leaf so far is the best of all with this probability.
     seed : int, numpy Generator or None
         Source of all randomness.
-    progress : bool
-        Whether to show a progress bar with the best reward so far.
+    progress : bool or "notebook"
+        Whether to show a progress bar with the best reward so far; ``"notebook"`` draws the rewards and their
+        forecast in a notebook.
     journal : path, optional
         File that records every event. If it exists, its search continues until there are ``budget`` rewards
         in total.
@@ -401,7 +403,7 @@ def run_search(
     problem: Problem,
     budget: int,
     stop: Stop,
-    progress: bool,
+    progress: bool | Literal["notebook"],
     execution: Execution,
     settings: Any,
     sign: int = 1,
@@ -418,6 +420,8 @@ def run_search(
     try:
         if done < budget:
             steps = run.steps(budget - done, stop, **execution)
+            if progress == "notebook":
+                steps, progress = iter(NotebookProgress(steps, lambda: run.history, budget, sign)), False
             with tqdm(steps, total=budget, initial=done, disable=not progress, unit="eval") as bar:
                 for evaluation in bar:
                     bar.set_postfix(best=f"{sign * evaluation.best_reward:.4g}", refresh=False)

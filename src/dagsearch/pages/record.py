@@ -7,7 +7,7 @@ from dagsearch.durable.encoding import note_to_json, to_json
 from dagsearch.durable.events import Event
 from dagsearch.gaussians import Gaussian
 from dagsearch.pages.leaves import Part, parts_of
-from dagsearch.results import Result
+from dagsearch.results import Evaluation, Result
 
 
 class Told(NamedTuple):
@@ -116,16 +116,18 @@ class Record:
         """What a result tells: its evaluations, without what was pending or failed."""
         record = cls()
         record.minimized = result.minimized
-        sign = -1.0 if result.minimized else 1.0
-        for evaluation in result.history:
-            leaf = _encoded(evaluation.leaf)
-            predicted = evaluation.predicted
+        record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
+        return record
+
+    def add_evaluations(self, evaluations: Iterable[Evaluation], sign: float = 1.0) -> None:
+        """Take evaluations of a search in this process, whose rewards are ``sign`` times those told."""
+        for evaluation in evaluations:
+            leaf, predicted = _encoded(evaluation.leaf), evaluation.predicted
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
-            record.told.append(
+            self.told.append(
                 Told(parts_of(leaf), leaf, sign * evaluation.reward, evaluation.seconds, predicted)
             )
-        return record
 
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order."""

@@ -103,7 +103,8 @@ def make_app(watched: Watched, token: str, port: int, steer: bool) -> Guarded:
             journal = watched.journals[asked["run"]] if type(asked.get("run")) is int else None
             if journal is None:
                 raise ValueError("run must be the number of a run")
-            name = await run_in_threadpool(send_request, journal, asked.get("action"), asked.get("value"))
+            action, value = str(asked.get("action")), asked.get("value")
+            name = await run_in_threadpool(send_request, journal, action, value)
         except (ValueError, TypeError, IndexError, OSError) as error:
             return JSONResponse({"error": str(error)}, status_code=400, headers=_HEADERS)
         return JSONResponse({"request": name}, headers=_HEADERS)
