@@ -1,11 +1,14 @@
 """The best part of what was explored: the way to the best leaf, and where good leaves left it."""
 
+import heapq
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dagsearch.pages.leaves import Part
 from dagsearch.pages.record import Told
 
+MOST = 3000
+"""Number of evaluations, the best ones, that the drawing is made from."""
 # Longest way, and largest number of states beside it that are shown at a depth.
 _LONGEST, _BREADTH = 12, 4
 
@@ -27,7 +30,7 @@ def best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: flo
     Parameters
     ----------
     told : sequence of Told
-        All evaluations.
+        All evaluations; the best 3,000 of them are used.
     best : Told
         The best of them.
     order : sequence of Part
@@ -35,6 +38,7 @@ def best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: flo
     sign : float
         −1 if small rewards are good.
     """
+    told = heapq.nlargest(MOST, told, key=lambda one: one.reward)
     way = best.parts if best.parts and best.parts[0].place else _sorted(best.parts, order)
     below, chosen = list(told), 0
     nodes: list[dict[str, Any]] = [
@@ -75,14 +79,9 @@ def _all(told: Sequence[Told]) -> _Below:
 
 def _options(told: Sequence[Told], part: Part, taken: set[Part]) -> dict[Part, _Below]:
     """What could be chosen instead of a part, with what was evaluated below each."""
-    found: dict[Part, _Below] = {}
+    rewards: dict[Part, list[float]] = {}
     for one in told:
         for other in one.parts:
             if other.place == part.place and other not in taken:
-                known = found.get(other)
-                if known is None:
-                    found[other] = _Below(one.reward, one.reward, 1)
-                else:
-                    best = max(known.best, one.reward)
-                    found[other] = _Below(best, known.total + one.reward, known.leaves + 1)
-    return found
+                rewards.setdefault(other, []).append(one.reward)
+    return {other: _Below(max(found), sum(found), len(found)) for other, found in rewards.items()}

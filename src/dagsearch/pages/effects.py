@@ -40,6 +40,19 @@ class Effect(NamedTuple):
     """Number of evaluated leaves that have the part."""
 
 
+class _Fit(NamedTuple):
+    """A fitted model."""
+
+    evidence: float
+    """Logarithm of the evidence, up to a constant."""
+    factor: FloatArray
+    """Cholesky factor of the effects' precision, in units of the noise."""
+    mean: FloatArray
+    """Means of the effects."""
+    noise: float
+    """Variance of the noise."""
+
+
 class Effects:
     """Sums over evaluations from which effects follow; :meth:`add` takes further evaluations."""
 
@@ -106,17 +119,16 @@ class Effects:
         gram = self._gram[np.ix_(used, used)] - n * np.outer(share, share)
         against = self._with_reward[used] - self._total * share
         spread = max(self._squares - self._total**2 / n, 1e-300)
-        best = max((self._fitted(gram, against, spread, ratio) for ratio in _RATIOS), key=lambda fit: fit[0])
-        return best[1], best[2]
+        fits = [self._fitted(gram, against, spread, ratio) for ratio in _RATIOS]
+        best = max(fits, key=lambda fit: fit.evidence)
+        inverse = cho_solve((best.factor, True), np.eye(len(used)))
+        return best.mean, np.sqrt(best.noise * np.diag(inverse))
 
-    def _fitted(
-        self, gram: FloatArray, against: FloatArray, spread: float, ratio: float
-    ) -> tuple[float, FloatArray, FloatArray]:
-        """Log evidence, up to a constant, with the noise variance at its maximum; mean and deviation."""
+    def _fitted(self, gram: FloatArray, against: FloatArray, spread: float, ratio: float) -> _Fit:
+        """The model with a ratio of variances, with the variance of the noise at its maximum."""
         n, size = self._count - 1, len(gram)
-        factor = cho_factor(gram + ratio * np.eye(size), lower=True)
-        mean = cho_solve(factor, against)
+        factor, _ = cho_factor(gram + ratio * np.eye(size), lower=True)
+        mean = cho_solve((factor, True), against)
         noise = max((spread - float(against @ mean)) / n, 1e-12 * spread / n)
-        determinant = 2.0 * float(np.log(np.diag(factor[0])).sum()) - size * np.log(ratio)
-        variance = noise * np.diag(cho_solve(factor, np.eye(size)))
-        return -0.5 * (n * np.log(noise) + determinant), mean, np.sqrt(variance)
+        determinant = 2.0 * float(np.log(np.diag(factor)).sum()) - size * np.log(ratio)
+        return _Fit(-0.5 * (n * float(np.log(noise)) + determinant), factor, mean, noise)

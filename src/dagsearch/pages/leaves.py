@@ -61,6 +61,8 @@ def _is_pair(part: Any) -> bool:
 def _text(value: Any, labels: Sequence[str] | None = None) -> str:
     if labels is not None and type(value) is int and 0 <= value < len(labels):
         value = labels[value]
+    if type(value) is int:
+        return str(value)
     if isinstance(value, Mapping) and len(value) == 1:
         ((tag, inner),) = value.items()
         if tag in ("tuple", "set") and isinstance(inner, list):

@@ -15,8 +15,8 @@ from dagsearch.pages.record import Record
 from dagsearch.pages.report import short_names
 from dagsearch.pages.view import Viewed
 
-# Seconds between updates of the page.
-_EVERY = 1.0
+# Least time between updates of the page, in seconds, and the share of a core that these may take.
+_LEAST, _SHARE = 1.0, 0.05
 
 
 class _Run:
@@ -59,6 +59,7 @@ class Watched:
         paths = [Path(journal) for journal in journals]
         self._runs = [_Run(path, name) for path, name in zip(paths, short_names(paths), strict=True)]
         self._steer, self._clock, self._lock = steer, clock, threading.Lock()
+        self._every = _LEAST
 
     @property
     def journals(self) -> list[Path]:
@@ -69,15 +70,19 @@ class Watched:
         """The page as it is now; its script asks for updates."""
         with self._lock:
             version = self._update()
-            return html_page(self._views(), every=_EVERY, steer=self._steer, version=version)
+            return html_page(self._views(), every=self._every, steer=self._steer, version=version)
 
     def content(self, seen: str) -> str | None:
         """What the page shows now, as JSON; ``None`` if that is what it has seen."""
         with self._lock:
+            began = time.process_time()
             version = self._update()
             if version == seen:
                 return None
-            return content_json(self._views(), every=_EVERY, steer=self._steer, version=version)
+            views = self._views()
+            # A large search is updated less often, so that watching never takes much from the run.
+            self._every = max(_LEAST, (time.process_time() - began) / _SHARE)
+            return content_json(views, every=self._every, steer=self._steer, version=version)
 
     def _update(self) -> str:
         """Read what is new; returns what identifies the content."""

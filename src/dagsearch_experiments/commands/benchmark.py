@@ -23,6 +23,7 @@ _NAMES = (
     "general",
     "speed",
     "crashes",
+    "forecast",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
@@ -47,7 +48,8 @@ def add_parser(commands: "Commands") -> None:
             "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
             "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
             "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
-            "(ten minutes on one core, into results/crashes)."
+            "(ten minutes on one core, into results/crashes). forecast: how often the intervals of "
+            "Search.forecast hold, for docs/watching.md (20 minutes on one core, into results/forecast)."
         ),
     )
     benchmark.add_argument("name", choices=_NAMES)
@@ -72,12 +74,12 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, crashes, general, speed
+    from dagsearch_experiments import benchmark, crashes, forecast, general, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
-    if options.name in ("general", "speed", "crashes") and options.out == _OUT:
+    if options.name in ("general", "speed", "crashes", "forecast") and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
         return carry_out(
@@ -99,6 +101,9 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "crashes":
         sweep = partial(crashes.run, quick=options.quick)
         return carry_out(options, [*refused, "only"], sweep, crashes.summary)
+    if options.name == "forecast":
+        measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
+        return carry_out(options, [*refused, "only"], measured, forecast.summary)
     return carry_out(
         options,
         [*refused, "only"],
