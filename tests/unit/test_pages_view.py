@@ -248,3 +248,24 @@ def test_the_forecast_of_the_page_is_that_of_the_search(half_way):
     progress = progress_of([one.reward for one in told], [one.predicted for one in told])
     assert half_way.forecast(7) == forecast(progress, 7)
     assert math.isfinite(half_way.forecast(7).high)
+
+
+def interacting(strength, seed=5, n=150):
+    rng, record = np.random.default_rng(seed), Record()
+    for _ in range(n):
+        chosen = np.flatnonzero(rng.random(8) < 0.5)
+        reward = float(chosen.sum()) + strength * ({2, 6} <= set(chosen.tolist())) + 0.5 * rng.normal()
+        parts = [Part("", str(item)) for item in chosen]
+        record.told.append(Told(parts, None, reward, 0.0, None))
+    return Viewed("pairs", record).view()["pairs"]
+
+
+def test_a_pair_that_matters_is_found():
+    for strength in (3.0, -3.0):
+        first, *_ = interacting(strength)
+        assert first["label"] in ("2 and 6", "6 and 2")
+        assert first["low"] < strength < first["high"]
+
+
+def test_pairs_that_do_not_matter_are_not_shown():
+    assert sum(len(interacting(0.0, seed)) for seed in range(20)) <= 2

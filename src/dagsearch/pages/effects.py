@@ -21,8 +21,8 @@ _MOST_PARTS = 300
 _FEWEST = 6
 # Ratios of the variance of the noise to that of an effect.
 _RATIOS = tuple(10.0 ** (power / 2.0) for power in range(-6, 7))
-# Half the width of a central 90% interval, in deviations.
-_NINETY = 1.6448536269514722
+NINETY = 1.6448536269514722
+"""Half the width of a central 90% interval, in deviations."""
 
 
 class Effect(NamedTuple):
@@ -106,8 +106,8 @@ class Effects:
             Effect(
                 parts[used[place]],
                 float(mean[place]),
-                float(mean[place] - _NINETY * deviation[place]),
-                float(mean[place] + _NINETY * deviation[place]),
+                float(mean[place] - NINETY * deviation[place]),
+                float(mean[place] + NINETY * deviation[place]),
                 int(counts[used[place]]),
             )
             for place in chosen

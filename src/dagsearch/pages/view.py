@@ -11,19 +11,19 @@ from dagsearch.forecasts import Forecast, Progress, forecast, progress_of
 from dagsearch.pages.dag import best_part
 from dagsearch.pages.effects import Effect, Effects
 from dagsearch.pages.leaves import Part, leaf_text
+from dagsearch.pages.pairs import pairs_of
 from dagsearch.pages.record import Record, Told
 from dagsearch.pages.words import duration, number, sentence
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
+_PAIRS = 8
 # Number of rewards that the speed of the search is computed from.
 _RECENT = 50
 # Numbers of further evaluations that gains are shown for.
 _AHEAD = (1, 10, 100, 1000)
 # Number of points of the forecast's band.
 _BAND = 24
-# Half the width of a central 90% interval, in deviations.
-_NINETY = 1.6448536269514722
 
 
 class Viewed:
@@ -91,6 +91,7 @@ class Viewed:
             "gain": _gains(progress, left, sign),
             "rules": _rules(record, best, now),
             "effects": [_effect(effect, sign, told, best) for effect in effects],
+            "pairs": _pairs(told, effects, sign),
             "dag": None if best is None else self._best_part(told, told[best], effects, sign),
             "leaves": _best_leaves(told, sign),
             **_activity(record, now),
@@ -267,6 +268,20 @@ def _effect(effect: Effect, sign: float, told: Sequence[Told], best: int | None)
         "count": effect.leaves,
         "chosen": best is not None and effect.part in told[best].parts,
     }
+
+
+def _pairs(told: Sequence[Told], effects: Sequence[Effect], sign: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": " and ".join(map(str, pair.parts)),
+            "effect": sign * pair.effect,
+            "low": min(sign * pair.low, sign * pair.high),
+            "high": max(sign * pair.low, sign * pair.high),
+            "count": pair.leaves,
+            "chosen": False,
+        }
+        for pair in pairs_of(told, effects, _PAIRS)
+    ]
 
 
 def _best_leaves(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
