@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
+from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
 from dagsearch.durable.journal import read_events
@@ -13,6 +15,7 @@ from dagsearch.pages.effects import Effects
 from dagsearch.pages.leaves import Part, parts_of
 from dagsearch.pages.record import Record, Told
 from dagsearch.pages.view import Viewed
+from dagsearch.sklearn import DAGSearchSelector
 
 
 def viewed(journal, **now):
@@ -154,6 +157,16 @@ def test_every_kind_of_problem_has_a_view(problem, expected, journal):
     assert view["evaluations"] == 4
     if expected is not None:
         assert view["best_leaf"][0] in expected
+
+
+def test_features_of_a_selection_have_their_names(journal):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    selector = DAGSearchSelector(
+        KNeighborsClassifier(), n_features_to_select=3, budget=8, random_state=0, journal=journal
+    ).fit(X, y)
+    view = viewed(journal)
+    assert view["best_leaf"] == list(selector.get_feature_names_out())
+    assert (view["budget"], view["state"]) == (8, "ended")
 
 
 def test_a_search_without_rewards_has_a_view(journal):

@@ -190,9 +190,11 @@ class Record:
         self._by = by if isinstance(by, str) else None
 
     def _note(self, event: Event) -> None:
-        selection = event.note.get("select")
-        if isinstance(selection, dict) and isinstance(selection.get("budget"), int):
-            self.budget = selection["budget"]
+        """A feature selection notes its budget and the names of the features."""
+        if "data" in event.note:
+            budget, names = event.note.get("budget"), event.note.get("names")
+            self.budget = budget if isinstance(budget, int) else self.budget
+            self._labels = list(map(str, names)) if isinstance(names, list) else self._labels
 
     def _steer(self, event: Event) -> None:
         content = event.content

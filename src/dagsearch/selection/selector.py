@@ -281,7 +281,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if events:
             run.restore(events)
         else:
-            search.note({"data": digest, **self._asked_by})
+            about = {"data": digest, "budget": budget, "names": self._features().names}
+            search.note({**about, **self._asked_by})
         return run
 
     def _search(self, problem: SubsetProblem, data: Any, budget: int, resumed: bool) -> Search:
