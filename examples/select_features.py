@@ -19,11 +19,11 @@ pipeline = make_pipeline(selector.set_output(transform="pandas"), model).fit(X_t
 
 low, high = selector.score_interval_
 print("chosen:", *selector.get_feature_names_out(), sep="\n  ")
-print(f"cross-validated accuracy {selector.best_score_:.3f}; corrected for luck, {low:.3f} to {high:.3f}")
+print(f"cross-validated accuracy {selector.best_score_:.3f}, 90% interval {low:.3f} to {high:.3f}")
 print(f"on held-out rows         {pipeline.score(X_test, y_test):.3f}")
 print(f"with all 30 features     {model.fit(X_train, y_train).score(X_test, y_test):.3f}")
 
-print("needed most:")
+print(f"{selector.model_fit_.sentence()}; needed most:")
 for column in selector.ranking_.argsort()[:3]:
     low, high = selector.inclusion_interval_[column]
     print(f"  {X.columns[column]:20} {selector.inclusion_probability_[column]:.2f} ({low:.2f} to {high:.2f})")

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 class DagSearchError(Exception):
     """Base class of this package's errors."""
 
+    result: "Result | None" = None
+    """The result so far, if the error ended :func:`dagsearch.search` or one of its relatives."""
+
 
 class ProblemError(DagSearchError, ValueError):
     """A problem breaks the contract of :class:`dagsearch.Problem`."""
@@ -27,9 +30,6 @@ class EvaluationError(DagSearchError, RuntimeError):
 
     Rewards told before are not lost: ``error.result`` holds them, and the search itself can continue.
     """
-
-    result: "Result | None" = None
-    """The search's result when the evaluation failed."""
 
 
 class SearchExhausted(DagSearchError):

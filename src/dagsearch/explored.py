@@ -8,6 +8,7 @@ import numpy as np
 
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.typing import IntArray
+from dagsearch._internal.walks import passed
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
@@ -144,8 +145,8 @@ class Explored:
             node = self.node(state) if len(self.problem.actions(state)) == 0 else -1
         if node < 0 or not self.graph.terminal[node]:
             raise ProblemError(
-                f"cannot tell the reward of {state!r}: it is not a leaf, the problem has actions there. "
-                "Tell the reward of a complete sequence of decisions"
+                f"{state!r} is not a leaf: the problem has actions there. Only a complete sequence of "
+                "decisions has a reward"
             )
         return node
 
@@ -239,6 +240,15 @@ class Explored:
         for node in path:  # paths are short: faster than indexing by a list
             visits[node] += 1
         return Proposal(end[0], (*actions, *end[1]), tuple(path))
+
+    def describes(self, proposal: Proposal) -> bool:
+        """Whether the proposal's actions lead from the root to its leaf, and its path is the way there."""
+        try:
+            states = passed(self.problem, proposal.actions)
+        except ValueError:
+            return False
+        path = [self.find(state) for state in states[: len(proposal.path)]]
+        return list(proposal.path) == path and self.same(states[-1], proposal.leaf)
 
     def repeat(self, change: Sequence[Any]) -> None:
         """Repeat a change that a listener received in another run."""

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Literal, Unpack
 
 from dagsearch.covariances import Covariance
-from dagsearch.errors import EvaluationError, SearchInterrupted
+from dagsearch.errors import SearchInterrupted
 from dagsearch.execution.options import Execution
 from dagsearch.execution.stopping import Stop
 from dagsearch.gaussians import Gaussian
@@ -101,9 +101,9 @@ def minimize(
     try:
         settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
         found = run_search(problem, budget, stop, progress, execution, settings, sign=-1)
-    except (EvaluationError, SearchInterrupted) as error:
-        if error.result is not None:
-            error.result = turned(error.result)
+    except (Exception, SearchInterrupted) as error:
+        if isinstance(result := getattr(error, "result", None), Result):
+            error.result = turned(result)  # type: ignore[union-attr]
         raise
     return turned(found)
 

@@ -30,8 +30,9 @@ from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior
 from dagsearch.problem import LONGEST_PATH, MAX, MIN, Capabilities, Problem, State
 
-# Number of random paths that measure a problem's shape and the covariance's step.
-_WALKS = 64
+# Number of random paths that measure a problem's shape and the covariance's step. Where paths are long there
+# are fewer of them, with about this number of states in all: each level is then like the next.
+_WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
 
 
 @compiled
@@ -183,7 +184,11 @@ class ProblemShape:
         self._problem, self._capabilities = problem, Capabilities(problem)
         self._widths: list[list[int]] = []
         self._players: list[list[int]] = []
-        self._paths = [self._walk(rng) for _ in range(_WALKS)]
+        self._paths: list[list[State]] = []
+        while len(self._paths) < _FEWEST_WALKS or (
+            len(self._paths) < _WALKS and sum(map(len, self._paths)) < _MOST_STATES
+        ):
+            self._paths.append(self._walk(rng))
         self._rows: list[Rows] = []  # of the paths; they do not depend on hyperparameters
 
     def increments(

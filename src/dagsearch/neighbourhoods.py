@@ -13,6 +13,9 @@ from dagsearch.explored import Explored
 from dagsearch.problem import Action, Families, State
 from dagsearch.scores import JointScores
 
+# Number of decisions of a path, the last ones, of which each is tried as the very last.
+_MOST_TRIED = 128
+
 
 class Swap(NamedTuple):
     """A leaf one decision away from another."""
@@ -68,7 +71,8 @@ def parents(
 ) -> list[tuple[State, list[Action]]]:
     """The leaf's parents at or below ``start``, each with the actions that lead there.
 
-    If the order of decisions does not matter, any of them may be the last one.
+    If the order of decisions does not matter, any of them may be the last one. Of a long path, only its last
+    decisions are tried.
     """
     known = explored.capabilities.parents
     if known is not None:
@@ -76,12 +80,23 @@ def parents(
             (parent, [a for a in actions if a != last]) for parent, last in known(leaf) if last in actions
         ]
     found = []
-    for last in range(len(actions)):
-        kept = [action for number, action in enumerate(actions) if number != last]
-        state = replayed(explored, start, kept, [actions[last]], leaf)
+    states = _along(explored, start, actions)
+    for last in range(max(0, len(actions) - _MOST_TRIED), min(len(states), len(actions))):
+        later = actions[last + 1 :]
+        state = replayed(explored, states[last], later, [actions[last]], leaf)
         if state is not None:
-            found.append((state, kept))
+            found.append((state, [*actions[:last], *later]))
     return found
+
+
+def _along(explored: Explored, start: State, actions: Sequence[Action]) -> list[State]:
+    """The states that actions lead through, as far as they are possible."""
+    problem, states = explored.problem, [start]
+    for action in actions:
+        if action not in problem.actions(states[-1]):
+            break
+        states.append(problem.step(states[-1], action))
+    return states
 
 
 def replayed(

@@ -23,6 +23,8 @@ MIN: Final = -1
 
 # A path longer than this is taken for a cycle.
 LONGEST_PATH: Final = 100_000
+MOST_ACTIONS: Final = 50_000
+"""Largest number of actions at a state, since all of them are rated."""
 
 
 @runtime_checkable

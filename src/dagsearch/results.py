@@ -67,8 +67,8 @@ class Evaluation:
     seconds: float = field(compare=False)
     """Time of the tell, in seconds from the start of the search."""
     predicted: Gaussian | None = field(default=None, compare=False, repr=False)
-    """Belief over the leaf's g just before, in units of the reward; ``None`` if the model knew no reward yet
-    or learns nothing from rewards but their mean."""
+    """Belief over the reward just before it was told, its noise included; ``None`` if the model knew no
+    reward yet or learns nothing from rewards but their mean."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from types import ModuleType
 from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
-from tqdm import tqdm
 
 from dagsearch._internal.checks import is_whole
 from dagsearch.backups import Backup
@@ -31,7 +30,7 @@ from dagsearch.execution.pools import make_pool
 from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations, log_if_poor
 from dagsearch.execution.stopping import Stop
 from dagsearch.expansions import Expansion
-from dagsearch.pages.notebook import NotebookProgress
+from dagsearch.pages.notebook import shown_progress
 from dagsearch.problem import Action, Problem, State
 from dagsearch.refinements.optimum import Optimum
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
@@ -322,13 +321,15 @@ class Search(Composed):
         """The result so far."""
         return self.findings.result()
 
-    def sample_optimum(self, count: int = SAMPLES, most: int = LEAVES) -> Optimum | None:
+    def sample_optimum(self, count: int = SAMPLES, most: int = LEAVES, models: int = 1) -> Optimum | None:
         """Joint samples of g of the leaves that may be best, evaluated or not, in units of the reward.
 
-        In a problem with many leaves, ``most`` leaves are sampled in addition to the evaluated ones. ``None``
-        if no reward is known yet, in games with a MIN player, and beyond 3,000 evaluations.
+        In a problem with many leaves, ``most`` leaves are sampled in addition to the evaluated ones. With
+        several ``models``, samples come from models whose hyperparameters differ as far as the rewards leave
+        them open. ``None`` if no reward is known yet, in games with a MIN player, and beyond 3,000
+        evaluations.
         """
-        return self.findings.sample_optimum(count, most)
+        return self.findings.sample_optimum(count, most, models)
 
 
 def search(
@@ -352,6 +353,8 @@ def search(
     completed by upper confidence of g, take turns with leaves near the best ones so far. Rewards are
     standardised, and hyperparameters are learnt from the evidence. ``docs/beyond.md`` says how much each of
     these gains.
+
+    Whatever error ends the search, also one of your own problem, ``error.result`` is the result so far.
 
     Parameters
     ----------
@@ -378,8 +381,7 @@ def search(
     seed : int, numpy Generator or None
         Source of all randomness.
     progress : bool or "notebook"
-        Whether to show a progress bar with the best reward so far; ``"notebook"`` draws the rewards and their
-        forecast in a notebook.
+        Whether to show a progress bar; ``"notebook"`` draws rewards and their forecast in a notebook.
     journal : path, optional
         File that records every event. If it exists, its search continues until there are ``budget`` rewards
         in total.
@@ -390,9 +392,9 @@ def search(
     Raises
     ------
     EvaluationError
-        If ``problem.reward`` fails; ``error.result`` is the result so far.
+        If ``problem.reward`` fails.
     SearchInterrupted
-        On Ctrl-C; ``error.result`` is the result so far. It is a ``KeyboardInterrupt``.
+        On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
     stop = Stop(patience, target, seconds, confidence)
     settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
@@ -414,18 +416,19 @@ def run_search(
         names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
         run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
-        initial = default_initial(budget)
-        run = Search.default(problem, initial=initial, **settings)
+        run = Search.default(problem, initial=default_initial(budget), **settings)
     done, budget = len(run.history), run.engine.steered.total(budget)
     try:
         if done < budget:
             steps = run.steps(budget - done, stop, **execution)
-            if progress == "notebook":
-                steps, progress = iter(NotebookProgress(steps, lambda: run.history, budget, sign)), False
-            with tqdm(steps, total=budget, initial=done, disable=not progress, unit="eval") as bar:
-                for evaluation in bar:
-                    bar.set_postfix(best=f"{sign * evaluation.best_reward:.4g}", refresh=False)
+            with shown_progress(progress, run.history, budget, sign) as bar:
+                for evaluation in steps:
+                    bar.update(sign * evaluation.best_reward)
         return log_if_poor(run.result())
+    except Exception as error:
+        if getattr(error, "result", None) is None:
+            error.result = run.findings.after_error()  # type: ignore[attr-defined]
+        raise
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
         interrupted.result = run.result()

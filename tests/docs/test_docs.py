@@ -1,5 +1,6 @@
 """Every code block of README and docs runs, and the README's commands are what CI runs."""
 
+import ast
 import re
 import shlex
 import subprocess
@@ -7,7 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from sklearn.datasets import load_breast_cancer
 
 from dagsearch.cli import main
 
@@ -37,22 +37,40 @@ def test_every_block_is_of_a_kind_that_is_run():
 def test_ci_runs_the_two_commands_of_the_readme():
     everywhere = [code.strip() for page in PAGES for code in blocks(page, "sh")]
     assert all("\n" not in command for command in everywhere)
-    commands = [command for command in everywhere if not command.startswith("dagsearch select ")]
+    commands = [command for command in everywhere if not command.startswith("dagsearch ")]
     assert len(commands) == 2
     assert commands == [line for line in (ROOT / "README.md").read_text().splitlines() if "-m venv" in line]
     assert "grep '^python3 -m venv' README.md" in (ROOT / ".ci" / "run").read_text()
 
 
+def commands_of(page):
+    return [shlex.split(code)[1:] for code in blocks(page, "sh") if code.startswith("dagsearch ")]
+
+
+# The README's commands are among those of the page on feature selection.
+WITH_COMMANDS = [page for page in PAGES if commands_of(page) and page.name != "README.md"]
+
+
 @pytest.mark.slow
-def test_the_command_of_the_pages_selects_features(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
+def test_commands_of_a_page_run_one_after_the_other(page, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    table = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "diagnosis"})
-    table.to_csv("cancer.csv", index=False)
-    commands = {code.strip() for page in PAGES for code in blocks(page, "sh") if "dagsearch select" in code}
-    (command,) = commands
-    assert main([*shlex.split(command)[1:], "--quiet"]) == 0
+    for command in commands_of(page):
+        assert main([*command, *(["--quiet"] if command[0] == "select" else [])]) == 0
     assert "cross-validated" in capsys.readouterr().out
     assert (tmp_path / "report" / "report.html").exists()
+
+
+def test_commands_of_the_readme_are_run():
+    assert commands_of(ROOT / "README.md") == commands_of(ROOT / "docs" / "feature-selection.md")
+
+
+def test_pictures_of_the_report_show_the_tutorials_last_command():
+    script = ast.parse((ROOT / "benchmarks" / "report_pictures.py").read_text())
+    texts = [node.value for node in ast.walk(script) if isinstance(node, ast.Constant)]
+    (given,) = [text for text in texts if isinstance(text, str) and text.startswith("select ")]
+    *_, last = commands_of(ROOT / "docs" / "tutorial.md")
+    assert shlex.split(given) == last[: last.index("--out")]
 
 
 def test_the_readme_problem_is_short():

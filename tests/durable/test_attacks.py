@@ -247,6 +247,7 @@ def stopping(number, after):
     return watch
 
 
+@pytest.mark.slow
 def test_a_journal_that_was_interrupted_while_it_was_made_can_be_used(tmp_path):
     operations = recorded(lambda: search_in(tmp_path / "whole.db"))
     assert len(operations) >= 5
@@ -381,6 +382,7 @@ def test_a_file_that_another_program_changes_stops_the_search(harm, tmp_path):
 # Readers ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_searches_start_while_their_journal_is_watched(tmp_path):
     path, ended, seen = tmp_path / "run.db", threading.Event(), []
 
@@ -505,6 +507,7 @@ def test_notes_of_any_kind_are_shown(note, tmp_path, capsys):
     assert "after 3 evaluations" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_consistent_files_that_lack_a_field_are_refused_by_name(tmp_path, capsys):
     path, changed = tmp_path / "run.db", tmp_path / "changed.db"
     search = search_in(path)
@@ -570,6 +573,7 @@ def test_a_note_that_json_does_not_know_loses_no_reward(tmp_path):
 
     notes = {
         "number": (np.int64(3), 3),
+        "large number": (10**5000, hex(10**5000)),
         "nan": (float("nan"), "nan"),
         "infinite": ({"x": np.float32("inf")}, {"x": "inf"}),
         "array": ({"x": np.arange(3)}, {"x": [0, 1, 2]}),
@@ -640,6 +644,7 @@ def test_an_old_journal_is_converted_when_it_continues_and_kept(closed, begun, t
     again.close()
 
 
+@pytest.mark.slow
 def test_a_conversion_that_is_interrupted_anywhere_leaves_a_journal(begun, tmp_path, monkeypatch, whole):
     def convert(path):
         search = ds.Search.resume(path, Sum())

@@ -22,6 +22,7 @@ def broken(found):
     return {what: count for what, count in found.items() if count and what.partition(": ")[2] not in tried}
 
 
+@pytest.mark.slow
 def test_a_power_cut_after_any_operation_loses_nothing(tmp_path):
     found = power.sweep(WORKLOADS["paper"], tmp_path, every=1)
     assert found["power cuts: contents"] > 300
@@ -46,6 +47,7 @@ def test_the_command_kills_at_crash_points_and_finds_all_promises_kept(tmp_path)
     assert (tmp_path / "crashes.json").exists()
 
 
+@pytest.mark.slow
 def test_the_sweep_notices_a_journal_that_does_not_wait_for_the_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(LockedFile, "append", lambda self, data: self.write(self.size, data))
     assert broken(power.sweep(WORKLOADS["paper"], tmp_path, every=3))["power cuts: events lost"] > 0
@@ -78,7 +80,7 @@ def test_the_sweep_notices_a_journal_that_writes_events_late(tmp_path, monkeypat
         kills._killed(lambda: workload.run(journal, log), number, "before")  # noqa: B023
         with monkeypatch.context() as right:
             right.setattr(Journal, "_store", store)
-            found = kills._checked(workload, journal, log, [])
+            found = kills._checked(workload, journal, log, [], kills._pending(journal))
         lost += found["kills: rewards lost"] + found["kills: evaluations repeated beyond pending"]
     assert lost > 0
 

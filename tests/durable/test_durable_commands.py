@@ -1,9 +1,12 @@
 """Journals of selectors and on the command line."""
 
 import json
+import shlex
+import signal
 import subprocess
 import sys
 import warnings
+from contextlib import chdir
 from functools import cache, partial
 
 import numpy as np
@@ -15,10 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.durable.journal import JournalError, read_events
+from dagsearch.durable.journal import Journal, JournalError, read_events
 from dagsearch.sklearn import DAGSearchSelector
 from support.problems import Sum
-from support.processes import TESTS, running, wait_until
+from support.processes import PATIENCE, TESTS, running, wait_until
 
 # Every test starts the command, or several.
 pytestmark = pytest.mark.slow
@@ -87,6 +90,8 @@ def test_a_journal_of_other_data_is_refused(tmp_path):
         selector(20, tmp_path / "run.db").fit(X * 2.0, Y)
     with pytest.raises(JournalError, match="other data"):
         selector(20, tmp_path / "run.db", scoring="f1_macro").fit(X, Y)
+    with pytest.raises(JournalError, match="other data"):
+        selector(20, tmp_path / "run.db").fit(X, Y, sample_weight=np.ones(len(Y)))
 
 
 class Sometimes(LogisticRegression):
@@ -175,15 +180,145 @@ def test_select_can_be_killed_shown_and_resumed(folder, capsys):
     assert "not running" in told
     assert "of 24 evaluations" in told
     (folder / "log").unlink()
-    assert main(["resume", "run.db", "--out", "out"]) == 0
+    assert '"flavanoids"' in told or '"alcohol"' in told or '"hue"' in told  # names, not numbers
+    assert main(["resume", "run.db", "--out", "out", *held]) == 0
     assert capsys.readouterr().out.split("wrote")[0].strip() == whole.strip()
     assert (folder / "out" / "report.html").exists()
+
+
+PAYLOAD = """
+from pathlib import Path
+
+Path("imported").touch()
+
+
+def f():
+    Path("called").touch()
+
+
+class Splitter:
+    def split(self, X, y, groups=None):
+        raise RuntimeError("split")
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The events of a finished selection."""
+    with chdir(tmp_path_factory.mktemp("finished")):
+        X.assign(kind=Y).to_csv("wine.csv", index=False)
+        assert main(options(20, "run.db")) == 0
+        return read_events("run.db")
+
+
+@pytest.fixture
+def tampered(finished, folder):
+    """Writes a journal whose request was changed by someone who knows how to write consistent digests."""
+
+    def write(**changes):
+        journal = Journal.create("other.db", finished[0].content)
+        for event in finished[1:]:
+            note = event.content.get("note") or {}
+            if "select" in note:
+                note = {**note, "select": {**note["select"], **changes}}
+                journal.append(event.kind, {**event.content, "note": note})
+            else:
+                journal.append(event.kind, event.content)
+        journal.close()
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        ({"estimator": "payload:f"}, "--estimator payload:f"),
+        ({"estimator": "payload.f"}, "--estimator payload.f"),
+        ({"estimator": "os:abort"}, "--estimator os:abort"),
+        ({"estimator": "sklearn.utils.all_estimators"}, "--estimator sklearn.utils.all_estimators"),
+        ({"estimator": "a b;c"}, "--estimator 'a b;c'"),
+        ({"cv": "payload:Splitter"}, "--cv payload:Splitter"),
+        ({"cluster": "tcp://127.0.0.1:1"}, "--cluster tcp://127.0.0.1:1"),
+    ],
+)
+def test_resume_runs_nothing_that_the_file_names_unless_confirmed(folder, tampered, capsys, changes, remedy):
+    (folder / "payload.py").write_text(PAYLOAD)
+    tampered(**changes)
+    capsys.readouterr()
+    assert main(["resume", "other.db", "--budget", "22"]) == 1
+    err = capsys.readouterr().err
+    assert "If you trust it, add " + remedy in err
+    assert not (folder / "imported").exists()
+    assert str(folder) not in sys.path
+
+
+def test_resume_with_a_confirmed_estimator_imports_it(folder, tampered, capsys):
+    (folder / "payload.py").write_text(PAYLOAD)
+    tampered(estimator="payload:f")
+    assert main(["resume", "other.db", "--budget", "22", "--estimator", "other:f"]) == 1
+    assert "the journal's selection used 'payload:f'" in capsys.readouterr().err
+    assert not (folder / "imported").exists()
+    assert main(["resume", "other.db", "--budget", "22", "--estimator", "payload:f"]) == 1
+    assert (folder / "called").exists()
+    assert "it is not an estimator" in capsys.readouterr().err
+    sys.modules.pop("payload", None)
+
+
+def test_resume_of_scikit_learns_own_estimators_needs_no_confirmation(folder, capsys):
+    assert main(options(20, "run.db", "--estimator", "KNeighborsClassifier")) == 0
+    assert main(["resume", "run.db", "--budget", "22"]) == 0
+    assert main(options(20, "long.db", "--estimator", "sklearn.neighbors.KNeighborsClassifier")) == 0
+    assert main(["resume", "long.db", "--budget", "22"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"nothing": 1},
+        {"data": 5},
+        {"target": None},
+        {"budget": "many"},
+        {"fixed": "a"},
+        {"fixed": [1]},
+        {"k": "some"},
+        {"k": [1, "2"]},
+        {"estimator": 3},
+        {"set": {"a": 1}},
+    ],
+)
+def test_damaged_requests_are_told(tampered, capsys, changes):
+    tampered(**changes)
+    assert main(["resume", "other.db"]) == 1
+    assert "the request of 'dagsearch select' in it cannot be understood" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_selection_says_how_to_resume(folder):
+    (folder / "log").touch()
+    given = ["--estimator", "held.Held", "--out", "my report"]
+    command = [sys.executable, "-m", "dagsearch", *options(24, "run.db", *given)]
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        wait_until(lambda: len((folder / "log").read_text().splitlines()) > 30, process)
+        process.send_signal(signal.SIGINT)
+        (folder / "log").unlink()
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert b"With 3 of 13 features" in out
+    (line,) = err.decode().splitlines()
+    advice = (
+        "interrupted; resume with: dagsearch resume run.db --estimator held.Held --out 'my report' --force"
+    )
+    assert line == advice
+    assert main(shlex.split(line)[4:]) == 0
+    assert json.loads((folder / "my report" / "result.json").read_text())["result"]["evaluations"] == 24
 
 
 def test_select_on_a_cluster_scores_two_subsets_at_once(folder, local_cluster):
     assert main(options(24, "run.db", "--cluster", local_cluster._client.scheduler.address)) == 0
     asked = [event.kind for event in read_events(folder / "run.db") if event.kind in ("ask", "tell")]
-    assert asked[:3] == ["ask", "ask", "tell"]
+    first = asked.index("ask")  # after the rankings
+    assert asked[first : first + 3] == ["ask", "ask", "tell"]
     assert asked.count("tell") == 24
 
 

@@ -19,6 +19,7 @@ from dagsearch.durable.fingerprint import parts_of
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.errors import EvaluationError, ProblemError
 from dagsearch.learning.refresh import Lazy
+from dagsearch_experiments.crashes.layer import watched
 from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed, state
 from support.problems import Failing, Sum
@@ -450,12 +451,35 @@ def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
     again.close()
 
 
+def test_an_event_whose_head_cannot_be_written_counts_as_not_written(tmp_path):
+    path, failing = tmp_path / "run.db", []
+
+    def watch(operation, carry_out):
+        if failing and operation.kind == "write" and operation.position < 1024:
+            raise OSError("no room")
+        carry_out(operation.data)
+
+    with watched(watch):
+        search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
+        proposal = search.ask()
+        failing.append(True)
+        with pytest.raises(JournalError, match=r"no room.*tell it after resuming"):
+            search.tell(proposal, 0.25)
+        search.close()
+    again = ds.Search.resume(path, Sum())
+    assert again.history == []
+    assert again.ask() == proposal
+    again.close()
+
+
 def test_what_cannot_be_a_journal_is_named(tmp_path):
     for path in (tmp_path, "/dev/null"):
         with pytest.raises(JournalError, match="exists already"):
             ds.Search.default(Sum(), seed=0, journal=path)
         with pytest.raises(JournalError, match="is not a file"):
             ds.search(Sum(), 5, seed=0, journal=path)
+    with pytest.raises(JournalError, match=r"cannot open /proc/run.db for writing"):  # nobody may
+        ds.Search.default(Sum(), seed=0, journal="/proc/run.db")
 
 
 # Killed -------------------------------------------------------------------------------------------

@@ -55,19 +55,6 @@ def nim_parts():
     }
 
 
-def selector(journal, budget):
-    from sklearn.datasets import load_wine
-    from sklearn.neighbors import KNeighborsClassifier
-
-    from dagsearch.sklearn import DAGSearchSelector
-
-    X, y = load_wine(return_X_y=True)
-    made = DAGSearchSelector(
-        KNeighborsClassifier(), n_features_to_select=4, budget=budget, random_state=0, journal=journal
-    )
-    return made.fit(X, y).search_
-
-
 def begin_default(journal):
     search = asynchronously(ds.Search.default(weighted(20, 4), initial=6, seed=0, journal=journal))
     search.note({"mine": [1, 2.5, "text"]})
@@ -96,7 +83,6 @@ BEGIN: dict[str, Callable[[Path], ds.Search]] = {
         ds.Search.paper(weighted(20, 4), seed=0, standardize=5, journal=journal)
     ),
     "game": begin_nim,
-    "selector": lambda journal: selector(journal, 20),
 }
 
 RESUME: dict[str, Callable[[Path], ds.Search]] = {
@@ -104,14 +90,11 @@ RESUME: dict[str, Callable[[Path], ds.Search]] = {
     "noisy": lambda journal: ds.Search.resume(journal, weighted(20, 4)),
     "paper": lambda journal: ds.Search.resume(journal, weighted(20, 4)),
     "game": lambda journal: ds.Search.resume(journal, Nim(), **nim_parts()),
-    "selector": lambda journal: selector(journal, 20),
 }
 
 
-def go_on(name: str, journal: Path, search: ds.Search) -> ds.Search:
+def go_on(search: ds.Search) -> ds.Search:
     """Some evaluations more."""
-    if name == "selector":
-        return selector(journal, 28)
     search.run(12)
     search.close()
     return search
@@ -121,7 +104,7 @@ def replayed(name: str, folder: Path) -> dict[str, object]:
     """What a copy of a kept journal is resumed to, and where it goes on to."""
     journal = Path(shutil.copy(HERE / f"{name}.db", folder))
     search = RESUME[name](journal)
-    return {"resumed": digest(search), "continued": digest(go_on(name, journal, search))}
+    return {"resumed": digest(search), "continued": digest(go_on(search))}
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["--write"]:

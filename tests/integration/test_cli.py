@@ -9,6 +9,7 @@ import dagsearch
 from dagsearch import cli
 from dagsearch.cli import demo
 from dagsearch.problems import DigitsPixels
+from dagsearch.selection import load_table
 from support.processes import PATIENCE, environment, read_until, running
 
 
@@ -88,7 +89,7 @@ def test_ctrl_c_stops_the_demo_with_the_best_so_far(tmp_path):
     command = [sys.executable, "-m", "dagsearch", "demo", "--budget", "100000", "--out", picture]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with running(command, **pipes, env=environment(PYTHONIOENCODING="utf-8")) as process:
-        read_until(b"best=", process)  # the bar is up: the search runs
+        read_until(b"best ", process)  # the first line of the progress: the search runs
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
@@ -96,3 +97,20 @@ def test_ctrl_c_stops_the_demo_with_the_best_so_far(tmp_path):
     assert b"Traceback" not in err
     assert "random search" in out.decode()
     assert picture.exists()
+
+
+@pytest.mark.parametrize(("name", "target"), [("cancer", "diagnosis"), ("shop", "left")])
+def test_example_tables(name, target, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["example", name]) == 0
+    assert f"wrote {name}.csv" in capsys.readouterr().out
+    table = load_table(f"{name}.csv", target)
+    assert table.classification
+    assert len(table.classes) == 2
+    written = (tmp_path / f"{name}.csv").read_bytes()
+    assert cli.main(["example", name]) == 1
+    assert f"{name}.csv exists; give another name, or --force" in capsys.readouterr().err
+    assert cli.main(["example", name, "--force"]) == 0
+    assert (tmp_path / f"{name}.csv").read_bytes() == written
+    assert cli.main(["example", name, "nowhere/table.csv"]) == 1
+    assert "nowhere" in capsys.readouterr().err

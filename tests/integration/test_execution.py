@@ -12,9 +12,20 @@ import pytest
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
 from dagsearch.execution import pools
-from dagsearch.execution.pools import PoolError, ProcessPool, SerialPool
-from support.executors import processes, threads
-from support.problems import Dying, Failing, Gated, Noisy, Sum, value
+from dagsearch.execution.pools import PoolError, SerialPool
+from support.executors import cluster, processes, threads
+from support.problems import (
+    Dying,
+    Failing,
+    Gated,
+    Loaded,
+    Noisy,
+    Poisoned,
+    Raising,
+    Sum,
+    Yielding,
+    value,
+)
 from support.processes import PATIENCE, environment, running, wait_until
 
 distributed = pytest.importorskip("distributed")
@@ -138,24 +149,6 @@ def test_nothing_but_a_late_evaluation_is_lost(hanging):
     assert search.pending == ()
 
 
-def test_processes_begin_again_what_ran_beside_a_late_evaluation(tmp_path):
-    problem = Gated(tmp_path)
-    hanging, *others = [frozenset({0, 1, 2, 3}), frozenset({4, 5, 6, 7}), frozenset({8, 9, 10, 11})]
-    pool = ProcessPool(3, timeout=PATIENCE, deterministic=False)
-    try:
-        running = [pool.start(problem, ds.Proposal(leaf, ())) for leaf in (hanging, *others)]
-        wait_until(lambda: len(problem.hanging() | problem.begun()) == 3)
-        running[0].started -= PATIENCE
-        assert pool.finished(running, problem) == running[:1]
-        assert [one.late for one in running] == [True, False, False]
-        wait_until(lambda: len(problem.begun()) == 4)  # two of them for the second time
-        problem.open()
-        results = [one.future.result(timeout=PATIENCE) for one in running[1:]]
-        assert results == [value(leaf) for leaf in others]
-    finally:
-        pool.close()
-
-
 def test_threads_that_hang_are_missed():
     release = threading.Event()
 
@@ -220,22 +213,6 @@ def test_noisy_rewards_are_computed_anew_on_a_cluster(local_cluster):
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_does_its_work_again(tmp_path):
-    result = search_of(Dying(tmp_path, deaths=2)).run(20, n_jobs=2)
-    assert len(result.history) == 20
-    assert len({evaluation.leaf for evaluation in result.history}) == 20
-    assert len(list(tmp_path.glob("death*"))) == 2
-
-
-@pytest.mark.slow
-def test_a_pool_that_always_dies_is_an_error(tmp_path):
-    search = search_of(Dying(tmp_path, deaths=1000))
-    with pytest.raises(PoolError, match="Nothing that was told is lost"):
-        search.run(20, n_jobs=2)
-    assert search.pending == ()
-
-
-@pytest.mark.slow
 def test_an_executor_that_breaks_is_an_error(tmp_path):
     search = search_of(Dying(tmp_path))
     with processes(2) as executor, pytest.raises(PoolError, match="stopped working") as caught:
@@ -263,6 +240,41 @@ def test_a_cluster_loses_and_gains_workers(tmp_path):
     assert len(rest) == 20
     assert len({evaluation.leaf for evaluation in search.history}) == 40
     assert len(list(tmp_path.glob("death*"))) == 1
+
+
+@pytest.mark.parametrize(("problem", "message"), [(Yielding(), "generator"), (Raising(), "1 and 2")])
+def test_what_cannot_come_back_is_a_failure_of_its_leaf(executor, problem, message):
+    search = search_of(problem)
+    with pytest.raises(EvaluationError, match=message):
+        search.run(5, executor=executor)
+    assert search.pending == ()
+
+
+@pytest.mark.slow
+def test_a_cluster_names_the_leaf_that_ends_its_workers(tmp_path):
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), cluster(2) as executor:
+        search = search_of(Poisoned(tmp_path))
+        result = search.run(8, executor=executor, on_error="skip")
+    failed = {name for name in Poisoned(tmp_path).begun() if name.endswith("15")}
+    assert len(failed) > 0
+    assert len(result.history) + len(failed) == 8
+    assert search.pending == ()
+
+
+@pytest.mark.slow
+def test_workers_of_a_cluster_load_the_problem_before_the_time_of_an_evaluation_begins():
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as local,
+        distributed.Client(local) as client,
+    ):
+        search = search_of(Loaded())
+        steps = search.steps(8, executor=client.get_executor(), timeout=PATIENCE)
+        next(steps)
+        local.scale(2)
+        client.wait_for_workers(2, timeout=PATIENCE)
+        list(steps)
+    assert min(evaluation.reward for evaluation in search.history) > 2.0  # loaded once before
 
 
 @pytest.mark.slow
@@ -323,6 +335,7 @@ def test_what_cannot_travel_is_refused_before_anything_runs():
         ({"executor": "dask"}, "executor must have a submit"),
         ({"on_error": "ignore"}, "on_error must be"),
         ({"on_error": float("nan")}, "on_error must be"),
+        ({"on_error": 1e200}, "on_error must be"),
     ],
 )
 def test_arguments_that_make_no_sense_are_named(arguments, message):

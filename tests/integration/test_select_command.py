@@ -1,19 +1,26 @@
 """``dagsearch select``."""
 
+import csv
+import io
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from dagsearch.cli import main
 from dagsearch.cli.select import comparisons, task
 from dagsearch.cli.select.summary import summary
+from dagsearch.selection import SelectionReport
+from dagsearch.selection.quiet import quiet
 from support.processes import PATIENCE, running, wait_until
 
 # Most tests run the whole command on a table.
@@ -64,13 +71,20 @@ def result(path="out"):
     return json.loads((Path(path) / "result.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
+WRITERS = {
+    "csv": lambda table, file: table.to_csv(file, index=False),
+    "csv.gz": lambda table, file: table.to_csv(file, index=False),
+    "tsv": lambda table, file: table.to_csv(file, sep="\t", index=False),
+    "parquet": lambda table, file: table.to_parquet(file),
+    "xlsx": lambda table, file: table.to_excel(file, index=False),
+    "txt": lambda table, file: table.to_csv(file, sep=";", decimal=",", encoding="utf-16", index=False),
+}
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
 def test_formats_give_the_same_result(select, suffix):
-    file, table = f"other.{suffix}", example()
-    if suffix == "parquet":
-        table.to_parquet(file)
-    else:
-        table.to_csv(file, sep="\t" if suffix == "tsv" else ",", index=False)
+    file = f"other.{suffix}"
+    WRITERS[suffix](example(), file)
     code, out, err = select("--out", "out", data=file)
     assert (code, err) == (0, "")
     assert select("--out", "first")[0] == 0
@@ -131,7 +145,8 @@ def test_seed_decides(select):
     for name, seed in (("one", 1), ("again", 1), ("two", 2)):
         assert select("--seed", seed, "--out", name, target="kind")[0] == 0
     assert without_seconds(result("one")) == without_seconds(result("again"))
-    assert result("one")["history"][0]["features"] != result("two")["history"][0]["features"]
+    scores = [[entry["score"] for entry in result(name)["history"]] for name in ("one", "two")]
+    assert scores[0] != scores[1]  # other rows are held out, and other folds are drawn
 
 
 # Estimators -----------------------------------------------------------------------------------------
@@ -187,7 +202,11 @@ def test_ready_made_estimator_of_the_current_folder(select, folder, name):
     [
         ("nowhere.Ridge", "cannot be imported .*No module named 'nowhere'"),
         ("sklearn.linear_model.Rigde", "cannot be imported .*no attribute 'Rigde'"),
-        ("Ridge", "cannot be imported"),
+        ("Rigde", "scikit-learn has no such classifier or regressor; did you mean Ridge?"),
+        (
+            "KNeighborsClassifier",
+            "predicts classes, but the target consists of numbers: use KNeighborsRegressor",
+        ),
         ("..Ridge", "cannot be imported"),
         ("faulty.Ridge", "cannot be imported .*SyntaxError"),
         ("module.failing", "not an estimator .*RuntimeError: not today"),
@@ -201,7 +220,7 @@ def test_estimators_that_are_none(select, folder, path, message):
     (folder / "faulty.py").write_text("def (")
     code, out, err = select("--estimator", path)
     assert (code, out) == (1, "")
-    assert err.startswith(f"dagsearch select: error: --estimator {path}: ")
+    assert err.startswith(f"dagsearch select: error: --estimator {path}")
     assert re.search(message, err)
 
 
@@ -214,7 +233,7 @@ def test_estimators_that_are_none(select, folder, path, message):
         ({"target": "sise"}, "there is no column 'sise'; did you mean 'size'?"),
         ({"target": "zzz"}, "columns are 'a', 'b'"),
         ({"data": "missing.csv"}, "missing.csv: there is no such file"),
-        ({"data": "table.txt"}, "table.txt: a table must be a .csv, .tsv or .parquet file"),
+        ({"data": "table.png"}, "table.png: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file"),
         ({"data": "noise.parquet"}, "noise.parquet cannot be read as parquet"),
         ({"data": "noise.csv"}, "noise.csv cannot be read as csv"),
         ({"data": "empty.csv"}, "empty.csv cannot be read as csv"),
@@ -244,12 +263,11 @@ def test_bad_tables_are_told(select, folder, arguments, message):
     ("arguments", "message"),
     [
         (["--scoring", "acuracy"], "no scorer 'acuracy'; did you mean 'accuracy'?"),
-        (["--scoring", "roc_auc"], "none of the 6 subsets could be scored"),
+        (["--scoring", "roc_auc"], "--scoring roc_auc cannot score a target of numbers"),
         (["--fixed", "colours"], "fixed: there is no feature 'colours'; did you mean 'colour'?"),
         (["--groups", "a,x"], "groups: there is no feature 'x'"),
         (["--fixed", "a", "b", "c"], "n_features_to_select=2, but 3 are fixed"),
         (["--forbidden", "a", "b", "c", "d", "flag", "colour", "kind"], "forbidden: there is no other"),
-        (["--seconds", "-1"], "seconds must be positive"),
         (["--cv", "70"], "n_splits=70"),
         (["--holdout", "0.999"], "--holdout 0.999"),
         (["--task", "regression", "--target", "kind"], "the target 'kind' is not numeric"),
@@ -264,7 +282,8 @@ def test_bad_options_are_told(select, arguments, message):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--k", "0"], ["--k", "4-2"], ["--cv", "1"], ["--holdout", "1"], ["--x"]]
+    "arguments",
+    [["--k", "0"], ["--k", "4-2"], ["--cv", "1"], ["--holdout", "1"], ["--seconds", "-1"], ["--x"]],
 )
 def test_malformed_options_end_with_usage(select, arguments):
     with pytest.raises(SystemExit) as ended:
@@ -280,7 +299,8 @@ def test_useless_columns_are_left_out_and_told(select):
     code, out, err = select("--forbidden", "same", "--out", "out", data="odd.parquet")
     assert (code, err) == (0, "")
     assert "warning: left out, with no values: 'nothing'" in out
-    assert "warning: left out, with neither numbers nor text: 'when', 'lists'" in out
+    assert "warning: left out, with neither numbers nor text: 'lists'" in out
+    assert "warning: left out, with what looks like dates: 'when'" in out
     assert "warning: left out, with one value only: 'same'" in out
     assert result()["data"]["columns"] == 7
     code, _, err = select("--fixed", "same", data="odd.parquet")
@@ -328,7 +348,7 @@ def test_more_features_than_there_are(select):
 
 
 def test_equal_names_are_told_apart(select, folder):
-    rows = "".join(f"{i},{i % 3},{i % 5},{i * 1.5}\n" for i in range(60))
+    rows = "".join(f"{i % 7},{i % 3},{i % 5},{i * 1.5}\n" for i in range(60))
     (folder / "twins.csv").write_text("a,a,b,size\n" + rows)
     assert select("--out", "out", data="twins.csv", k="1")[0] == 0
     assert {feature["name"] for feature in result()["features"]} == {"a", "a.1", "b"}
@@ -342,7 +362,7 @@ def test_names_are_shown_and_not_run(select, folder):
     assert code == 0
     assert HOSTILE in out
     assert "\x1b" not in out
-    assert "red�[31m,�line" in out
+    assert r"red\x1b[31m,\nline" in out
     assert HOSTILE in result()["result"]["features"]
     assert HOSTILE not in (folder / "out" / "report.html").read_text(encoding="utf-8")
 
@@ -353,13 +373,349 @@ def test_failures_are_told_in_one_line(select, folder):
     assert code == 0
     (line,) = [line for line in out.splitlines() if "could not be scored" in line]
     assert "Input X contains NaN" in line
-    assert out.endswith(line + "\n")
+    following = out.partition(line)[2].splitlines()[1]
+    assert following.startswith("warning: ")
+
+
+def test_standard_input(select, monkeypatch):
+    content = Path("table.csv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+    assert select("--out", "out", data="-")[0] == 0
+    assert result()["settings"]["data"] == "standard input"
+    assert select("--out", "first")[0] == 0
+    assert result()["result"]["features"] == result("first")["result"]["features"]
+
+
+def test_how_the_table_is_written_can_be_given(select, folder):
+    (folder / "odd.csv").write_bytes(example().to_csv(sep="^", decimal=",", index=False).encode("cp437"))
+    given = ["--sep", "^", "--decimal", ",", "--encoding", "cp437", "--out", "out"]
+    assert select(*given, data="odd.csv")[0] == 0
+    assert result()["settings"]["task"] == "regression"
+    code, _, err = select("--encoding", "klingon", data="odd.csv")
+    assert code == 1
+    assert "--encoding klingon" in err
+
+
+def test_doubtful_columns_are_named_before_anything_is_spent(folder, capsys, monkeypatch):
+    table = example().assign(price=[f"${1000 + i:,}.50" for i in range(80)], number=range(80))
+    table["leak"] = np.where(table["kind"] == "yes", "paid", "open")
+    table.to_csv("messy.csv", index=False)
+
+    def spent(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(task, "_fit", spent)
+    assert main(["select", "messy.csv", "--target", "kind", "--forbidden", "size"]) == 130
+    told = capsys.readouterr().err
+    assert (
+        "classification of 'kind' from 8 columns, 60 rows and 20 held-out ones; accuracy; LogisticReg" in told
+    )
+    assert "note: converted from text to numbers: 'price' (such as '$1,000.50')" in told
+    assert "note: left out, with what looks like identifiers: 'number' (--keep to use)" in told
+    assert "note: the target follows from one column alone (score 1.0000): 'leak'" in told
+    assert "note: the classes of 'kind' are numbered: 'no' is 0, 'yes' is 1 and counts as positive" in told
+
+
+def test_kept_and_fixed_columns_may_be_chosen(select):
+    example().assign(number=range(80)).to_csv("messy.csv", index=False)
+    assert select("--keep", "number", "--out", "one", data="messy.csv")[0] == 0
+    assert select("--fixed", "number", "--out", "two", data="messy.csv")[0] == 0
+    assert result("one")["data"]["columns"] == 8
+    assert "number" in result("two")["result"]["features"]
+
+
+# Targets and models -----------------------------------------------------------------------------------
+
+STRICT = """
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+class Strict(DecisionTreeClassifier):
+    def fit(self, X, y, **more):
+        if sorted(np.unique(y)) != list(range(len(np.unique(y)))):
+            raise ValueError("classes must be 0, 1, ...")  # as XGBoost demands
+        return super().fit(X, y, **more)
+"""
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (1, 2), (-1, 1), (False, True)])
+def test_targets_are_numbered_for_scorers_and_strict_estimators(select, folder, labels):
+    (folder / "strict.py").write_text(STRICT)
+    example().assign(kind=lambda t: np.where(t["kind"] == "yes", labels[1], labels[0])).to_csv(
+        "t.csv", index=False
+    )
+    given = ["--estimator", "strict.Strict", "--scoring", "f1", "--out", "out"]
+    code, out, _ = select(*given, data="t.csv", target="kind")
+    assert code == 0
+    assert result()["result"]["failed"] == 0
+    assert result()["settings"]["positive class"] == str(labels[1])
+    assert out.startswith("With 2 of 7 features, predicting 'kind' reaches F1 0.")
+
+
+def test_scorers_of_two_classes_are_refused_for_three(select):
+    code, _, err = select("--scoring", "f1", target="colour")
+    assert code == 1
+    assert "--scoring f1 cannot score a target of 3 classes; use f1_macro" in err
+
+
+def test_estimators_by_short_name_with_settings(select):
+    given = [
+        "--estimator",
+        "RandomForestRegressor",
+        "--set",
+        "n_estimators=7",
+        "max_features=sqrt",
+        "bootstrap=False",
+    ]
+    assert select(*given, "--out", "out")[0] == 0
+    shown = result()["settings"]["estimator"]
+    assert shown.startswith("RandomForestRegressor(bootstrap=False, max_features='sqrt', n_estimators=7,")
+    assert "RandomForestRegressor" in result()["question"]
+    code, _, err = select("--set", "alpa=3")
+    assert (code, "--set alpa: Ridge has no such parameter; did you mean alpha?" in err) == (1, True)
+    assert "--set alpha: it must be name=value" in select("--set", "alpha")[2]
+
+
+CHATTY = """
+import os, sys, warnings
+from sklearn.linear_model import Ridge
+
+class Chatty(Ridge):
+    def fit(self, X, y):
+        print("chatter")
+        print("chatter", file=sys.stderr)
+        os.write(1, b"chatter")
+        os.write(2, b"chatter")
+        warnings.warn("chatter")
+        return super().fit(X, y)
+"""
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_estimators_print_is_kept_away(folder, capfd, jobs):
+    (folder / "chatty.py").write_text(CHATTY)
+    get_reusable_executor().shutdown()  # workers of earlier tests do not look into this folder
+    given = ["--target", "size", "--k", "2", "--budget", "6", "--quiet", "--estimator", "chatty.Chatty"]
+    assert main(["select", "table.csv", *given, "--jobs", jobs]) == 0
+    out, err = capfd.readouterr()
+    assert "chatter" not in out + err
+    assert "chatty" in out  # the code names its module
+
+
+def test_quiet_is_over_when_the_last_thread_leaves(capfd):
+    with quiet():
+        with quiet():
+            print("inner")
+        os.write(1, b"outer")
+    print("after")
+    assert capfd.readouterr().out == "after\n"
+
+
+def test_size_auto_takes_the_smallest_within_one_standard_error(select):
+    code, out, _ = select("--out", "out", k="auto", budget="40")
+    assert code == 0
+    sizes = result()["by_size"]
+    best = max(sizes, key=lambda size: size["score"])
+    good = [size for size in sizes if size["score"] >= best["score"] - best["error"]]
+    assert result()["result"]["features"] == good[0]["features"]
+    assert [len(size["features"]) for size in sizes] == sorted(len(size["features"]) for size in sizes)
+    assert sum(size["subsets"] for size in sizes) == 40
+    # In the second half of the budget the smallest good subset is made smaller.
+    assert len(result()["result"]["features"]) == 2
+    assert "features  best cross-validated  standard error  subsets" in out
+    assert select("--out", "one")[0] == 0
+    assert result("one")["by_size"] == []
+
+
+def test_the_code_to_copy_runs_and_fits_the_chosen_columns(select, folder):
+    code, out, _ = select("--out", "out", "--estimator", "SVC", "--set", "C=2", target="kind")
+    assert code == 0
+    code = result()["code"]
+    assert "\n".join(f"    {line}".rstrip() for line in code.splitlines()) in out
+    namespace = {}
+    exec(code, namespace)
+    model, table = namespace["model"], namespace["table"]
+    assert model.steps[1][1].C == 2
+    assert list(model.feature_names_in_) == result()["result"]["features"]
+    assert model.score(table.features[namespace["features"]], table.target) > 0.8
+
+
+# Rows -------------------------------------------------------------------------------------------------
+
+SPLITS = """
+import numpy as np
+from pathlib import Path
+from sklearn.dummy import DummyRegressor
+from sklearn.model_selection import ShuffleSplit
+
+class Seen(DummyRegressor):
+    def fit(self, X, y, sample_weight=None):
+        with Path("seen").open("a") as file:
+            file.write(f"{len(y)} {max(y)} {0 if sample_weight is None else sum(sample_weight)}\\n")
+        return super().fit(X, y, sample_weight)
+
+three = ShuffleSplit(3, test_size=0.5, random_state=0)
+
+def made():
+    return three
+
+def broken():
+    raise RuntimeError("not today")
+
+number = 3
+"""
+
+
+def test_time_column_predicts_later_rows_from_earlier_ones(select, folder):
+    (folder / "splits.py").write_text(SPLITS)
+    table = example().drop(columns=["kind", "colour"])
+    table["size"] = np.arange(80) + 0.5  # the time
+    table["day"] = pd.date_range("2024-01-01", periods=80).strftime("%d.%m.%Y")
+    table.sample(frac=1.0, random_state=0).to_csv("days.csv", index=False)
+    given = ["--time-column", "day", "--estimator", "splits.Seen", "--out", "out"]
+    assert select(*given, data="days.csv")[0] == 0
+    seen = [line.split() for line in Path("seen").read_text().splitlines()]
+    assert all(float(last) == int(count) - 0.5 for count, last, _ in seen)  # the first rows, without a gap
+    assert {int(count) for count, _, _ in seen} == {10, 20, 30, 40, 50, 60}  # five folds, and the hold-out
+    assert result()["settings"]["time"] == "day"
+    assert "day" not in {feature["name"] for feature in result()["features"]}
+
+
+def test_group_column_keeps_rows_together(folder):
+    example().assign(who=[i // 4 for i in range(80)]).to_csv("groups.csv", index=False)
+    for target in ("kind", "size"):
+        prepared = task._prepared(request(data=Path("groups.csv"), target=target, group_column="who"))
+        assert not set(prepared.kept.groups) & set(prepared.holdout.groups)
+        groups = prepared.kept.groups.to_numpy()
+        splits = list(prepared.cv.split(prepared.kept.features, prepared.kept.target, groups))
+        assert len(splits) == 5
+        assert all(not set(groups[train]) & set(groups[test]) for train, test in splits)
+    outcome = task.select(request(data=Path("groups.csv"), group_column="who", budget=6))
+    assert outcome.report.to_dict()["result"]["failed"] == 0
+
+
+def test_weight_column_reaches_estimator_and_scorer(select, folder):
+    (folder / "splits.py").write_text(SPLITS)
+    example().assign(w=[2.0] * 40 + [0.0] * 40).to_csv("weights.csv", index=False)
+    given = ["--weight-column", "w", "--estimator", "splits.Seen", "--holdout", "0"]
+    assert select(*given, data="weights.csv")[0] == 0
+    assert all(float(line.split()[2]) > 0 for line in Path("seen").read_text().splitlines())
+    # Rows without weight count neither when fitting nor when scoring.
+    table = example().assign(w=[1.0] * 40 + [0.0] * 40)
+    table.loc[40:, "size"] = 1e6 * np.arange(40)
+    table.to_csv("outliers.csv", index=False)
+    given = ["--weight-column", "w", "--fixed", "a", "c", "--out", "out"]
+    assert select(*given, data="outliers.csv", budget="1")[0] == 0
+    assert result()["result"]["score"] > 0.8
+    code, _, err = select("--weight-column", "w", "--estimator", "KNeighborsRegressor", data="outliers.csv")
+    assert (code, "--weight-column: KNeighborsRegressor cannot be fitted with weights" in err) == (1, True)
+
+
+@pytest.mark.parametrize("path", ["splits:three", "splits:made", "sklearn.model_selection.LeaveOneOut"])
+def test_own_folds(select, folder, path):
+    (folder / "splits.py").write_text(SPLITS)
+    code, _, err = select("--cv", path, "--out", "out", "--scoring", "neg_mean_absolute_error")
+    assert (code, err) == (0, "")
+    assert result()["settings"]["cv"].startswith(("ShuffleSplit(n_splits=3", "LeaveOneOut"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cv", "splits:nothing"], "--cv splits:nothing: it cannot be imported"),
+        (["--cv", "splits:broken"], "--cv splits:broken: it cannot be imported (RuntimeError: not today)"),
+        (["--cv", "splits:number"], "--cv splits:number: it is no splitter, it has no method split"),
+        (
+            ["--group-column", "colour", "--time-column", "a"],
+            "--group-column and --time-column cannot be used together",
+        ),
+        (["--group-column", "flag"], "--cv 5: the group column has"),
+        (["--time-column", "a", "--holdout", "0.99"], "--holdout 0.99: Too few rows"),
+        (["--positive", "yes"], "--positive yes: the target 'size' has no classes"),
+    ],
+)
+def test_bad_rows_are_told(select, folder, arguments, message):
+    (folder / "splits.py").write_text(SPLITS)
+    code, out, err = select(*arguments)
+    assert (code, out) == (1, "")
+    assert message in err
+
+
+# Files ------------------------------------------------------------------------------------------------
+
+
+def test_existing_files_are_replaced_only_by_force(select, folder):
+    assert select("--out", "out")[0] == 0
+    (folder / "out" / "history.csv").write_text("mine")
+    code, out, err = select("--out", "out")
+    assert (code, out) == (1, "")
+    assert "result.json exists; give another folder, or --force to replace it" in err
+    assert (folder / "out" / "history.csv").read_text() == "mine"
+    assert select("--out", "out", "--force")[0] == 0
+    assert (folder / "out" / "history.csv").read_text() != "mine"
+
+
+def test_what_was_found_is_printed_even_if_it_cannot_be_written(select, monkeypatch):
+    def full(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(SelectionReport, "write", full)
+    code, out, err = select("--out", "out")
+    assert code == 1
+    assert out.startswith("With 2 of 7 features")
+    assert "no space left on device" in err
+
+
+def test_a_reader_that_has_had_enough_loses_no_files(folder):
+    given = ["--budget", "6", "--quiet", "--out", "out"]
+    with running(command_line(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        process.stdout = None
+        _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (141, b"")
+    assert (folder / "out" / "report.html").exists()
+
+
+def test_spreadsheets_find_no_formulas(select, folder):
+    (folder / "rude.py").write_text(
+        "from sklearn.linear_model import Ridge\n"
+        "class Rude(Ridge):\n"
+        "    def fit(self, X, y):\n"
+        "        if X.shape[1] == 2 and X[0, 0] < 0: raise type('=cmd', (Exception,), {})('x')\n"
+        "        return super().fit(X, y)\n"
+    )
+    table = example().rename(columns={"a": "=cmd|' /C calc'!A0", "b": "@sum(1)", "c": "+1", "d": "-1"})
+    table.to_csv("formulas.csv", index=False)
+    given = ["--estimator", "rude.Rude", "--forbidden", "kind", "colour", "flag", "--out", "out"]
+    code, _, err = select(*given, data="formulas.csv", budget="20")
+    assert (code, err) == (0, "")
+    with (folder / "out" / "history.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    cells = [cell for row in rows for name, cell in row.items() if name in ("failure", "features")]
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+    assert any(cell.startswith("'=cmd: x") for cell in cells)
+    assert not any('"=' in row["features"] or '"@' in row["features"] for row in rows)
+    assert [json.loads(row["features"]) for row in rows] == [
+        entry["features"] for entry in result()["history"]
+    ]
+
+
+def test_files_beside_the_table_replace_no_installed_module(select, folder):
+    before = list(sys.path)
+    for name in ("sklearn", "openpyxl", "fractions"):
+        (folder / f"{name}.py").write_text("raise SystemExit('let in')")
+    assert select("--estimator", "sklearn.svm.SVR")[0] == 0
+    assert sys.path == before
+    (folder / "own.py").write_text("from sklearn.linear_model import Ridge\nclass Own(Ridge): pass\n")
+    assert select("--estimator", "own.Own")[0] == 0
+    assert sys.path == [*before, str(folder)]  # at the end, for worker processes
 
 
 # Interrupts -------------------------------------------------------------------------------------------
 
 
 def request(**arguments):
+    """What the command line asks for."""
     defaults = {"data": Path("table.csv"), "target": "size", "k": 2, "budget": 30, "progress": False}
     return task.Request(**defaults | arguments)
 
@@ -440,5 +796,6 @@ def test_own_estimator_in_several_processes_with_a_bar(folder):
     script = Path(sys.executable).with_name("dagsearch")
     done = subprocess.run([script, *command_line(*given)[3:]], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "6/6" in done.stderr
+    assert "6 of 6 subsets" in done.stderr
+    assert len(done.stderr.splitlines()) < 10  # no bar where there is no terminal
     assert "could not be scored" not in done.stdout

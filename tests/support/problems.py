@@ -5,6 +5,7 @@ import random
 import signal
 import time
 import uuid
+from collections import Counter
 from pathlib import Path
 
 import dagsearch as ds
@@ -101,4 +102,89 @@ class Dying(Sum):
             except FileExistsError:
                 continue
             os.kill(os.getpid(), signal.SIGKILL)
+        return value(leaf)
+
+
+class Poisoned(Sum):
+    """Leaves with 15 kill their process; counts the evaluations that have begun, in a folder."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = str(folder)
+
+    def reward(self, leaf):
+        (Path(self.folder) / f"{name_of(leaf)}.{uuid.uuid4()}").touch()
+        if 15 in leaf:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return value(leaf)
+
+    def begun(self):
+        """How often each leaf was begun."""
+        return Counter(path.name.split(".")[0] for path in Path(self.folder).iterdir())
+
+
+class SlowToLoad(Sum):
+    """Takes until a file exists to load in another process, as problems that import much take long."""
+
+    def __init__(self, gate):
+        super().__init__()
+        self.gate = Path(gate)
+
+    def __setstate__(self, state):
+        while not state["gate"].exists():
+            time.sleep(0.01)
+        self.__dict__.update(state)
+
+
+class Loaded(Sum):
+    """The reward is how often the problem was loaded in the process that computes it."""
+
+    loads = 0
+
+    def __setstate__(self, state):
+        Loaded.loads += 1
+        self.__dict__.update(state)
+
+    def reward(self, leaf):
+        return Loaded.loads + 1e-3 * value(leaf)
+
+
+class Unloadable(Sum):
+    """Cannot be loaded in another process."""
+
+    def __setstate__(self, state):
+        raise ImportError("no such module here")
+
+
+class TwoArguments(Exception):
+    """Can be pickled, but not unpickled."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+class Raising(Sum):
+    """Raises an exception that cannot come back from another process."""
+
+    def reward(self, leaf):
+        raise TwoArguments(1, 2)
+
+
+class Yielding(Sum):
+    """Its reward is a generator, because of a ``yield`` too many."""
+
+    def reward(self, leaf):
+        yield value(leaf)
+
+
+class Sleeping(Sum):
+    """Evaluations say in a folder which process computes them, and do not end."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder = str(folder)
+
+    def reward(self, leaf):
+        (Path(self.folder) / str(os.getpid())).touch()
+        time.sleep(3600.0)
         return value(leaf)

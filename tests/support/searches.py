@@ -5,9 +5,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import dagsearch as ds
+from dagsearch.backups import MomentMatching
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.engine.compositions import default_parts
-from dagsearch.scores import KernelScores
+from dagsearch.policies import UpperConfidence
+from dagsearch.rollouts import Uniform
+from dagsearch.scores import KernelScores, scores_for
 from dagsearch_experiments import mnist, synthetic, tictactoe
 
 _WEIGHTS = np.random.default_rng(0).normal(size=20)
@@ -60,3 +63,16 @@ def methods_of_the_experiments() -> Iterator[tuple[str, Callable[[], ds.Search]]
             f"subsets: {method}",
             lambda make=make: make(ds.problems.Subsets(60, 5, lambda s: 0.01 * (sum(s) % 17)), 0),
         )
+
+
+def exhaustive(problem, **parts):
+    """A search that sees every leaf once."""
+    settings = {
+        "scores": scores_for(Overlap.of(problem), 1e-12),
+        "policy": UpperConfidence(1.0),
+        "rollout": Uniform(),
+        "backup": MomentMatching(),
+        "repeats": False,
+        "seed": 0,
+    }
+    return ds.Search(problem, **(settings | parts))

@@ -337,3 +337,18 @@ def test_names_that_moved_are_still_found(name):
     assert name not in ds.covariances.__all__
     with pytest.warns(DeprecationWarning, match=rf"{name} has moved to dagsearch\.covariances\."):
         getattr(ds.covariances, name)
+
+
+def test_a_matrix_that_does_not_explain_the_rewards_counts_less():
+    """D-optimal design: experiments that are alike in their factors are not alike in what they add."""
+    factors = np.random.default_rng(0).normal(size=(30, 4))
+
+    def information(chosen):
+        rows = factors[sorted(chosen)]
+        return float(np.linalg.slogdet(rows.T @ rows + 1e-3 * np.eye(4))[1])
+
+    problem = ds.problems.Subsets(30, 6, reward=information)
+    search = ds.Search.default(problem, covariance=SetKernel(correlation(factors.T)), seed=0)
+    search.run(60)
+    own = next(p for p in search.explored.scores.covariance.hyperparameters if p.name == "own share of items")
+    assert own.value > 5 * own.median

@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.backups import MomentMatching
-from dagsearch.covariances import Overlap
 from dagsearch.durable.journal import read_events
 from dagsearch.expansions import AllChildren, OneChild
 from dagsearch.learning import evidence
-from dagsearch.policies import UpperConfidence
 from dagsearch.problem import Capabilities
 from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, SubsetRange, Subsets
-from dagsearch.rollouts import Uniform
-from dagsearch.scores import scores_for
 from dagsearch.scores._whitened import WhitenedScores
 from support.executors import threads
 from support.journals import cut_off, history, state
+from support.searches import exhaustive
 
 
 class Plain:
@@ -129,18 +125,6 @@ def once_each(problem, evaluated):
     return Counter(key(evaluation.leaf) for evaluation in evaluated) == Counter(all_leaves(problem))
 
 
-def sees_all(problem, **parts):
-    settings = {
-        "scores": scores_for(Overlap.of(problem), 1e-12),
-        "policy": UpperConfidence(1.0),
-        "rollout": Uniform(),
-        "backup": MomentMatching(),
-        "repeats": False,
-        "seed": 0,
-    }
-    return ds.Search(problem, **(settings | parts))
-
-
 # Every leaf once -----------------------------------------------------------------------------------------
 
 
@@ -156,7 +140,7 @@ def test_a_small_space_is_searched_completely(name):
 @pytest.mark.parametrize("name", ["all but one", "any size", "plain, all but one", "conditions", "tree"])
 def test_values_are_exact_afterwards(name, expansion, minimax):
     problem = SMALL[name]()
-    search = sees_all(problem, expansion=expansion)
+    search = exhaustive(problem, expansion=expansion)
     result = search.run(10_000)
     assert (result.stopped, once_each(problem, result.history)) == ("exhausted", True)
     value, graph = minimax(problem), search.explored.graph
@@ -332,7 +316,7 @@ def test_seconds_hold_while_hyperparameters_are_learnt(clock, monkeypatch, tmp_p
 
 
 def test_seconds_hold_in_a_game_that_is_almost_solved(clock, monkeypatch):
-    search = sees_all(ds.problems.TicTacToe())
+    search = exhaustive(ds.problems.TicTacToe())
     search.run(137)
     begun = []
     monkeypatch.setattr(search.backup, "back_up", slowed(search.backup.back_up, clock, begun), raising=False)

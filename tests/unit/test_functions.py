@@ -315,7 +315,7 @@ def test_a_function_that_fails_before_its_last_choice_fails_when_it_is_evaluated
 
 def test_progress_shows_the_sign_of_the_function(capsys):
     ds.minimize(lambda choose: choose("x", [5, 6]), budget=2, seed=0, progress=True)
-    assert "best=5" in capsys.readouterr().err
+    assert "best 5" in capsys.readouterr().err
 
 
 def noisy_score(choose):

@@ -31,6 +31,7 @@ HOSTILE = [
 ]
 SECTIONS = [
     "headline",
+    "code",
     "score",
     "inclusion",
     "substitutes",
@@ -58,6 +59,10 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
         return [float(middle - half), float(middle + half)]
 
     return {
+        "headline": f"With {chosen} of {features} features, predicting 'diagnosis' reaches accuracy 0.951.",
+        "question": "classification · scored by accuracy · LogisticRegression() · 569 rows",
+        "by_size": [],
+        "code": f"features = {names[:chosen]!r}\nX[features]",
         "schema": 1,
         "dagsearch": "0.1.0",
         "settings": {
@@ -190,8 +195,24 @@ def hostile():
     return example(names=HOSTILE, warnings=HOSTILE)
 
 
+def sized():
+    """A report of subsets of several sizes."""
+    made = example()
+    made["by_size"] = [
+        {
+            "features": made["result"]["features"][:size] if size < 9 else [str(i) for i in range(size)],
+            "score": 0.97 - 0.3 / size**2,
+            "error": 0.01 if size != 4 else None,
+            "subsets": 3 * size,
+        }
+        for size in range(3, 13)
+    ]
+    return made
+
+
 REPORTS = {
     "usual": example,
+    "sized": sized,
     "hostile": hostile,
     "scarce": scarce,
     "empty": lambda: scarce() | {"features": [], "history": [], "dag": {"nodes": [], "edges": []}},
@@ -308,6 +329,65 @@ def test_headline_tells_the_result(show):
         assert part in text
     assert show(example(warnings=["mind the gap"])).locator("#warnings li").inner_text() == "mind the gap"
     assert show(made).locator("#warnings").count() == 0
+
+
+@in_browser
+def test_headline_begins_with_what_was_found_and_asked(show):
+    made = example()
+    head = show(made).locator("#headline")
+    assert head.locator(".found").inner_text() == made["headline"]
+    assert (
+        "classification · scored by accuracy · LogisticRegression()" in head.locator(".source").inner_text()
+    )
+    assert "Usually small, because many subsets are about equally good" in head.inner_text()
+
+
+@in_browser
+def test_comparisons_are_readable_on_a_phone(show):
+    page = show(example(), 390)
+    card = page.locator("#comparisons tbody tr").nth(2)
+    assert card.locator("th").inner_text() == "forward selection"
+    labels = card.locator("td").evaluate_all(
+        "all => all.map(one => [getComputedStyle(one, '::before').content, one.textContent])"
+    )
+    shown = [[label.strip('"'), value] for label, value in labels]
+    assert shown == [
+        ["Features", "8"],
+        ["Subsets", "212"],
+        ["Score", "0.9630"],
+        ["90% interval", "0.9510 to 0.9750"],
+        ["Hold-out", "0.9530"],
+    ]
+    frame = page.locator("#comparisons .sideways")
+    assert frame.evaluate("box => box.scrollWidth <= box.clientWidth")  # nothing to scroll to
+    assert page.locator("#comparisons thead").is_hidden()
+    assert show(example(), 1400).locator("#comparisons thead").is_visible()
+
+
+@in_browser
+def test_score_by_number_of_features(show):
+    page = show(sized())
+    marks = page.locator("#sizes .size-mark")
+    assert marks.count() == 10
+    assert (
+        page.locator("#sizes .size-mark.chosen").get_attribute("aria-label").startswith("8 features: score")
+    )
+    marks.nth(0).hover()
+    assert "3 features: score 0.9367" in page.locator("#tip").inner_text()
+    page.locator("#sizes summary").click()
+    page.locator("#sizes tbody tr").nth(9).wait_for()  # the table is filled when it is opened
+    assert page.locator("#sizes tbody tr").count() == 10
+    assert show(example()).locator("#sizes").count() == 0
+
+
+@in_browser
+def test_code_can_be_copied(show):
+    made = hostile()
+    page = show(made, permissions=["clipboard-read", "clipboard-write"])
+    assert page.locator("#code pre").inner_text() == made["code"]
+    page.locator("#code button").click()
+    page.locator("#code button", has_text="Copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == made["code"]
 
 
 @in_browser
@@ -505,7 +585,9 @@ def axes():
 
 
 @pytest.mark.parametrize("name", REPORTS)
-@pytest.mark.parametrize("plot", [plots.score, plots.inclusion, plots.substitutes, plots.explored])
+@pytest.mark.parametrize(
+    "plot", [plots.score, plots.inclusion, plots.sizes, plots.substitutes, plots.explored]
+)
 def test_plots_draw_on_the_axes_given(plot, name):
     given = axes()
     assert plot(REPORTS[name](), given) is given

@@ -9,10 +9,12 @@ import pytest
 import dagsearch as ds
 from dagsearch.backups import MomentMatching, Softmax
 from dagsearch.covariances import Overlap, Pairwise
+from dagsearch.execution.pools import SerialPool
 from dagsearch.expansions import AllChildren, OneChild
 from dagsearch.policies import UpperConfidence
 from dagsearch.rollouts import Uniform
 from dagsearch.scores import KernelScores, WeightScores, scores_for
+from support.searches import exhaustive
 
 EXPANSIONS = [AllChildren(), OneChild()]
 
@@ -44,19 +46,6 @@ class Nim:
 
     def reward(self, leaf):
         return float(-leaf[1])
-
-
-def exhaustive(problem, **parts):
-    """A search that sees every leaf once."""
-    settings = {
-        "scores": scores_for(Overlap.of(problem), 1e-12),
-        "policy": UpperConfidence(1.0),
-        "rollout": Uniform(),
-        "backup": MomentMatching(),
-        "repeats": False,
-        "seed": 0,
-    }
-    return ds.Search(problem, **(settings | parts))
 
 
 # Brute force ----------------------------------------------------------------------------------
@@ -413,6 +402,82 @@ def test_the_one_line_search_hands_over_what_it_had():
         ds.search(failing_after(8, explode), 20, seed=0)
     assert len(caught.value.result.history) == 7
     assert caught.value.result.best_reward > 0.0
+
+
+class BreaksDown(ds.problems.Subsets):
+    """Its ``step`` fails after twelve rewards."""
+
+    rewards = 0
+
+    def reward(self, leaf):
+        self.rewards += 1
+        return super().reward(leaf)
+
+    def step(self, state, action):
+        if self.rewards == 12:
+            raise LookupError("no such state")
+        return super().step(state, action)
+
+
+def test_whatever_ends_the_one_line_search_hands_over_what_it_had(monkeypatch):
+    with pytest.raises(LookupError) as caught:
+        ds.search(BreaksDown(8, 3, reward=sum), 50, seed=0)
+    assert len(caught.value.result.history) == 12
+    assert caught.value.result.best_reward == max(e.reward for e in caught.value.result.history)
+
+    def broken_pool(pool, problem, proposal):
+        if len(taken) == 9:
+            raise ds.PoolError("gone")
+        taken.append(proposal)
+        return start(pool, problem, proposal)
+
+    taken, start = [], SerialPool.start
+    monkeypatch.setattr(SerialPool, "start", broken_pool)
+    with pytest.raises(ds.PoolError) as caught:
+        ds.search(ds.problems.Subsets(8, 3, reward=sum), 20, seed=0)
+    assert len(caught.value.result.history) == 9
+    taken.clear()
+    with pytest.raises(ds.PoolError) as caught:
+        ds.minimize(lambda choose: choose("x", range(50)), 20, seed=0)
+    assert caught.value.result.best_reward == min(e.reward for e in caught.value.result.history) >= 0
+
+
+def test_a_covariance_that_fails_hands_over_what_the_search_had(monkeypatch):
+    def refuse(scores, leaf, reward, noise=None):
+        raise ds.CovarianceError("not positive definite")
+
+    def reward(chosen):
+        calls.append(chosen)
+        if len(calls) == 11:
+            monkeypatch.setattr(KernelScores, "condition", refuse)
+        return float(sum(chosen))
+
+    calls = []
+    with pytest.raises(ds.CovarianceError) as caught:
+        ds.search(ds.problems.Subsets(12, 3, reward=reward), 30, seed=0)
+    assert len(caught.value.result.history) == 11
+
+
+class Unreadable:
+    """A reward that can be neither used nor shown."""
+
+    def __float__(self):
+        raise RuntimeError("out of order")
+
+    __repr__ = __float__
+
+
+@pytest.mark.parametrize(
+    "bad", [Unreadable(), 1 + 0j, np.complex128(1 + 2j), np.array(1 + 2j), np.complex64(3)]
+)
+def test_what_is_no_number_is_refused_and_skipped(bad):
+    problem = ds.problems.Subsets(8, 2, reward=lambda chosen: bad if 0 in chosen else float(sum(chosen)))
+    search = ds.Search.default(problem, initial=4, seed=0)
+    with pytest.raises(ds.RewardError, match="not a number"):
+        search.tell(frozenset({0, 1}), bad)
+    result = search.run(28, on_error="skip")
+    assert len(result.history) == 21
+    assert search.pending == ()
 
 
 @pytest.mark.usefixtures("interruptible")

@@ -1,14 +1,69 @@
-"""Whether a problem's actions are a sequence that is always in the same order."""
+"""What is checked of a problem before it is searched: its first path, and the order of its actions."""
 
 from collections.abc import Mapping, Set
+from contextlib import suppress
 from typing import Any
+
+import numpy as np
 
 from dagsearch._internal.walks import shape_rng
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Capabilities, KeyFunction, Problem, State
+from dagsearch.problem import MOST_ACTIONS, Action, Capabilities, KeyFunction, Problem, State, check_members
 
 # Number of random paths on which actions are asked for twice before a search, and their largest length.
 _WALKS, _LONGEST = 2, 100
+# Number of decisions on which a problem is checked before it is searched.
+_CHECKED_DECISIONS = 100
+
+
+def check_first_path(problem: Any) -> None:
+    """Raise :class:`ProblemError` unless the problem has the four methods and its first path is sound.
+
+    No reward is computed. :func:`dagsearch.testing.check_problem` checks much more.
+    """
+    check_members(problem)
+    name, key = type(problem).__name__, Capabilities(problem).key
+    state = problem.root()
+    for _ in range(_CHECKED_DECISIONS):
+        actions = problem.actions(state)
+        _check_actions(name, state, actions)
+        if len(actions) == 0:
+            return
+        before, following = key(state), problem.step(state, actions[0])
+        if following is state or key(state) != before:
+            raise ProblemError(
+                f"{name}.step changed the state {state!r} itself: return a new state and leave the old one "
+                "as it is"
+            )
+        if key(problem.step(state, actions[0])) != key(following):
+            raise ProblemError(
+                f"{name}.step({state!r}, {actions[0]!r}) returned two states that are not equal: states must "
+                "compare by what they hold, as tuples and frozen dataclasses do; or give the problem a "
+                "key(state) method"
+            )
+        state = following
+
+
+def not_a_sequence(state: State, actions: Any) -> str | None:
+    """What is wrong if actions are not in an order, such as a set."""
+    ordered = hasattr(actions, "__len__") and hasattr(actions, "__getitem__")
+    if ordered and not isinstance(actions, (Set, Mapping)):
+        return None
+    return (
+        f"actions({state!r}) returned {actions!r}; it must be a list, tuple or range, always in the same "
+        "order, and empty at a leaf"
+    )
+
+
+def _check_actions(name: str, state: State, actions: Any) -> None:
+    if (fault := not_a_sequence(state, actions)) is not None:
+        raise ProblemError(f"{name} cannot be searched: {fault}")
+    if len(actions) > MOST_ACTIONS:
+        raise ProblemError(
+            f"{name}.actions({state!r}) returned {len(actions):,} actions, and more than {MOST_ACTIONS:,} "
+            "cannot be rated: divide the decision into several smaller ones, such as first a group of "
+            "actions and then one of the group"
+        )
 
 
 def check_actions(problem: Problem) -> None:
@@ -28,17 +83,6 @@ def check_actions(problem: Problem) -> None:
             state = problem.step(state, first[int(rng.integers(len(first)))])
 
 
-def not_a_sequence(state: State, actions: Any) -> str | None:
-    """What is wrong if actions are not in an order, such as a set."""
-    ordered = hasattr(actions, "__len__") and hasattr(actions, "__getitem__")
-    if ordered and not isinstance(actions, (Set, Mapping)):
-        return None
-    return (
-        f"actions({state!r}) returned {actions!r}; it must be a list, tuple or range, always in the same "
-        "order, and empty at a leaf"
-    )
-
-
 def in_another_order(state: State, first: Any, second: Any) -> str:
     """What is wrong if actions differ from call to call."""
     return (
@@ -51,11 +95,9 @@ def _lead_alike(problem: Problem, key: KeyFunction, state: State, first: Any, se
     """Whether actions lead to the same states in the same order; they may be objects that are not equal."""
     if len(first) != len(second):
         return False
-    try:
-        if all(one is other or bool(one == other) for one, other in zip(first, second, strict=True)):
+    with suppress(ValueError):  # of arrays as actions, whose comparison is an array
+        if list(first) == list(second) if isinstance(first, np.ndarray) else first == second:
             return True
-    except ValueError:  # arrays, whose comparison is an array
-        pass
 
     def reached(action: Action) -> Any:
         return key(problem.step(state, action))

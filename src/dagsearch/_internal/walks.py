@@ -58,6 +58,15 @@ def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
     return found
 
 
+def passed(problem: Problem, actions: Sequence[Action]) -> list[State]:
+    """The states on a path from the root, with both ends; ``ValueError`` if an action is not possible."""
+    states = [problem.root()]
+    for action in actions:
+        _place(problem.actions(states[-1]), action)
+        states.append(problem.step(states[-1], action))
+    return states
+
+
 def _place(actions: Sequence[Action], action: Action) -> int:
     """Index of an action; an array of actions has no method ``index``."""
     return (actions if hasattr(actions, "index") else list(actions)).index(action)

@@ -3,6 +3,7 @@
 import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,16 @@ def check_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryFile(dir=folder):
         pass
+
+
+def check_output(folder: Path, names: Sequence[str], force: bool) -> None:
+    """Check the folder, and raise ``OSError`` if one of the files is there and ``force`` is not given."""
+    check_folder(folder)
+    there = [name for name in names if (folder / name).exists()]
+    if there and not force:
+        raise FileExistsError(
+            f"--out: {folder / there[0]} exists; give another folder, or --force to replace it"
+        )
 
 
 def failed(command: str, error: Exception) -> int:

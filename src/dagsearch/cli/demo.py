@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dagsearch as ds
+from dagsearch._internal.defaults import BUDGET
 from dagsearch.baselines import random_search
 from dagsearch.cli.common import positive
 from dagsearch.problems import DigitsPixels
@@ -31,7 +32,7 @@ def add_parser(commands: "Commands") -> None:
         ),
     )
     demo.add_argument(
-        "--budget", type=positive, default=300, help="number of subsets to evaluate (default: %(default)s)"
+        "--budget", type=positive, default=BUDGET, help="number of subsets to evaluate (default: %(default)s)"
     )
     demo.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     demo.add_argument(

@@ -7,13 +7,14 @@ imports belong inside ``run``.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
 from dagsearch import __version__
-from dagsearch.cli import backup, demo, play, report, resume, select, show, watch
+from dagsearch.cli import backup, demo, example, play, report, resume, select, show, watch
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -29,14 +30,19 @@ class Command(Protocol):
         """Add the command's parser, with ``run`` among its defaults."""
 
 
-_OWN: tuple[Command, ...] = (demo, select, show, watch, report, resume, backup, play)
+_OWN: tuple[Command, ...] = (demo, example, select, show, watch, report, resume, backup, play)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``dagsearch``; returns the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return int(options.run(options))
+        code = int(options.run(options))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader, such as head, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
+        return 141  # the shell's code for a process that wrote to a closed pipe
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130  # the shell's code for a process that Ctrl-C ended

@@ -19,6 +19,15 @@ def budget_of(events: Sequence[Event]) -> int | None:
     return steered.total(int(budgets[-1]))
 
 
+def features_of(events: Sequence[Event]) -> list[str] | None:
+    """Names of the features in a journal of a feature selection; ``None`` in other journals."""
+    for note in (event.note for event in events):
+        names = note.get("features")
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return names
+    return None
+
+
 def selection_of(events: Sequence[Event]) -> dict[str, Any] | None:
     """The request of the ``dagsearch select`` that wrote the journal; ``None`` if another program did."""
     found = (event.note.get("select") for event in events)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from dagsearch._internal.imports import imported
 from dagsearch.cli.common import failed, positive
 from dagsearch.cli.events import budget_of, selection_of
+from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
@@ -42,9 +43,14 @@ def add_parser(commands: "Commands") -> None:
     resume.add_argument(
         "--jobs", type=positive, help="evaluations at once (default: 1; for select: as before)"
     )
-    resume.add_argument(
-        "--out", type=Path, metavar="DIR", help="select only: write result.json, history.csv and report.html"
+    selection = resume.add_argument_group(
+        "for journals of 'dagsearch select'",
+        "Python code and schedulers that the journal names are used only if they are confirmed here.",
     )
+    selection.add_argument("--estimator", metavar="NAME", help="confirm the journal's estimator")
+    selection.add_argument("--cv", metavar="PATH", help="confirm the journal's splitter")
+    selection.add_argument("--cluster", metavar="ADDRESS", help="Dask scheduler to score on")
+    add_output(selection)
     resume.set_defaults(run=run)
 
 
@@ -53,8 +59,6 @@ def run(options: argparse.Namespace) -> int:
     try:
         selection = selection_of(read_events(options.journal))
         if selection is not None:
-            from dagsearch.cli.select import resume_selection
-
             return resume_selection(options, selection)
         if options.problem is None:
             raise ValueError("the journal does not hold its problem: give --problem module:name")

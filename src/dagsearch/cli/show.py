@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.cli.common import failed, printable
-from dagsearch.cli.events import budget_of, selection_of
+from dagsearch.cli.events import budget_of, features_of, selection_of
 from dagsearch.durable.events import Event
 from dagsearch.durable.journal import JournalError, is_in_use, read_events
 
@@ -47,7 +47,7 @@ def summary(path: Path) -> dict[str, Any]:
     settings, failures = events[0].content, _failures(events)
     rewards = [event for event in events if event.kind == "tell"]
     best = max(rewards, key=lambda event: event.content["reward"], default=None)
-    selection = selection_of(events)
+    selection, names = selection_of(events), features_of(events)
     return {
         "journal": str(path),
         "running": is_in_use(path),
@@ -57,14 +57,24 @@ def summary(path: Path) -> dict[str, Any]:
         "begun": _clock(events[0].at),
         "last_event": _clock(events[-1].at),
         "evaluations": len(rewards),
-        "budget": budget_of(events) if selection is None else selection.get("budget"),
+        "budget": budget_of(events) or (selection or {}).get("budget"),
         "pending": _pending(events),
         "failures": len(failures),
         "last_failure": failures[-1] if failures else None,
         "best_reward": None if best is None else best.content["reward"],
-        "best_leaf": None if best is None else best.content["leaf"],
-        "last": [[event.content["reward"], event.content["leaf"]] for event in rewards[-_SHOWN:]],
+        "best_leaf": None if best is None else _leaf(best, names),
+        "last": [[event.content["reward"], _leaf(event, names)] for event in rewards[-_SHOWN:]],
     }
+
+
+def _leaf(event: Event, names: Sequence[str] | None) -> Any:
+    """The leaf of a reward; that of a feature selection as names of its features."""
+    leaf = event.content["leaf"]
+    columns = leaf.get("set") if isinstance(leaf, dict) else leaf
+    known = range(len(names or ()))
+    if names is None or not isinstance(columns, list) or any(column not in known for column in columns):
+        return leaf
+    return [names[column] for column in columns]
 
 
 def _pending(events: Sequence[Event]) -> int:

@@ -9,7 +9,7 @@ from dagsearch.covariances.checks import check_covariance
 from dagsearch.covariances.discrete import Diffusion, Hamming
 from dagsearch.covariances.features import Features, LinearFeatures
 from dagsearch.covariances.functions import Pairwise, SharedPath
-from dagsearch.covariances.items import Nearness, correlation
+from dagsearch.covariances.items import Nearness, Relevance, correlation
 from dagsearch.covariances.overlap import Overlap
 from dagsearch.covariances.sets import SetKernel
 from dagsearch.covariances.views import Views
@@ -28,6 +28,7 @@ __all__ = [
     "Nearness",
     "Overlap",
     "Pairwise",
+    "Relevance",
     "SetKernel",
     "SharedPath",
     "Views",

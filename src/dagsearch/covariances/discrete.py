@@ -8,10 +8,11 @@ from typing import Self
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
+from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances.base import Covariance, Hyperparameter
 from dagsearch.covariances.checks import checked_positive, checked_variance
-from dagsearch.covariances.overlap import items_of
+from dagsearch.covariances.overlap import parts_of
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import State
@@ -80,15 +81,19 @@ class _Differing(Covariance):
 
 
 def _places_of(state: State) -> list[tuple[Hashable, Hashable]]:
-    """Places and their values: for a set, its elements; for other states, the pairs of :func:`items_of`."""
+    """Places and their values. The elements of a set, also of one inside a state, are places of their own."""
     if isinstance(state, Mapping):
         return list(state.items())
     if isinstance(state, (set, frozenset)):
-        return [(element, True) for element in state]
+        return [(element, True) for element in in_order(state)]
     found: list[tuple[Hashable, Hashable]] = []
-    for item in items_of(state):
-        assert isinstance(item, tuple)
-        found.append((item[:-1], item[-1]))
+    for name, part in parts_of(state):
+        if isinstance(part, (set, frozenset)):
+            found += [((name, element), True) for element in in_order(part)]
+        elif isinstance(part, tuple):
+            found += [((name, i), element) for i, element in enumerate(part)]
+        else:
+            found.append(((name,), part))
     return found
 
 

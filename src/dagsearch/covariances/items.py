@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import Hyperparameter
 from dagsearch.covariances.checks import checked_positive, checked_variance
 from dagsearch.errors import CovarianceError
@@ -72,6 +72,16 @@ class Nearness:
             other.own = float(values[1])
         return other
 
+    def __len__(self) -> int:
+        return len(self._squared)
+
+    def restricted(self, items: IntArray) -> "Nearness":
+        """The same for some of the items."""
+        other = object.__new__(Nearness)
+        other.__dict__.update(self.__dict__)
+        other._squared = self._squared[np.ix_(items, items)]
+        return other
+
     def matrix(self) -> FloatArray:
         """How alike items are, shape ``(items, items)``."""
         near = np.exp(-0.5 * self._squared / self.length**2)
@@ -85,12 +95,110 @@ class Nearness:
         return found + ([self.own * np.eye(len(scaled))] if self._own_median > 0.0 else [])
 
 
+class Relevance:
+    """Items matter more or less: how much each tells by itself is known before any subset is scored.
+
+    With r the relevance, R the likeness and dᵢ² = flat + rᵢ, the matrix is dᵢ (Rᵢⱼ + trend) dⱼ. An item with
+    a small d hardly changes the reward, whatever the rest of the subset; ``trend`` is the variance of what
+    relevant items have in common: if one improves the reward, others do, too.
+
+    Parameters
+    ----------
+    relevance : array, shape ``(items,)``
+        How much each item tells by itself, from 0 to 1.
+    likeness : matrix, shape ``(items, items)``, optional
+        How alike items are, with ones on the diagonal; by default an item is like itself only.
+    flat : float
+        Squared weight of an item without relevance. Learnt.
+    trend : float
+        Variance of the effect that all items share in proportion to d. Learnt.
+    own : float
+        Part of an item's variance that it shares with no other item, however alike: the matrix is then never
+        singular.
+
+    Examples
+    --------
+    >>> Relevance([1.0, 0.0], flat=0.04, trend=1.0).matrix().round(2)
+    array([[2.08, 0.2 ],
+           [0.2 , 0.08]])
+    """
+
+    def __init__(
+        self,
+        relevance: ArrayLike,
+        likeness: ArrayLike | None = None,
+        *,
+        flat: float = 0.03,
+        trend: float = 1.0,
+        own: float = 0.1,
+    ) -> None:
+        self._relevance = np.asarray(relevance, dtype=np.float64)
+        if self._relevance.ndim != 1 or not np.all((self._relevance >= 0.0) & (self._relevance <= 1.0)):
+            raise CovarianceError(f"relevance must be numbers from 0 to 1, one per item, got {relevance!r}")
+        count = self._relevance.size
+        alike = np.eye(count) if likeness is None else GivenMatrix(likeness, own=0.0).matrix()
+        if alike.shape != (count, count):
+            raise CovarianceError(f"likeness must have {count} rows, one per item, got shape {alike.shape}")
+        self._alike = (1.0 - own) * alike
+        self._alike[np.diag_indices(count)] += own
+        self.flat = self._flat_median = checked_positive("flat", flat)
+        self.trend = self._trend_median = checked_positive("trend", trend)
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """``flat`` and ``trend``."""
+        return (
+            Hyperparameter("weight of irrelevant items", self.flat, self._flat_median, 1.0),
+            Hyperparameter("trend of relevance", self.trend, self._trend_median, 1.0),
+        )
+
+    def with_values(self, values: Sequence[float]) -> "Relevance":
+        """The same with other values of the hyperparameters."""
+        other = object.__new__(Relevance)
+        other.__dict__.update(self.__dict__)
+        other.flat, other.trend = float(values[0]), float(values[1])
+        return other
+
+    def __len__(self) -> int:
+        return self._relevance.size
+
+    def matrix(self) -> FloatArray:
+        """How alike items are and how much they matter, shape ``(items, items)``."""
+        weight = np.sqrt(self.flat + self._relevance)
+        found = self._alike + self.trend
+        found *= weight[:, None]
+        found *= weight
+        return np.asarray(found)
+
+    def gradients(self) -> list[FloatArray]:
+        """Derivatives of the matrix by the logarithm of each hyperparameter."""
+        squared = self.flat + self._relevance
+        weight, change = np.sqrt(squared), 0.5 * self.flat / squared
+        by_flat = self.matrix() * (change[:, None] + change)
+        return [by_flat, self.trend * np.outer(weight, weight)]
+
+    def restricted(self, items: IntArray) -> "Relevance":
+        """The same for some of the items."""
+        other = self.with_values([self.flat, self.trend])
+        other._relevance, other._alike = self._relevance[items], self._alike[np.ix_(items, items)]
+        return other
+
+
 class GivenMatrix:
-    """A matrix between items, without hyperparameters; :class:`CovarianceError` if it is not a covariance."""
+    """A matrix between items, plus a part that each item shares with no other.
 
-    hyperparameters: tuple[Hyperparameter, ...] = ()
+    The second part is learnt: where the matrix does not explain the rewards, it outgrows the matrix.
 
-    def __init__(self, matrix: ArrayLike) -> None:
+    Parameters
+    ----------
+    matrix : array, shape ``(items, items)``
+        Positive semi-definite; :class:`CovarianceError` if it is not.
+    own : float
+        Variance of the part that an item shares with no other item, relative to the mean variance of the
+        matrix. Learnt, unless 0.
+    """
+
+    def __init__(self, matrix: ArrayLike, own: float = 0.1) -> None:
         given = np.asarray(matrix, dtype=np.float64)
         if given.ndim != 2 or given.shape[0] != given.shape[1] or not np.all(np.isfinite(given)):
             raise CovarianceError(f"between_items must be a finite square matrix, got shape {given.shape}")
@@ -105,19 +213,39 @@ class GivenMatrix:
                 f"{float(np.linalg.eigvalsh(given)[0]):.3g}. A matrix of squared correlations always is; one "
                 "of absolute correlations may not be: see covariances.correlation"
             ) from error
-        self._matrix = given
+        self._matrix, self._mean = given, float(given.diagonal().mean())
+        self.own = self._own_median = checked_variance("own", own)
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """``own``, unless it is 0; its prior is wide."""
+        if self._own_median == 0.0:
+            return ()
+        return (Hyperparameter("own share of items", self.own, self._own_median, 2.0),)
 
     def with_values(self, values: Sequence[float]) -> "GivenMatrix":
-        """Itself: there are no hyperparameters."""
-        return self
+        """The same with another value of ``own``."""
+        other = object.__new__(GivenMatrix)
+        other.__dict__.update(self.__dict__)
+        other.own = float(values[0])
+        return other
+
+    def __len__(self) -> int:
+        return len(self._matrix)
+
+    def restricted(self, items: IntArray) -> "GivenMatrix":
+        """The same for some of the items."""
+        other = self.with_values([self.own])
+        other._matrix = self._matrix[np.ix_(items, items)]
+        return other
 
     def matrix(self) -> FloatArray:
-        """The given matrix, shape ``(items, items)``."""
-        return self._matrix
+        """How alike items are, shape ``(items, items)``."""
+        return np.asarray(self._matrix + self.own * self._mean * np.eye(len(self._matrix)))
 
     def gradients(self) -> list[FloatArray]:
-        """Empty: there are no hyperparameters."""
-        return []
+        """The derivative of the matrix by the logarithm of ``own``, unless that is 0."""
+        return [self.own * self._mean * np.eye(len(self._matrix))] if self._own_median > 0.0 else []
 
 
 def correlation(data: ArrayLike) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import FeatureMap, Gradient, Hyperparameter
 from dagsearch.covariances.checks import checked_variance
@@ -122,7 +123,7 @@ class Overlap(FeatureMap):
 
     def features(self, states: Sequence[State]) -> SparseRows:
         common = [_Common.BIAS] if self.bias > 0.0 else []
-        return self._rows([[*common, *self._items(state)] for state in states])
+        return self._rows([[*common, *in_order(self._items(state))] for state in states])
 
     def added_features(self, children: Children) -> SparseRows | None:
         if self._added_items is None:
@@ -132,7 +133,8 @@ class Overlap(FeatureMap):
             return SparseRows(
                 np.arange(features.size + 1), self._column_of_feature[features], np.ones(features.size)
             )
-        return self._rows(self._added_items(children.parent, children.actions))
+        added = self._added_items(children.parent, children.actions)
+        return self._rows([list(in_order(items)) for items in added])
 
     @property
     def single_features(self) -> tuple[IntArray, float] | None:
@@ -153,13 +155,15 @@ def items_of(state: State) -> Iterable[Hashable]:
     """The items of a state, by its type."""
     if isinstance(state, (frozenset, set)):
         return state
-    if isinstance(state, (str, bytes)):
+    return [item for name, part in parts_of(state) for item in _items_of_part(name, part)]
+
+
+def parts_of(state: State) -> Iterable[tuple[Hashable, Any]]:
+    """The places of a tuple or text, or the fields of a dataclass, each with what it holds."""
+    if isinstance(state, (str, bytes, tuple)):
         return enumerate(state)
-    if isinstance(state, tuple):
-        return [item for i, part in enumerate(state) for item in _items_of_part(i, part)]
     if is_dataclass(state):
-        parts = [(field.name, getattr(state, field.name)) for field in fields(state)]
-        return [item for name, part in parts for item in _items_of_part(name, part)]
+        return [(field.name, getattr(state, field.name)) for field in fields(state)]
     raise CovarianceError(
         f"cannot tell what the state {state!r} of type {type(state).__name__} consists of: pass "
         "covariance=dagsearch.covariances.Overlap(items=...), give the problem an items(state) method, "
@@ -170,7 +174,7 @@ def items_of(state: State) -> Iterable[Hashable]:
 def _items_of_part(name: Hashable, part: Any) -> Iterable[Hashable]:
     """A set inside a state counts element by element, a tuple place by place, anything else as a whole."""
     if isinstance(part, (frozenset, set)):
-        return [(name, element) for element in part]
+        return [(name, element) for element in in_order(part)]
     if isinstance(part, tuple):
         return [(name, i, element) for i, element in enumerate(part)]
     return [(name, part)]

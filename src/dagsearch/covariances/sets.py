@@ -8,14 +8,16 @@ from numpy.typing import ArrayLike
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.items import GivenMatrix, Nearness
+from dagsearch.covariances.items import GivenMatrix, Nearness, Relevance
 from dagsearch.covariances.rows import Rows
 from dagsearch.covariances.vector import VectorKernel
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Capabilities, Families, Problem, State
+from dagsearch.problem import Capabilities, Families, Inclusion, Problem, State
 
 # With fewer items, dense products are cheaper than splitting rows into a level and entries.
 _MANY_ITEMS = 128
+# With more items, rows are only about those that can be chosen.
+_WIDE = 500
 # A number whose exponential is still far from overflowing.
 _LARGE = 600.0
 
@@ -65,10 +67,11 @@ class SetKernel(VectorKernel):
 
     Parameters
     ----------
-    between_items : Nearness or matrix, optional
-        How alike items are: :class:`Nearness` for items that have positions, or a positive semi-definite
-        matrix such as :func:`dagsearch.covariances.correlation` of a table's columns. By default an item is
-        like itself only.
+    between_items : Nearness, Relevance or matrix, optional
+        How alike items are: :class:`Nearness` for items that have positions, :class:`Relevance` for items
+        that are known to matter more or less, or a positive semi-definite matrix such as
+        :func:`dagsearch.covariances.correlation` of a table's columns. By default an item is like itself
+        only.
     linear, nonlinear : float
         Variance, over random leaves, of the linear trend and of the remainder; learnt, unless 0.
     length : float
@@ -92,7 +95,7 @@ class SetKernel(VectorKernel):
 
     def __init__(
         self,
-        between_items: Nearness | ArrayLike | None = None,
+        between_items: Nearness | Relevance | ArrayLike | None = None,
         *,
         linear: float = 0.5,
         nonlinear: float = 0.5,
@@ -101,12 +104,13 @@ class SetKernel(VectorKernel):
         bias: float = 1.0,
         private: float = 0.02,
     ) -> None:
-        between: Nearness | GivenMatrix | None
-        if between_items is None or isinstance(between_items, Nearness):
+        between: Nearness | Relevance | GivenMatrix | None
+        if between_items is None or isinstance(between_items, (Nearness, Relevance)):
             between = between_items
         else:
             between = GivenMatrix(between_items)
         self._problem: Any = None
+        self._kept: IntArray | None = None  # items that rows are about, if they are few; else all
         super().__init__(
             between,
             linear=linear,
@@ -125,17 +129,22 @@ class SetKernel(VectorKernel):
                 f"{type(problem).__name__} does not have it. Use problems.Subsets, or another covariance"
             )
         self._problem = problem
+        center = np.asarray(inclusion([problem.root()]))[0]
+        free = np.flatnonzero((center > 0.0) & (center < 1.0))
+        # Items that are in all subsets or in none distinguish no subsets.
+        self._kept = free if 0 < free.size < center.size and center.size > _WIDE else None
         if self._between is not None:
-            items = len(self._between.matrix())
-            width = np.asarray(inclusion([problem.root()])).shape[1]
-            if items != width:
+            items = len(self._between)
+            if self._kept is not None and items == center.size:
+                self._between = self._between.restricted(self._kept)
+            elif items != (center if self._kept is None else self._kept).size:
                 raise CovarianceError(
                     f"between_items must have one row per item: it has {items} rows, but "
-                    f"{type(problem).__name__} has {width} items"
+                    f"{type(problem).__name__} has {center.size} items"
                 )
 
     def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
-        center = np.asarray(self._problem.inclusion([problem.root()])[0], dtype=np.float64)
+        center = np.asarray(self.represent([problem.root()])[0], dtype=np.float64)
         free = ((center > 0.0) & (center < 1.0)).astype(np.float64)
         self._mask = free if center.size > _MANY_ITEMS else None
         return center
@@ -145,7 +154,17 @@ class SetKernel(VectorKernel):
             raise CovarianceError(
                 "SetKernel is not bound to a problem: call SetKernel(...).bind(problem) first"
             )
-        return np.asarray(self._problem.inclusion(states), dtype=np.float64)
+        rows = np.asarray(self._problem.inclusion(states), dtype=np.float64)
+        return rows if self._kept is None else rows[:, self._kept]
+
+    def _inclusion(self, families: Families) -> Inclusion | None:
+        """Inclusion probabilities of children, of the items that rows are about."""
+        known = families.inclusion
+        if known is None or self._kept is None:
+            return known
+        place = np.zeros(known.common.shape[1], dtype=np.int64)
+        place[self._kept] = np.arange(self._kept.size)
+        return known._replace(common=known.common[:, self._kept], item=place[known.item])
 
     def prepared(self, rows: Rows) -> Rows:
         """K(x − x̄), then the squared norm, then e^(K(x − x̄) / 2ℓ²) for :meth:`sums_of_children`."""
@@ -156,7 +175,7 @@ class SetKernel(VectorKernel):
     def of_children(
         self, families: Families, others: Rows, places: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        known = families.inclusion
+        known = self._inclusion(families)
         if known is None:
             return super().of_children(families, others, places)
         if not known.single:
@@ -191,7 +210,7 @@ class SetKernel(VectorKernel):
         factor of its exponential that depends on both y and i is that of (Ky)ᵢ. It does not depend on the
         family, and :meth:`prepared` has computed it.
         """
-        known = families.inclusion
+        known = self._inclusion(families)
         if not self._falloff.separable or known is None or not known.single or known.added.min() < 1.0:
             return super().sums_of_children(families, others, weights)
         base, smooth_common, own_common = self._compared(known.common, others)

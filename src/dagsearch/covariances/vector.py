@@ -26,7 +26,7 @@ from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances._levels import LevelRows
 from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
 from dagsearch.covariances.checks import checked_factor, checked_positive, checked_variance
-from dagsearch.covariances.items import GivenMatrix, Nearness
+from dagsearch.covariances.items import GivenMatrix, Nearness, Relevance
 from dagsearch.covariances.rows import Rows
 from dagsearch.covariances.shapes import shape_named
 from dagsearch.errors import CovarianceError
@@ -38,7 +38,7 @@ class VectorKernel(Covariance):
 
     def __init__(
         self,
-        between: Nearness | GivenMatrix | None,
+        between: Nearness | Relevance | GivenMatrix | None,
         *,
         linear: float,
         nonlinear: float,

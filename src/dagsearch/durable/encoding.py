@@ -15,6 +15,8 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Capabilities, Problem, State
 
 _TUPLE, _SET = "tuple", "set"
+# Python neither writes nor reads whole numbers of many thousand digits, other readers none beyond floats.
+_LARGEST_BITS = 1024
 
 
 def to_json(value: Any) -> Any:
@@ -49,7 +51,8 @@ def note_to_json(value: Any) -> Any:
     """A note in types that JSON has; never fails, because a reward may come with the note.
 
     NumPy's numbers and arrays become numbers and lists, tuples and sets become lists, and keys become text.
-    Everything else, such as numbers that are not finite, becomes its ``repr``.
+    Whole numbers of more than 1,024 bits become hexadecimal text. Everything else, such as numbers that are
+    not finite, becomes its ``repr``.
     """
     try:
         return _plain(value)
@@ -63,7 +66,7 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
-        return int(value)
+        return int(value) if value.bit_length() <= _LARGEST_BITS else hex(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
     if isinstance(value, Mapping):

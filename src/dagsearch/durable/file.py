@@ -72,6 +72,11 @@ class LockedFile:
             written += os.write(self._descriptor, data[written:])
         self.size = max(self.size, position + len(data))
 
+    def read(self, position: int, length: int) -> bytes:
+        """Up to ``length`` bytes at a position."""
+        os.lseek(self._descriptor, position, os.SEEK_SET)
+        return os.read(self._descriptor, length)
+
     def truncate(self, size: int) -> None:
         """Remove what follows the first ``size`` bytes."""
         os.ftruncate(self._descriptor, size)

@@ -126,14 +126,19 @@ def _as_named_now(described: Any) -> Any:
     return described
 
 
-def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None:
-    """Raise unless a search is composed like the one that began the journal."""
+def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> bool:
+    """Raise unless a search is composed like the one that began the journal.
+
+    Returns whether it also decides by the same rules.
+    """
+    same_rules = True
     for what, then, now in (
         ("problem", settings["problem"], fingerprint(search.problem)),
         ("search", settings["parts"], parts_of(search)),
     ):
         changed = sorted(name for name in then if _as_named_now(then[name]) != now.get(name))
         if changed and settings["made_by"] == "Search.default" and set(changed) <= _DECIDING:
+            same_rules = False
             logger.warning(
                 "%s was written by a version of dagsearch whose default search had another %s. All rewards "
                 "are kept; the search continues with the present default",
@@ -159,6 +164,7 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
             settings["versions"],
             versions(),
         )
+    return same_rules
 
 
 def _is_close(then: Any, now: list[list[float]]) -> bool:

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -115,8 +116,23 @@ class Journal:
         self._file.append(line)
         # The head is on the disk with the next event; if the machine stops before, a reader sees that the
         # file goes on behind its stated end.
-        self._file.write(head.position, head.encode())
+        try:
+            self._file.write(head.position, head.encode())
+        except OSError:
+            with suppress(OSError):
+                self._remove_last_event(head)
+            raise
         self._head = head
+
+    def _remove_last_event(self, head: Head) -> None:
+        """Let an event count as not written, because its head could not be written, or not without an error.
+
+        If the head is in the file, it must go first: a head that counts a missing event looks like damage.
+        """
+        if self._file.read(head.position, SLOT) == head.encode():
+            self._file.write(head.position, self._head.encode())
+            self._file.sync()
+        self._file.truncate(self._head.size)
 
     def abandon(self, error: BaseException) -> None:
         """Accept no further event, because the search and the file may differ after ``error``."""
@@ -166,9 +182,13 @@ def _checked_path(path: str | PathLike[str]) -> Path:
 
 
 def _require_file(path: Path) -> None:
-    if not path.is_file():
-        what = "is not a file" if path.exists() else "does not exist"
-        raise JournalError(f"there is no journal {path} (it {what}): check the path")
+    try:
+        if path.is_file():
+            return
+        what = "it is not a file" if path.exists() else "it does not exist"
+    except OSError as error:  # a folder that may not be read
+        what = str(error)
+    raise JournalError(f"there is no journal {path} ({what}): check the path")
 
 
 def _fill(file: LockedFile, content: Content) -> None:
@@ -245,12 +265,14 @@ def _read(path: Path) -> tuple[Content, bool]:
 def has_begun(path: str | PathLike[str]) -> bool:
     """Whether the file must not be overwritten: it exists, and is more than the beginning of a journal."""
     path = _checked_path(path)
-    if not path.is_file():
-        return path.exists()
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening it might wait for ever
+            return True
         with path.open("rb") as file:
             first = file.read(1)
             return first not in (b"", b"\0") or not is_unbegun(first + file.read()) or _lost_database(path)
+    except FileNotFoundError:
+        return False
     except OSError:
         return True
 

@@ -114,12 +114,12 @@ class JournalRecorder(Recorder):
         """Record a reward, with the belief over its leaf just before."""
         explored, proposal = self._search.explored, told.proposal
         leaf, expected = explored.graph.states[told.node], explored.score(told.node)
-        learner = self._search.engine.learner
-        predicted = learner.in_reward_units(expected) if learner.informed else None
+        predicted = self._search.engine.prediction(told)
         pending, actions = self._search.engine.pending.find(leaf, proposal), None
         if proposal is not None:
             # The index identifies a pending proposal; its actions do not, as the root may have moved since.
-            actions = [] if pending is not None else numbered(self._search.problem, proposal.actions)
+            is_pending = pending is not None and proposal is self._search.pending[pending]
+            actions = [] if is_pending else numbered(self._search.problem, proposal.actions)
         self._append(
             "tell",
             leaf=self._codec.encode(leaf),

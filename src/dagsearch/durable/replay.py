@@ -37,12 +37,18 @@ class Replay:
         New search with the composition of the recorded one, without a journal.
     events : sequence of Event
         Events of the journal, without the settings.
+    same_rules : bool
+        Whether the search decides by the same rules as the recorded one, such as when to learn.
     """
 
-    def __init__(self, search: "Search", events: Sequence[Event]) -> None:
+    def __init__(self, search: "Search", events: Sequence[Event], same_rules: bool = True) -> None:
         self._search, self._engine, self._events = search, search.engine, events
+        self._same_rules = same_rules
         self._codec = StateCodec(search.problem)
         self._largest_difference = 0.0  # relative, between beliefs and the recorded ones
+        self._first: Proposal | None = None  # the oldest pending one when the last run began
+        self.fruitless_runs = 0
+        """Number of runs in a row that began with the same pending leaf and ended without any reward."""
 
     def run(self) -> None:
         """Repeat all events."""
@@ -87,7 +93,7 @@ class Replay:
         elif event.kind == "tell":
             self._engine.pending.discard_fantasies()
             set_generators(search, content["generators"])
-            self._tell(content, _learnt_after(follower))
+            self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
             self._engine.forget(content["pending"], content["again"])
         elif event.kind == "reroot":
@@ -102,7 +108,17 @@ class Replay:
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         if "generators" in content and event.kind not in ("tell", "settle"):  # learning may draw
             set_generators(search, content["generators"])
+        self._count_runs(event.kind)
         self._check_size(event)
+
+    def _count_runs(self, kind: str) -> None:
+        if kind == "run":
+            first = next(iter(self._search.pending), None)
+            again = first is not None and first is self._first
+            self.fruitless_runs = self.fruitless_runs + 1 if again else int(first is not None)
+            self._first = first
+        elif kind != "ask":
+            self._first, self.fruitless_runs = None, 0
 
     def _check_size(self, event: Event) -> None:
         nodes = len(self._search.explored.graph)
@@ -125,7 +141,7 @@ class Replay:
     def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
         search = self._search
         evaluated: Proposal | State = self._codec.decode(content["leaf"])
-        if content["pending"] is not None and content["actions"] is not None:
+        if content["pending"] is not None and content["actions"] == []:
             evaluated = search.pending[content["pending"]]
         elif content["actions"] is not None:
             leaf, actions = walked(search.problem, content["actions"])
@@ -147,12 +163,12 @@ class Replay:
             )
         self._largest_difference = max(self._largest_difference, difference)
 
+    def _learnt_after(self, follower: Event | None) -> Mapping[str, Any] | None:
+        """The hyperparameters that were learnt after a reward, empty if none were.
 
-def _learnt_after(follower: Event | None) -> Mapping[str, Any] | None:
-    """The hyperparameters that were learnt after a reward, empty if none were.
-
-    ``None`` if the reward is the last event: the process may have ended before it had learnt.
-    """
-    if follower is None:
-        return None
-    return follower.content if follower.kind == "learn" else {}
+        ``None`` if the replay must learn itself, if it is time: the process may have ended just before that,
+        and a resumed search learns without an event.
+        """
+        if follower is not None and follower.kind == "learn":
+            return follower.content
+        return None if self._same_rules or follower is None else {}

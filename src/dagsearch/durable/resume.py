@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from dagsearch._internal.threads import one_thread
 from dagsearch.durable.fingerprint import check_same, generator_like, settings_of
 from dagsearch.durable.journal import Journal
 from dagsearch.durable.recorder import JournalRecorder
@@ -33,10 +34,13 @@ def start_journal(
         Arguments of the constructor, without the problem, the seed and the journal.
     """
     if path is not None:
-        journal = Journal.create(path, settings_of(search, made_by, arguments))
+        with one_thread():
+            settings = settings_of(search, made_by, arguments)
+        journal = Journal.create(path, settings)
         search.engine.record_with(JournalRecorder(journal, search))
 
 
+@one_thread()  # as in the run itself
 def resume_search(
     kind: type["Search"], path: str | PathLike[str], problem: Problem, given: Mapping[str, Any]
 ) -> "Search":
@@ -44,12 +48,14 @@ def resume_search(
     journal, events = Journal.resume(path)
     try:
         search = recompose(kind, events[0].content, problem, given)
-        check_same(events[0].content, search, path)
-        Replay(search, events[1:]).run()
+        same_rules = check_same(events[0].content, search, path)
+        replay = Replay(search, events[1:], same_rules)
+        replay.run()
     except BaseException:
         journal.close()
         raise
     search.engine.pending.offer(search.pending)
+    search.engine.pending.fruitless_runs = replay.fruitless_runs
     search.engine.history.continue_clock()
     search.engine.record_with(JournalRecorder(journal, search, events))
     return search

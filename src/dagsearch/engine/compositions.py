@@ -2,11 +2,13 @@
 
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 
-from dagsearch._internal.actions import check_actions
+from dagsearch._internal.actions import check_actions, check_first_path
+from dagsearch._internal.threads import one_thread
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, Views
@@ -86,12 +88,17 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
     check_members(problem)
     parts = _checked_names(parts)
     scores, policy, rollout, backup = parts["scores"], parts["policy"], parts["rollout"], parts["backup"]
-    evidence, refinements = parts.get("evidence"), tuple(parts.get("refinements", ()))
-    local = parts.get("local")
+    others = parts.get("evidence"), parts.get("local"), *parts.get("refinements", ())
     if scores.mean.size > 0:
         raise ValueError("scores must be fresh: these belong to another search; make new ones")
-    check_requirements(scores, policy, rollout, backup, evidence, local, *refinements)
+    check_requirements(scores, policy, rollout, backup, *others)
     _check_reads(policy, backup)
+    with one_thread() if scores.covariance is not None else nullcontext():
+        return _connect(problem, rng, parts)
+
+
+def _connect(problem: Problem, rng: np.random.Generator, parts: Parts) -> Engine:
+    scores, backup, refinements = parts["scores"], parts["backup"], tuple(parts.get("refinements", ()))
     if scores.covariance is not None:
         check_covariance_on(problem, scores.covariance)
     increments = parts.get("increments")
@@ -99,16 +106,16 @@ def compose(problem: Problem, rng: np.random.Generator, **parts: Unpack[Parts]) 
         increments = default_increments(problem, scores.covariance)
     explored = Explored(problem, scores, increments)
     standardize, repeats = parts.get("standardize", 0), parts.get("repeats", True)
-    learner = Learner(explored, evidence, standardize, repeats)
+    learner = Learner(explored, parts.get("evidence"), standardize, repeats)
     values = Values(explored, backup, parts.get("refresh") or Eager(), learner)
     engine = Engine(
         explored,
-        policy,
+        parts["policy"],
         parts.get("expansion") or default_expansion(increments),
-        rollout,
+        parts["rollout"],
         learner,
         values,
-        Schedule(refinements, local, standardize),
+        Schedule(refinements, parts.get("local"), standardize),
         repeats,
         rng,
     )
@@ -142,11 +149,12 @@ def _checked_names(parts: Parts) -> Parts:
     return given  # type: ignore[return-value]
 
 
+@one_thread()
 def default_parts(
     problem: Problem, covariance: Covariance | None = None, noisy: bool = False, initial: int = INITIAL
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.default`."""
-    check_members(problem)
+    check_first_path(problem)
     check_actions(problem)
     given = natural_covariance(problem) if covariance is None else as_covariance(covariance).bind(problem)
     # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
@@ -175,6 +183,7 @@ def _refinements(covariance: Covariance) -> Sequence[Refinement]:
     return Regrow(), *(Swaps(),) * _SWAPS
 
 
+@one_thread()
 def paper_parts(
     problem: Problem,
     c: float | None = None,
@@ -188,7 +197,7 @@ def paper_parts(
     standardize: int = 0,
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.paper`."""
-    check_members(problem)
+    check_first_path(problem)
     if covariance is None:
         covariance = default_covariance(problem)
         c = default_scale(problem) if c is None else c

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from dagsearch.refinements import Refinement
 from dagsearch.remaining import Remaining, Undecided, Way
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.rollouts import Rollout, Uniform
-from dagsearch.scores.base import checked_noise
+from dagsearch.scores.base import Capability, JointScores, checked_noise
 
 _NOTHING = nullcontext()
 # Number of descents in one proposal after which it is looked up exactly which leaves are left below them,
@@ -134,7 +134,7 @@ class Engine:
         return [self.explored.root], [], end or self.remaining.anywhere()
 
     def _descend(self) -> tuple[list[int], list[Action]]:
-        if not self.explored.graph.closed[self.explored.root] and self.schedule.starts_at_root():
+        if self.schedule.starts_at_root() and not self.explored.graph.closed[self.explored.root]:
             return [self.explored.root], []
         try:
             return descend(self.explored, self.policy, self.expansion, self.rng)
@@ -207,7 +207,21 @@ class Engine:
         value = checked_reward(reward, leaf)
         variance = None if noise is None else checked_noise(noise)
         when = self.history.clock() if seconds is None else seconds
-        return Told(leaf, self.explored.leaf(leaf), proposal, value, variance, when)
+        with self.one_thread():
+            node = self.explored.leaf(leaf)
+            return Told(leaf, node, proposal and self._known(proposal), value, variance, when)
+
+    def _known(self, proposal: Proposal) -> Proposal | None:
+        """The pending proposal that is equal to this one, else this one.
+
+        ``None`` if it is not pending and does not describe a way from the root: the root may have moved since
+        it was asked for, or it may belong to another search. Its reward is that of the leaf all the same.
+        """
+        index = self.pending.find(proposal.leaf, proposal)
+        pending = None if index is None else self.pending.proposals[index]
+        if pending is proposal or (pending is not None and proposal.actions in (pending.actions, ())):
+            return pending
+        return proposal if self.explored.describes(proposal) else None
 
     def tell(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
         """Record a reward and learn from it.
@@ -219,16 +233,17 @@ class Engine:
         note : optional
             Anything else to record with the reward.
         recorded : mapping, optional
-            Hyperparameters to use instead of learning them, if it is time to learn.
+            In a replay, the hyperparameters that were learnt after this reward; empty if none were.
         """
-        self.pending.discard_fantasies()
-        self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
-        with self.one_thread(), self.recorder.repeating():
-            return self._take(told, recorded)
+        with self.one_thread():
+            self.pending.discard_fantasies()
+            self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
+            with self.recorder.repeating():
+                return self._take(told, recorded)
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None) -> Evaluation:
         leaf, node, proposal, reward, noise, seconds = told
-        predicted = self._compare(node, reward)
+        predicted = self._compare(told)
         self.pending.drop(leaf, proposal)
         self.explored.graph.closed[node] = not self.repeats
         actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
@@ -238,26 +253,43 @@ class Engine:
         self.learn(self.learner.admit(Episode(path, node, reward, noise)), recorded)
         return evaluation
 
-    def _compare(self, node: int, reward: float) -> Gaussian | None:
-        """What was believed of a leaf before its reward; only where the model is learnt from rewards."""
+    def _compare(self, told: Told) -> Gaussian | None:
+        """What was predicted for a reward; ``None`` if the model is not learnt from rewards."""
         if self.learner.evidence is None:
             return None
-        belief = self.prediction(node)
-        self.foresight.record(belief, reward)
+        belief = self.prediction(told)
+        self.foresight.record(belief, told.reward)
         return belief
 
-    def prediction(self, node: int) -> Gaussian | None:
-        """Belief over a node's g in units of the reward; ``None`` if nothing is known yet."""
-        return self.learner.in_reward_units(self.explored.score(node)) if self.learner.informed else None
+    def prediction(self, told: Told) -> Gaussian | None:
+        """Belief over a reward before it is learnt, its noise included.
+
+        ``None`` if no reward is known yet, or the scores have no joint belief.
+        """
+        if not self.learner.informed or Capability.JOINT not in self.explored.scores.can:
+            return None
+        belief, noise = self.learner.in_reward_units(self.explored.score(told.node)), told.noise
+        if noise is None:
+            scores = cast(JointScores, self.explored.scores)
+            noise = self.learner.in_reward_units(Gaussian(0.0, scores.noise)).variance
+        return Gaussian(belief.mean, belief.variance + noise)
 
     def propose_leaf(self, leaf: State, actions: Sequence[Action], note: Any = None) -> Proposal:
         """Make a leaf of the user's choice pending."""
+        proposal = Proposal(leaf, tuple(actions))
+        if not self.explored.describes(proposal):
+            raise ProblemError(
+                f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root. "
+                "Give the actions from the present root to the leaf"
+            )
+        self.explored.leaf(leaf)  # raises if it is none
         self.recorder.proposed(leaf, actions, note)
-        return self.pending.add(Proposal(leaf, tuple(actions)))
+        return self.pending.add(proposal)
 
     def forget(self, index: int, again: bool, note: Any = None) -> None:
         """Take back a pending proposal."""
-        self.pending.discard_fantasies()
+        with self.one_thread():
+            self.pending.discard_fantasies()
         self.recorder.forgotten(index, again, note)
         self.pending.forget(index, again)
 
@@ -277,6 +309,7 @@ class Engine:
         with one_thread(), self.recorder.deciding():
             self.learn(self.learner.settle())
 
+    @one_thread()
     def reroot(self, state: State) -> None:
         """Make a state below the root the new root."""
         explored, graph = self.explored, self.explored.graph

@@ -1,5 +1,8 @@
 """What a search has found: beliefs, the recommended line, the result."""
 
+import math
+from contextlib import suppress
+
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
@@ -15,9 +18,6 @@ from dagsearch.scores import Capability
 SAMPLES, LEAVES = 512, 1000
 # Number of evaluations beyond which joint samples would cost too much.
 _MOST_SAMPLED = 3000
-# A sample of the best leaf that is this close to the best sample counts as equal, because samples of known
-# rewards differ by rounding; in standard deviations of the rewards.
-_TIED = 5e-3
 
 
 class Findings:
@@ -29,9 +29,10 @@ class Findings:
 
     def reset(self) -> None:
         """Forget what was computed from the old root."""
-        self._optimum: tuple[tuple[int, int, int], Optimum] | None = None  # with its inputs
+        self._optimum: tuple[tuple[int, ...], Optimum] | None = None  # with its inputs
         self._probability: tuple[int, float | None] = (0, None)
 
+    @one_thread()
     def belief(self, state: State) -> Belief:
         """Belief over g and v of a state, in units of the reward."""
         self._engine.pending.discard_fantasies()
@@ -57,6 +58,7 @@ class Findings:
             state = problem.step(state, actions[0])
         return depth
 
+    @one_thread()
     def best_action(self, state: State) -> Action | None:
         """The action with the best mean value; ``None`` where the explored part ends."""
         self._engine.pending.discard_fantasies()
@@ -68,6 +70,7 @@ class Findings:
         assert options is not None
         return options.action(int(np.argmax(self._engine.policy.value(options))))
 
+    @one_thread()
     def recommend(self) -> Line:
         """The path of best mean v, continued by best mean g where the explored part ends."""
         problem = self._engine.explored.problem
@@ -89,6 +92,7 @@ class Findings:
         mean, _ = explored.scores.predict(children.states)
         return children.actions[int(np.argmax(explored.capabilities.player(state) * mean))]
 
+    @one_thread()
     def result(self) -> Result:
         """The result so far."""
         history = self._engine.history
@@ -106,14 +110,34 @@ class Findings:
         mean = self._mean_reward(best.leaf) if self._engine.learner.learns_noise else best.reward
         return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations, *model)
 
+    def after_error(self) -> Result:
+        """The result after an error; only the rewards, if model or problem fail when asked for more."""
+        with suppress(Exception):
+            return self.result()
+        history = self._engine.history
+        best = history.best
+        return Result(
+            None if best is None else best.leaf,
+            None if best is None else best.actions,
+            None if best is None else best.reward,
+            Gaussian(math.nan, math.inf),
+            None,
+            history.stopped,
+            tuple(history.evaluations),
+        )
+
     def _mean_reward(self, leaf: State) -> float | None:
         """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
         node = self._engine.explored.find(leaf)
         told = [episode.reward for episode in self._engine.learner.told if episode.leaf == node]
         return float(np.mean(told)) if told else None
 
-    def sample_optimum(self, count: int, most: int) -> Optimum | None:
-        """Joint samples of g of the leaves that may be best, in units of the reward."""
+    @one_thread()
+    def sample_optimum(self, count: int, most: int, models: int = 1) -> Optimum | None:
+        """Joint samples of g of the leaves that may be best, in units of the reward.
+
+        With several ``models``, hyperparameters are drawn, too, as far as the rewards leave them open.
+        """
         engine, learner = self._engine, self._engine.learner
         if (
             not learner.informed
@@ -123,15 +147,16 @@ class Findings:
         ):
             return None
         engine.pending.discard_fantasies()
-        known = (len(learner.told), count, most)
+        known = (len(learner.told), count, most, models)
         if self._optimum is not None and self._optimum[0] == known:
             return self._optimum[1]
         leaves = np.unique([episode.leaf for episode in learner.told]).tolist()
         asked = [evaluation for evaluation in engine.history.evaluations if evaluation.actions is not None]
         good = sorted(asked, key=lambda evaluation: -evaluation.reward)
         paths = ((evaluation.leaf, evaluation.actions or ()) for evaluation in good)
-        with one_thread(), engine.explored.deadline.until():  # a result is needed after the deadline, too
-            optimum = sample_optimum(engine.explored, leaves, paths, count, shape_rng(), most)
+        with engine.explored.deadline.until():  # a result is needed after the deadline, too
+            drawn = learner.plausible_models(models) if models > 1 else []
+            optimum = sample_optimum(engine.explored, leaves, paths, count, shape_rng(), most, drawn)
         in_units = learner.standardizer.samples_in_units_of_reward(optimum.samples)
         self._optimum = known, optimum._replace(samples=in_units)
         return self._optimum[1]
@@ -143,8 +168,7 @@ class Findings:
         if best is None or optimum is None:
             return self.belief(engine.explored.problem.root()).v, None
         own = next(i for i, leaf in enumerate(optimum.leaves) if engine.explored.same(leaf, best.leaf))
-        rounding = _TIED * float(np.std([episode.reward for episode in engine.learner.told]))
-        tied = float((optimum.samples[own] >= optimum.best - rounding).mean())
+        tied = optimum.probability(own, float(np.std([episode.reward for episode in engine.learner.told])))
         return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), tied * self._trust()
 
     def _trust(self) -> float:
@@ -157,6 +181,7 @@ class Findings:
             return 1.0
         return min(1.0, max(0.0, self._engine.foresight.skill or 0.0)) ** 2
 
+    @one_thread()
     def recent_probability(self) -> float | None:
         """Probability that the best leaf so far is the best of all; computed every 10 % more evaluations."""
         known_at, _ = self._probability

@@ -14,6 +14,8 @@ _FEWEST = 10
 _DECAY = 0.97
 # Margin per logarithm of the ratio of predicted to actual improvements, in deviations of the rewards.
 _MARGIN = 0.15
+# Standard deviations on either side of the mean that a central 90% interval reaches.
+REACH = 1.6448536269514722
 
 
 class Prediction(NamedTuple):
@@ -25,6 +27,8 @@ class Prediction(NamedTuple):
     """Mean of all rewards told before."""
     reward: float
     """The reward."""
+    error: float
+    """Its difference from the predicted mean, in predicted standard deviations, noise included."""
 
 
 class Foresight:
@@ -36,11 +40,12 @@ class Foresight:
         self._expected = self._improved = 0.0  # numbers of improvements, predicted and actual
 
     def record(self, belief: Gaussian | None, reward: float) -> None:
-        """Add a reward with the belief over its leaf just before; ``None`` if there was none yet."""
+        """Add a reward with the prediction just before, noise included; ``None`` if there was none yet."""
         if belief is not None and self._count > 0:
-            self._predictions.append(Prediction(belief.mean, self._total / self._count, reward))
-            ahead = (belief.mean - self._best) / max(math.sqrt(belief.variance), 1e-300)
-            self._expected = _DECAY * self._expected + float(ndtr(ahead))
+            deviation = max(math.sqrt(belief.variance), 1e-300)
+            error = (reward - belief.mean) / deviation
+            self._predictions.append(Prediction(belief.mean, self._total / self._count, reward, error))
+            self._expected = _DECAY * self._expected + float(ndtr((belief.mean - self._best) / deviation))
             self._improved = _DECAY * self._improved + (reward > self._best)
         self._total += reward
         self._count += 1
@@ -69,9 +74,26 @@ class Foresight:
         1 is a perfect prediction; 0 is no better than the mean of all rewards told before, and less is worse.
         ``None`` with too few predictions.
         """
-        recent = self._predictions[len(self._predictions) // 2 :]
-        if len(recent) < _FEWEST:
+        recent = self._recent()
+        if recent is None:
             return None
-        predicted, naive, reward = np.array(recent).T
+        predicted, naive, reward, _ = np.array(recent).T
         naively = float(((reward - naive) ** 2).sum())
         return 1.0 - float(((reward - predicted) ** 2).sum()) / naively if naively > 0.0 else 1.0
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of the same rewards inside the central 90% intervals predicted for them; 0.9 is right."""
+        recent = self._recent()
+        return None if recent is None else float(np.mean([abs(one.error) <= REACH for one in recent]))
+
+    @property
+    def surprise(self) -> float | None:
+        """Root mean square of the errors of the same rewards, in predicted deviations; 1 is right."""
+        recent = self._recent()
+        return None if recent is None else float(np.sqrt(np.mean([one.error**2 for one in recent])))
+
+    def _recent(self) -> list[Prediction] | None:
+        """The latter half of the predictions; ``None`` if they are too few."""
+        recent = self._predictions[len(self._predictions) // 2 :]
+        return recent if len(recent) >= _FEWEST else None

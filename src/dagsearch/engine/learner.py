@@ -2,17 +2,19 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, cast
 
 import numpy as np
 
+from dagsearch._internal.threads import one_thread
 from dagsearch._internal.walks import shape_rng
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
 from dagsearch.explored import Explored
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import ProblemShape
-from dagsearch.learning.evidence import Evidence, by_leaf
+from dagsearch.learning.evidence import Evidence, Observations, by_leaf
 from dagsearch.learning.rewards import Episode, Standardizer
 from dagsearch.scores import JointScores, KernelScores
 
@@ -145,14 +147,14 @@ class Learner:
             self.standardizer.scale = scale_before
             raise
 
+    @one_thread()
     def _refit(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence."""
         explored, old = self._explored, cast(JointScores, self._explored.scores)
         assert self._shape is not None
         self.standardizer.recalibrate([episode.reward for episode in self.told])
         leaves, rewards, noises = self._all_rewards()
-        rows = old.covariance.represent([explored.graph.states[leaf] for leaf in np.unique(leaves)])
-        observed = by_leaf(rows, leaves, rewards, noises)
+        observed = self._observations(old)
         if recorded is None:
             covariance, noise = evidence.maximise(
                 old.covariance, self._noise(old), observed, shape_rng(), explored.deadline
@@ -166,6 +168,29 @@ class Learner:
         explored.increments = self._shape.increments(covariance)
         logger.debug("after %d rewards: %r, noise %.3g", len(leaves), covariance, noise)
 
+    def _observations(self, scores: JointScores) -> Observations:
+        leaves, rewards, noises = self._all_rewards()
+        states = [self._explored.graph.states[leaf] for leaf in np.unique(leaves)]
+        return by_leaf(scores.covariance.represent(states), leaves, rewards, noises)
+
+    def plausible_models(self, count: int) -> list[JointScores]:
+        """Models of the same rewards, with hyperparameters that the rewards leave open."""
+        now = cast(JointScores, self._explored.scores)
+        if self.evidence is None:
+            return [now]
+        leaves, rewards, noises = self._all_rewards()
+        draws = self.evidence.plausible(
+            now.covariance, self._noise(now), self._observations(now), count, shape_rng()
+        )
+        models = []
+        for covariance, noise in draws:
+            scores = now.refitted(covariance, noise, self._explored.graph.states)
+            with suppress(CovarianceError):  # by rounding: these values suit no computation
+                scores.condition_all(leaves, rewards, noises)
+                models.append(scores)
+        return models or [now]
+
+    @one_thread()
     def _use_landmarks(self) -> None:
         """Replace the scores by a model whose cost does not grow with the number of rewards."""
         leaves, rewards, noises = self._all_rewards()

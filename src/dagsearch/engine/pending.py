@@ -11,6 +11,9 @@ from dagsearch.problem import State
 from dagsearch.results import Proposal
 from dagsearch.scores import Capability, JointScores
 
+# Number of pending leaves by which those that have fantasies change, so that it rarely happens.
+_BLOCK = 64
+
 
 class Pending:
     """Pending proposals, and the fantasies that stand for their rewards in the model.
@@ -33,7 +36,11 @@ class Pending:
         """Pending proposals, the oldest first."""
         self.offered: list[Proposal] = []
         """Proposals to give out again before new ones; some may no longer be pending."""
+        self.fruitless_runs = 0
+        """Number of runs in a row, before a resumed one, that began with the first proposal offered here and
+        ended without any reward."""
         self._fantasies = 0
+        self._first_fantasy = 0  # index of its proposal
 
     def add(self, proposal: Proposal) -> Proposal:
         """Make a proposal pending."""
@@ -70,6 +77,11 @@ class Pending:
         """Let pending proposals be given out again before new ones: their evaluations were cut off."""
         self.offered.extend(proposals)
 
+    def withdraw(self, proposals: Sequence[Proposal]) -> None:
+        """Offer proposals no longer: their evaluations begin otherwise."""
+        withdrawn = {id(proposal) for proposal in proposals}
+        self.offered = [offered for offered in self.offered if id(offered) not in withdrawn]
+
     def next_offered(self) -> Proposal | None:
         """The next proposal that is offered again and still pending."""
         while self.offered:
@@ -78,11 +90,25 @@ class Pending:
                 return offered
         return None
 
+    def take_deadly(self, runs: int) -> Proposal | None:
+        """The first proposal offered, if at least ``runs`` runs have ended while it was evaluated."""
+        deadly = self.next_offered() if self.fruitless_runs >= runs else None
+        self.fruitless_runs = 0
+        return deadly
+
     # Fantasies ----------------------------------------------------------------------------------------
 
     def fantasise(self) -> None:
-        """Let the model count pending leaves as observed, for variances but not for means."""
-        fresh = self.proposals[self._fantasies :]
+        """Let the model count pending leaves as observed, for variances but not for means.
+
+        Of many pending leaves, only the last 64 to 127 are counted, because the cost of an ask after a tell
+        grows with their number. Which ones must depend on nothing but the pending leaves.
+        """
+        first = max(0, len(self.proposals) // _BLOCK - 1) * _BLOCK
+        if first != self._first_fantasy:
+            self.discard_fantasies()
+            self._first_fantasy = first
+        fresh = self.proposals[first + self._fantasies :]
         if not fresh or self._learner.standardizer.waiting:
             return
         if Capability.FANTASIES not in self._explored.scores.can:
@@ -94,8 +120,8 @@ class Pending:
             node = self._explored.node(proposal.leaf)
             self._fantasies += 1
             scores.fantasise(node)
-        # Around all pending leaves: the values must not depend on whether fantasies were discarded before.
-        self._values.update(paths=[proposal.path for proposal in self.proposals])
+        # Around all of them: the values must not depend on whether fantasies were discarded before.
+        self._values.update(paths=[proposal.path for proposal in self.proposals[first:]])
 
     def discard_fantasies(self) -> None:
         """Restore the belief without fantasies."""

@@ -1,24 +1,26 @@
 """Pools that compute rewards: in this thread, in processes, or on an executor."""
 
+import math
 import os
 import pickle
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import DagSearchError
-from dagsearch.problem import Problem, State
+from dagsearch.execution.cluster import Cluster
+from dagsearch.execution.outcomes import evaluate
+from dagsearch.execution.processes import Evaluating, Processes
+from dagsearch.problem import Problem
 from dagsearch.results import Proposal
 
 # With at most this number of workers, no evaluation is submitted in advance.
 _FEW = 2
-# Seconds in which Dask's scheduler must answer.
-_SCHEDULER_TIMEOUT = 30.0
-# Maximum number of restarts of the processes in a row without a reward.
-_MOST_RESTARTS = 3
+# Seconds between two attempts to end an evaluation that is neither waiting nor begun.
+_MOMENT = 0.001
 
 
 class PoolError(DagSearchError, RuntimeError):
@@ -34,7 +36,7 @@ class Running:
     future: "Future[Any]"
     """The future reward."""
     started: float = field(default_factory=time.monotonic)
-    """When it began, by ``time.monotonic()``."""
+    """When it was submitted, by ``time.monotonic()``."""
     late: bool = False
     """Whether it took longer than the timeout."""
 
@@ -48,16 +50,14 @@ class Pool(Protocol):
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Begin an evaluation."""
 
-    def finished(
-        self, running: Sequence[Running], problem: Problem, patience: float | None = None
-    ) -> list[Running]:
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
         """Wait until evaluations have ended or are late; returns these, in the order in which they began.
 
         After ``patience`` seconds, if it is a number, none may have ended.
         """
 
-    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
-        """Wait no longer for an evaluation that may hang; ``others`` are to go on."""
+    def abandon(self, one: Running) -> None:
+        """Wait no longer for an evaluation that may hang."""
 
     def close(self) -> None:
         """Release the resources of this run."""
@@ -96,6 +96,11 @@ class _Ended(Future[Any]):
         return self._error
 
 
+def ended_with(error: Exception) -> "Future[Any]":
+    """The future of an evaluation that has failed."""
+    return _Ended(None, error)
+
+
 class SerialPool:
     """One evaluation at a time, in the calling thread."""
 
@@ -110,20 +115,78 @@ class SerialPool:
         except Exception as error:
             return Running(proposal, _Ended(None, error))
 
-    def finished(
-        self, running: Sequence[Running], problem: Problem, patience: float | None = None
-    ) -> list[Running]:
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
         """All are."""
         return list(running)
 
-    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
+    def abandon(self, one: Running) -> None:
         """Do nothing: it has ended."""
 
     def close(self) -> None:
         """Nothing."""
 
 
-class ExecutorPool:
+class _WaitingPool:
+    """What pools have in common that wait for futures, with or without a timeout."""
+
+    def __init__(self, timeout: float | None, deterministic: bool) -> None:
+        self._timeout, self._deterministic = timeout, deterministic
+
+    def _in_advance(self, workers: int) -> int:
+        """Number of evaluations to submit beyond the number of workers.
+
+        One evaluation in advance lets a free worker start without waiting for the search. With a timeout its
+        time would start too early, and with few workers it would be decided with too few rewards.
+        """
+        return 1 if self._timeout is None and workers > _FEW else 0
+
+    def _began(self, one: Running) -> float | None:
+        """When the time of an evaluation began; ``None`` if it has not."""
+        return one.started
+
+    def _give_up(self, one: Running) -> bool:
+        """Stop waiting for an evaluation; false if it has ended meanwhile."""
+        raise NotImplementedError
+
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
+        """Wait until evaluations have ended or are late; returns these, in the order in which they began."""
+        awaited = running[:1] if self._deterministic else running
+        ended: list[Running] = []
+        until = math.inf if patience is None else time.monotonic() + patience
+        while not ended:
+            left = min(self._time_left(awaited), until - time.monotonic())
+            timeout = None if left == math.inf else max(0.0, left)
+            wait([one.future for one in awaited], timeout, FIRST_COMPLETED)
+            for one in awaited:
+                one.late = not one.future.done() and self._is_over(one) and self._give_up(one)
+            ended = [one for one in awaited if one.late or one.future.done()]
+            if time.monotonic() >= until:
+                break
+        for one in ended:
+            if not one.late and (broken := breakdown(one.future)) is not None:
+                raise PoolError(_broken(broken)) from broken
+        return ended
+
+    def abandon(self, one: Running) -> None:
+        """Wait no longer for an evaluation that may hang."""
+        while not (one.future.cancel() or one.future.done() or self._give_up(one)):
+            time.sleep(_MOMENT)  # a worker is about to begin it
+
+    def _time_left(self, awaited: Sequence[Running]) -> float:
+        """Seconds until the first evaluation is late, as far as is known now; infinite if none ever is."""
+        if self._timeout is None:
+            return math.inf
+        now = time.monotonic()
+        began = [self._began(one) for one in awaited]
+        return max(0.0, min(now if when is None else when for when in began) + self._timeout - now)
+
+    def _is_over(self, one: Running) -> bool:
+        began = self._began(one)
+        over = self._timeout is not None and began is not None
+        return over and time.monotonic() - began >= self._timeout  # type: ignore[operator]
+
+
+class ExecutorPool(_WaitingPool):
     """Evaluations on an executor: threads, processes, a cluster.
 
     Parameters
@@ -131,14 +194,17 @@ class ExecutorPool:
     executor : Executor
         An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
     timeout : float, optional
-        Seconds after which an evaluation counts as failed.
+        Seconds after which an evaluation counts as failed, from the time when it was submitted. On a cluster
+        of Dask, workers have loaded the problem by then.
     deterministic : bool
         Whether results are taken in the order in which evaluations began.
     """
 
     def __init__(self, executor: Executor, timeout: float | None, deterministic: bool) -> None:
-        self._executor, self._timeout, self._deterministic = executor, timeout, deterministic
+        super().__init__(timeout, deterministic)
+        self._executor = executor
         self._stuck: list[Future[Any]] = []  # late evaluations that still occupy a worker
+        self._cluster = Cluster(executor) if hasattr(executor, "_client") else None
 
     def workers(self) -> int:
         """Number of workers of the executor now, plus one evaluation in advance if there are many."""
@@ -146,21 +212,15 @@ class ExecutorPool:
         left = self._size() - len(self._stuck)
         if left < 1 and self._stuck:
             raise PoolError(_broken(TimeoutError("all workers hang in evaluations that are late")))
-        # One evaluation in advance lets a free worker start without waiting for the search. With a timeout
-        # its time would start too early, and with few workers it would be decided with too few rewards.
-        waiting = 1 if self._timeout is None and left > _FEW else 0
-        return max(1, left) + waiting
+        return max(1, left) + self._in_advance(left)
 
     def _size(self) -> int:
         own = getattr(self._executor, "_max_workers", None)
         if own is not None:
             return int(own)
-        client = getattr(self._executor, "_client", None)  # an executor of Dask
-        if client is not None:
+        if self._cluster is not None:
             try:
-                # A scheduler that has gone away would be waited for without end.
-                threads = client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT)
-                return int(sum(threads.values()))
+                return self._cluster.size()
             except OSError as error:
                 raise PoolError(_broken(error)) from error
         return os.cpu_count() or 1
@@ -168,98 +228,61 @@ class ExecutorPool:
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Submit an evaluation to the executor."""
         try:
+            if self._cluster is None:
+                return Running(proposal, self._executor.submit(evaluate, problem, proposal.leaf))
+            if self._timeout is not None:
+                self._cluster.load(problem)
             # By default Dask returns the cached reward if a leaf is evaluated again.
-            options = {"pure": False} if hasattr(self._executor, "_client") else {}
-            return Running(proposal, self._executor.submit(_reward, problem, proposal.leaf, **options))
-        except (BrokenExecutor, RuntimeError) as error:
+            return Running(proposal, self._executor.submit(evaluate, problem, proposal.leaf, pure=False))  # type: ignore[call-arg]
+        except (BrokenExecutor, RuntimeError, OSError) as error:
             raise PoolError(_broken(error)) from error
 
-    def finished(
-        self, running: Sequence[Running], problem: Problem, patience: float | None = None
-    ) -> list[Running]:
-        """Wait."""
-        awaited = running[:1] if self._deterministic else running
-        left = patience
-        if self._timeout is not None:
-            until = max(0.0, min(one.started for one in awaited) + self._timeout - time.monotonic())
-            left = until if patience is None else min(until, patience)
-        wait([one.future for one in awaited], left, FIRST_COMPLETED)
-        now = time.monotonic()
-        for one in awaited:
-            if not one.future.done() and self._timeout is not None and now - one.started >= self._timeout:
-                one.late = True
-                if not one.future.cancel():
-                    self._stuck.append(one.future)
-        ended = [one for one in awaited if one.late or one.future.done()]
-        for one in ended:
-            if not one.late and (broken := breakdown(one.future)) is not None:
-                raise PoolError(_broken(broken)) from broken
-        return ended
-
-    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
-        """Cancel it; if it has begun, it occupies its worker until it ends."""
+    def _give_up(self, one: Running) -> bool:
         if not one.future.cancel():
             self._stuck.append(one.future)
+        return True
 
     def close(self) -> None:
-        """Do nothing: the caller owns the executor."""
+        """Leave the executor as it was: the caller owns it."""
+        if self._cluster is not None:
+            self._cluster.close()
 
 
-class ProcessPool(ExecutorPool):
-    """Evaluations in processes that this pool starts, and restarts if they die or hang.
+class ProcessPool(_WaitingPool):
+    """Evaluations in processes that this pool starts, and starts again if they die or hang.
 
     Parameters
     ----------
     jobs : int
         Number of processes.
-    timeout, deterministic
-        As for :class:`ExecutorPool`.
+    timeout : float, optional
+        Seconds after which an evaluation counts as failed, from the time when its process has loaded the
+        problem and begins to compute the reward.
+    deterministic : bool
+        Whether results are taken in the order in which evaluations began.
     """
 
     def __init__(self, jobs: int, timeout: float | None, deterministic: bool) -> None:
-        self._jobs, self._restarts = jobs, 0
-        super().__init__(self._new_executor(), timeout, deterministic)
+        super().__init__(timeout, deterministic)
+        self._jobs, self._processes = jobs, Processes(jobs)
 
-    def _new_executor(self) -> Executor:
-        from loky import ProcessPoolExecutor as Loky
+    def workers(self) -> int:
+        """Number of processes, plus one evaluation in advance if there are many."""
+        return self._jobs + self._in_advance(self._jobs)
 
-        return Loky(max_workers=self._jobs)  # type: ignore[no-any-return]
+    def start(self, problem: Problem, proposal: Proposal) -> Running:
+        """Give an evaluation to the next process that is free."""
+        return Running(proposal, self._processes.submit(problem, proposal.leaf))
 
-    def finished(
-        self, running: Sequence[Running], problem: Problem, patience: float | None = None
-    ) -> list[Running]:
-        """Wait; evaluations of a process that died are started again."""
-        while True:
-            try:
-                ended = super().finished(running, problem, patience)
-            except PoolError:
-                self._restarts += 1
-                if self._restarts > _MOST_RESTARTS:
-                    raise
-                self._begin_again(running, problem)
-                continue
-            if ended:
-                self._restarts = 0
-            if any(one.late for one in ended):  # they still occupy their processes
-                self._begin_again([one for one in running if one not in ended], problem)
-            return ended
+    def _began(self, one: Running) -> float | None:
+        return cast(Evaluating, one.future).began
 
-    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
-        """End its process; the other evaluations begin again."""
-        if not one.future.cancel():
-            self._begin_again(others, problem)
-
-    def _begin_again(self, running: Sequence[Running], problem: Problem) -> None:
-        lost = [one for one in running if not one.future.done() or breakdown(one.future) is not None]
-        self.close()
-        self._executor, self._stuck = self._new_executor(), []
-        for one in lost:
-            again = self.start(problem, one.proposal)
-            one.future, one.started = again.future, again.started
+    def _give_up(self, one: Running) -> bool:
+        return self._processes.give_up(cast(Evaluating, one.future))
 
     def close(self) -> None:
         """End the processes, even if they are busy."""
-        self._executor.shutdown(wait=False, kill_workers=True)  # type: ignore[call-arg]
+        self._processes.close()
 
 
 def make_pool(
@@ -311,16 +334,13 @@ def _check_picklable(problem: Problem, by_value: bool) -> None:
         ) from error
 
 
-def _reward(problem: Problem, leaf: State) -> float:
-    return problem.reward(leaf)
-
-
 def breakdown(future: "Future[Any]") -> BaseException | None:
     """The error if a future ended because its worker did, not its evaluation; otherwise ``None``."""
     if future.cancelled():
         return BrokenExecutor("the evaluation was cancelled")
     error = future.exception()
-    ended = type(error).__name__ in ("KilledWorker", "ShutdownExecutorError")  # of Dask and loky
+    # Dask's KilledWorker is not among these: it means that this evaluation ends every worker that tries it.
+    ended = type(error).__name__ == "ShutdownExecutorError"  # of loky
     return error if isinstance(error, BrokenExecutor) or ended else None
 
 

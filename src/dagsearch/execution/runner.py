@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.errors import EvaluationError, RewardError, SearchExhausted
-from dagsearch.execution.pools import Pool, Running, breakdown
+from dagsearch.errors import EvaluationError, SearchExhausted
+from dagsearch.execution.outcomes import Outcome, described
+from dagsearch.execution.pools import Pool, Running, breakdown, ended_with
+from dagsearch.execution.processes import ProcessDied
 from dagsearch.execution.steering import Steering
 from dagsearch.execution.stopping import Stop
-from dagsearch.learning.rewards import checked_reward
+from dagsearch.learning.rewards import LARGEST_REWARD, checked_reward
 from dagsearch.results import Evaluation, Proposal, Result
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ logger = logging.getLogger(__name__)
 _GLANCE = 0.25
 # Skill of a model below which the search logs that it hardly predicts.
 _POOR = 0.1
+
+# A leaf counts as failed if this number of runs in a row began with it and none of them, nor the run that had
+# asked for it, has told a reward since.
+_RUNS_ENDED = 2
+_DEADLY = "the process ended each of the last three times that this leaf was evaluated"
 
 OnError = Literal["raise", "skip"] | float
 """What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
@@ -70,9 +77,9 @@ class Runner(Generic[T]):
         self._left = self._total = 0
         self._steering = Steering(search, self)
 
-    def steps(self, budget: int) -> Generator[T]:
-        """Evaluate ``budget`` leaves, and yield what ``take`` returns for each."""
-        self._total = len(self._search.history) + budget
+    def steps(self, budget: int, total: int) -> Generator[T]:
+        """Evaluate ``budget`` leaves, to have ``total``, and yield what ``take`` returns for each."""
+        self._total = total
         self.end("budget", left=budget)
         seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
         try:
@@ -88,7 +95,7 @@ class Runner(Generic[T]):
         # Only a search with a journal can be steered, and has to look for requests while it waits.
         patience = _GLANCE if self._search.engine.recorder.keeps_pending else None
         while self._go_on():
-            for ended in self._pool.finished(self._running, self._search.problem, patience):
+            for ended in self._pool.finished(self._running, patience):
                 self._running.remove(ended)
                 taken = self._take(ended, False)
                 if taken is not None:
@@ -120,8 +127,8 @@ class Runner(Generic[T]):
         self._left = max(0, self._left + total - before)
         return before
 
-    def evaluate_next(self, proposal: Proposal) -> None:
-        """Evaluate a pending proposal before the search is asked."""
+    def put_first(self, proposal: Proposal) -> None:
+        """Evaluate a pending proposal before the search is asked for others."""
         self._first.append(proposal)
 
     def count_told(self) -> None:
@@ -133,7 +140,7 @@ class Runner(Generic[T]):
         self._first = [one for one in self._first if one is not proposal]
         for one in [one for one in self._running if one.proposal is proposal]:
             self._running.remove(one)
-            self._pool.abandon(one, self._running, self._search.problem)
+            self._pool.abandon(one)
 
     @property
     def stopped(self) -> str:
@@ -146,11 +153,10 @@ class Runner(Generic[T]):
 
     def _start_evaluations(self) -> bool:
         """Start evaluations until all workers are busy; returns whether any evaluation is running."""
-        deadline = self._search.explored.deadline
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
                 if self._running:  # something is evaluated, however little time there is
-                    deadline.check()
+                    self._search.explored.deadline.check()
                 proposal = self._first.pop(0) if self._first else self._search.ask()
             except OutOfTime:
                 self.end("seconds")
@@ -193,12 +199,19 @@ def evaluations(
     search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
 ) -> Iterator[Evaluation]:
     """Evaluate ``budget`` leaves by the problem's ``reward``."""
-    search.engine.recorder.running(len(search.history) + budget, stop.rules())
+    total = len(search.history) + budget
+    search.engine.recorder.running(total, stop.rules())
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
 
-    yield from Runner(search, pool, take, stop).steps(budget)
+    deadly = search.engine.pending.take_deadly(_RUNS_ENDED)
+    if deadly is not None:
+        told = take(Running(deadly, ended_with(ProcessDied(_DEADLY))), False)
+        budget -= 1
+        if told is not None:
+            yield told
+    yield from Runner(search, pool, take, stop).steps(budget, total)
 
 
 def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:
@@ -214,28 +227,41 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
         What to do about a failure: raise :class:`dagsearch.EvaluationError`, skip it, or tell this reward.
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
-    error = TimeoutError("it took longer than the timeout") if ended.late else ended.future.exception()
-    reward = float("nan")
-    if error is None:
-        try:
-            reward = checked_reward(ended.future.result(), leaf)
-        except RewardError as refused:
-            error = refused
-    if error is None:
-        return search.tell(proposal, reward)
-    described = f"{type(error).__name__}: {error}"
+    try:
+        return search.tell(proposal, _reward_of(ended))
+    except _Failed as failed:
+        error = failed.error
+    problem_with_it = described(error)
     if isinstance(on_error, str):
-        search.forget(proposal, again=False, note={"failure": described})
+        search.forget(proposal, again=False, note={"failure": problem_with_it})
     if on_error == "raise":
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
-            f"({described}). Nothing told before is lost: call run again to "
+            f"({problem_with_it}). Nothing told before is lost: call run again to "
             "continue with another leaf, or see error.result for the result so far"
         )
         failure.result = search.result()
         raise failure from error
-    logger.warning("evaluating %r failed (%s)", leaf, described)
+    logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
     return None if on_error == "skip" else search.tell(proposal, float(on_error))
+
+
+class _Failed(Exception):
+    """An evaluation has failed."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _reward_of(ended: Running) -> float:
+    """The reward of an evaluation; raises if it failed or its reward cannot be learnt from."""
+    try:
+        if ended.late:
+            raise TimeoutError("it took longer than the timeout")
+        found = ended.future.result()
+        return checked_reward(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
+    except (Exception, SystemExit) as error:
+        raise _Failed(error) from error
 
 
 def checked_budget(budget: int) -> int:
@@ -246,10 +272,15 @@ def checked_budget(budget: int) -> int:
 
 
 def checked_on_error(on_error: OnError) -> OnError:
-    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a finite number."""
-    if on_error not in ("raise", "skip") and not is_finite(on_error):
-        raise ValueError(f"on_error must be 'raise', 'skip' or a finite reward, got {on_error!r}")
-    return on_error
+    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a reward that can be told."""
+    if isinstance(on_error, str):
+        if on_error in ("raise", "skip"):
+            return on_error
+    elif is_finite(on_error) and abs(on_error) <= LARGEST_REWARD:
+        return float(on_error)
+    raise ValueError(
+        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} at most, got {on_error!r}"
+    )
 
 
 def log_if_poor(result: Result) -> Result:

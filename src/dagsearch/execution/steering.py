@@ -25,8 +25,8 @@ class Steerable(Protocol):
     def set_total(self, total: int) -> int:
         """Change the number of rewards at which the run ends; returns the number so far."""
 
-    def evaluate_next(self, proposal: Proposal) -> None:
-        """Evaluate a pending proposal before the search is asked."""
+    def put_first(self, proposal: Proposal) -> None:
+        """Evaluate a pending proposal before the search is asked for others."""
 
     def count_told(self) -> None:
         """Count a reward that was told without an evaluation."""
@@ -122,7 +122,7 @@ class Steering:
 
     def _propose(self, request: Request) -> None:
         actions = self._checked(request)
-        self._run.evaluate_next(self._search.engine.propose_leaf(request.leaf, actions, request.note))
+        self._run.put_first(self._search.engine.propose_leaf(request.leaf, actions, request.note))
 
     def _tell(self, request: Request) -> None:
         actions = self._checked(request)

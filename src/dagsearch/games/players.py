@@ -15,6 +15,7 @@ from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import MomentMatching
 from dagsearch.covariances import Covariance, pieces
+from dagsearch.engine.compositions import Parts
 from dagsearch.errors import SearchExhausted
 from dagsearch.expansions import AllChildren
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
@@ -59,17 +60,29 @@ def game_search(
     seed : int, numpy Generator or None
         Source of all randomness.
     """
+    return Search(problem, seed=seed, **game_parts(problem, covariance, noise, beta))
+
+
+def game_parts(
+    problem: OpenSpielGame,
+    covariance: Covariance | None = None,
+    noise: float = _NOISE,
+    beta: float = _BETA,
+) -> Parts:
+    """The parts of :func:`game_search`, which documents the arguments.
+
+    A search with a journal needs them a second time: ``Search(problem, journal="run.db",
+    **game_parts(problem))`` is resumed by ``Search.resume("run.db", problem, **game_parts(problem))``.
+    """
     covariance = pieces(problem) if covariance is None else covariance
-    return Search(
-        problem,
-        scores=scores_for(covariance, noise),
-        policy=UpperConfidence(beta),
-        rollout=RandomGame(),
-        backup=WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range),
-        expansion=AllChildren(),
-        increments=Increments.of(problem, covariance, shape_rng()),
-        seed=seed,
-    )
+    return {
+        "scores": scores_for(covariance, noise),
+        "policy": UpperConfidence(beta),
+        "rollout": RandomGame(),
+        "backup": WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range),
+        "expansion": AllChildren(),
+        "increments": Increments.of(problem, covariance, shape_rng()),
+    }
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from dagsearch.scores.base import Capability
 _MOST = 1200
 # A hyperparameter stays within this many prior deviations of its median.
 _REACH = 5.0
+# Step in the logarithms of hyperparameters by which the curvature of the evidence is measured.
+_STEP = 0.05
 
 
 class Observations(NamedTuple):
@@ -132,6 +134,40 @@ class Evidence:
         if noise.deviation > 0.0:
             return covariance.with_values(values[:-1]), values[-1]
         return covariance.with_values(values), noise.value
+
+    def plausible(
+        self,
+        covariance: Covariance,
+        noise: Hyperparameter,
+        observations: Observations,
+        count: int,
+        rng: np.random.Generator,
+    ) -> list[tuple[Covariance, float]]:
+        """Draws of covariance and noise: how far the rewards leave the hyperparameters open.
+
+        The posterior of their logarithms is approximated by a Gaussian around the present values, with the
+        curvature there (Laplace's approximation); it is nowhere wider than the prior.
+        """
+        learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
+        if not learnt or len(observations.mean) < 2:
+            return [(covariance, noise.value)] * count
+        medians = np.log([parameter.median for parameter in learnt])
+        deviations = np.array([parameter.deviation for parameter in learnt])
+        now = np.log([parameter.value for parameter in learnt])
+
+        def slope(logs: FloatArray) -> FloatArray:
+            return _loss(logs, covariance, noise, observations, medians, deviations)[1]
+
+        steps = _STEP * np.eye(len(now))
+        curvature = np.array([(slope(now + step) - slope(now - step)) / (2.0 * _STEP) for step in steps])
+        values, vectors = np.linalg.eigh(deviations[:, None] * (curvature + curvature.T) / 2.0 * deviations)
+        spread = deviations[:, None] * vectors / np.sqrt(np.maximum(values, 1.0))
+        draws = now + rng.standard_normal((count, len(now))) @ spread.T
+        draws = np.clip(draws, medians - _REACH * deviations, medians + _REACH * deviations)
+        found = [np.exp(logs).tolist() for logs in draws]
+        if noise.deviation > 0.0:
+            return [(covariance.with_values(drawn[:-1]), drawn[-1]) for drawn in found]
+        return [(covariance.with_values(drawn), noise.value) for drawn in found]
 
     def __repr__(self) -> str:
         return f"Evidence(growth={self.growth}, restarts={self.restarts})"

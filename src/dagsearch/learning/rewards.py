@@ -11,8 +11,8 @@ from dagsearch.errors import RewardError
 from dagsearch.gaussians import Gaussian
 from dagsearch.problem import State
 
-# Squares of larger rewards would overflow.
-_LARGEST = 1e100
+LARGEST_REWARD = 1e100
+"""Size of the largest reward that can be told: squares of larger ones would overflow."""
 
 
 class Episode(NamedTuple):
@@ -33,18 +33,27 @@ def checked_reward(reward: Any, leaf: State) -> float:
     try:
         if isinstance(reward, (str, bytes)):
             raise TypeError("it is text")
+        if isinstance(reward, (np.ndarray, np.generic)) and np.iscomplexobj(reward):
+            raise TypeError("it is complex")  # NumPy would leave the imaginary part out
         value = float(reward)
-    except (TypeError, ValueError, OverflowError) as error:
+    except Exception as error:  # an object of the user's may raise anything
         raise RewardError(
-            f"the reward of {leaf!r} is {reward!r}, which is not a number ({error}); the model is "
+            f"the reward of {leaf!r} is {_shown(reward)}, which is not a number ({error}); the model is "
             "unchanged: tell a finite number instead"
         ) from error
-    if not abs(value) <= _LARGEST:
+    if not abs(value) <= LARGEST_REWARD:
         raise RewardError(
             f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number below "
-            f"{_LARGEST:g} instead, for a failed evaluation a number close to the worst successful reward"
+            f"{LARGEST_REWARD:g} instead; for a failed evaluation, one close to the worst successful reward"
         )
     return value
+
+
+def _shown(reward: Any) -> str:
+    try:
+        return repr(reward)
+    except Exception:
+        return f"an object of type {type(reward).__name__}"
 
 
 class Standardizer:

@@ -190,11 +190,10 @@ class Record:
         self._by = by if isinstance(by, str) else None
 
     def _note(self, event: Event) -> None:
-        """A feature selection notes its budget and the names of the features."""
-        if "data" in event.note:
-            budget, names = event.note.get("budget"), event.note.get("names")
-            self.budget = budget if isinstance(budget, int) else self.budget
-            self._labels = list(map(str, names)) if isinstance(names, list) else self._labels
+        """A feature selection notes the names of the features."""
+        names = event.note.get("features")
+        if "data" in event.note and isinstance(names, list):
+            self._labels = list(map(str, names))
 
     def _steer(self, event: Event) -> None:
         content = event.content

@@ -1,7 +1,7 @@
 """Base class of problems over subsets: the ground set, and the choices that build a subset of it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, combinations
 from typing import Any
@@ -61,6 +61,8 @@ class Remaining(Sequence[int]):
         return bool(np.any(self.array == feature))
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, Remaining) and other._features is self._features:
+            return self._taken == other._taken
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -168,6 +170,16 @@ class SubsetProblem(ABC):
     @abstractmethod
     def items(self, state: Any) -> list[int]:
         """The chosen features, ascending, so that rounding does not depend on the order of choices."""
+
+    @property
+    def choices(self) -> Mapping[Choice, Subset]:
+        """The choices that are neither fixed nor forbidden, each with its features."""
+        return self._free
+
+    @property
+    @abstractmethod
+    def sizes(self) -> range:
+        """The numbers of choices that a leaf can have, without the fixed ones."""
 
     # Sets of chosen features ------------------------------------------------------------------------
 

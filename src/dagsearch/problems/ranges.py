@@ -118,6 +118,11 @@ class SubsetRange(SubsetProblem):
         by_level = [[widths[level] for widths in walks if len(widths) > level] for level in range(self.depth)]
         self._widths = [round(float(np.mean(widths))) if widths else 1 for widths in by_level]
 
+    @property
+    def sizes(self) -> range:
+        """The numbers of choices that may be made, without the fixed ones."""
+        return range(self._least - self._held, self.k - self._held + 1)
+
     def root(self) -> Any:
         """The state with only the fixed features; the size is not decided."""
         return Partial(None, self._root)

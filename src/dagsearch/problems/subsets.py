@@ -59,6 +59,11 @@ class Subsets(SubsetProblem):
         self.k = self._checked_size("k", k)
         self.depth = self.k - self._held
 
+    @property
+    def sizes(self) -> range:
+        """The number of choices that are to be made, as the only one."""
+        return range(self.depth, self.depth + 1)
+
     def root(self) -> Subset:
         """What is fixed."""
         return self._root

@@ -25,6 +25,8 @@ from dagsearch.scores.base import joint_draws
 _MOST_NEIGHBOURS = 128
 # Weights of the standard deviation for greedy completions from the root.
 _BETAS = (0.0, 1.0, 2.0, 3.0)
+# A sample of a leaf that is this close to the best sample counts as equal; in standard deviations of rewards.
+_TIED = 5e-3
 
 
 class Optimum(NamedTuple):
@@ -40,6 +42,14 @@ class Optimum(NamedTuple):
         """The largest g in each sample, shape ``(count,)``."""
         return np.asarray(self.samples.max(axis=0))
 
+    def probability(self, place: int, spread: float) -> float:
+        """Share of the samples in which the leaf at ``place`` is the best.
+
+        Samples of known rewards differ by rounding: a difference far below the ``spread`` of rewards, their
+        standard deviation, does not count.
+        """
+        return float((self.samples[place] >= self.best - _TIED * spread).mean())
+
     @property
     def winners(self) -> IntArray:
         """Index of the leaf with the largest g in each sample, the first one of ties; shape ``(count,)``."""
@@ -53,13 +63,14 @@ def sample_optimum(
     count: int,
     rng: np.random.Generator,
     most: int = 1000,
+    models: Sequence[JointScores] = (),
 ) -> Optimum:
     """Joint samples in the model's units.
 
     ``good`` holds leaves and the actions that lead there, the best first. If there are too many leaves to
-    sample all, about ``most`` are sampled in addition to the evaluated ones.
+    sample all, about ``most`` are sampled in addition to the evaluated ones. The samples come from ``models``
+    in equal parts, by default from the present one.
     """
-    scores = cast(JointScores, explored.scores)
     seen = {explored.key(explored.graph.states[node]) for node in evaluated}
     others = []
     for leaf in explored.few_leaves or _promising(explored, good, most):
@@ -67,7 +78,14 @@ def sample_optimum(
         if key not in seen:
             seen.add(key)
             others.append(leaf)
-    samples = joint_draws(*scores.joint(evaluated, others), count, rng)
+    drawn_from = models or [cast(JointScores, explored.scores)]
+    counts = np.diff(np.linspace(0, count, len(drawn_from) + 1).astype(int)).tolist()
+    samples = np.hstack(
+        [
+            joint_draws(*scores.joint(evaluated, others), part, rng)
+            for scores, part in zip(drawn_from, counts, strict=True)
+        ]
+    )
     return Optimum([*(explored.graph.states[node] for node in evaluated), *others], samples)
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -10,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
-from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances import Covariance, SetKernel
+from dagsearch._internal.typing import IntArray
+from dagsearch.covariances import Covariance, Relevance, SetKernel
 from dagsearch.errors import ProblemError
 from dagsearch.execution.stopping import Stop
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.problems.ground import SubsetProblem
+from dagsearch.selection.glance import Glance
 from dagsearch.selection.likeness import likeness
 
-# With more features, the matrix of their correlations would need too much memory.
-_MAX_CORRELATED = 10_000
+# With more features, only the most relevant ones are searched: a belief about each would be worth little.
+MOST_CANDIDATES = 1000
 # With fewer scores, the search has nothing to learn from.
 _MIN_BUDGET = 5
 
@@ -68,6 +70,22 @@ class Features:
             raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
         return names.index(str(feature))
 
+    def check_overlaps(
+        self, required: Sequence[int], excluded: Sequence[int], grouped: Sequence[Sequence[int]]
+    ) -> None:
+        """Refuse columns in two groups, and columns that are both fixed and forbidden."""
+        counts = Counter(column for group in grouped for column in set(group))
+        shared = [column for column, count in counts.items() if count > 1]
+        if shared:
+            raise ValueError(f"groups must not overlap, but two of them have {self.labels(shared)[0]!r}")
+        whole = {column: group for group in grouped for column in group}
+        banned = {member for column in excluded for member in whole.get(column, [column])}
+        both = [column for column in required if banned & set(whole.get(column, [column]))]
+        if both:
+            raise ValueError(
+                f"{self.labels(both)[0]!r} is both fixed and forbidden, directly or by its group"
+            )
+
 
 class WarmStart(NamedTuple):
     """Subsets to begin with."""
@@ -90,6 +108,13 @@ def checked_budget(budget: Any) -> int:
     if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
         raise ValueError(f"budget must be a positive whole number of subsets, got {budget!r}")
     return int(budget)
+
+
+def checked_repeats(repeats: Any) -> int:
+    """The number of times that leaders are scored again."""
+    if not isinstance(repeats, Integral) or isinstance(repeats, bool) or repeats < 0:
+        raise ValueError(f"repeats must be a whole number of at least 0, got {repeats!r}")
+    return int(repeats)
 
 
 def warn_small_budget(budget: int) -> None:
@@ -129,15 +154,22 @@ def stop_rules(
 
 
 def subset_problem(
-    features: Features, n_features_to_select: Any, fixed: Any, forbidden: Any, groups: Any
+    features: Features,
+    n_features_to_select: Any,
+    fixed: Any,
+    forbidden: Any,
+    groups: Any,
+    seen: Glance | None = None,
 ) -> SubsetProblem:
     """The problem of choosing a subset; to be called by ``fit`` itself, because it may warn.
 
-    The problem has no reward of its own: the selector scores the subsets.
+    The problem has no reward of its own: the selector scores the subsets. With more than 1,000 features to
+    choose from, only the most relevant ones can be chosen.
     """
     required, excluded = features.columns("fixed", fixed), features.columns("forbidden", forbidden)
     listed = [] if groups is None else as_list("groups", groups, "groups")
     grouped = [features.columns("groups", as_list("groups", group, "groups")) for group in listed]
+    features.check_overlaps(required, excluded, grouped)
     # A group is one choice: its first column represents all its columns.
     choice_of = {column: group[0] for group in grouped for column in group}
     held = {choice_of.get(column, column) for column in required}
@@ -146,10 +178,21 @@ def subset_problem(
     if not choices:
         raise ValueError("forbidden: there is no other feature to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
+    if seen is not None and len(choices) > max(MOST_CANDIDATES, most):
+        kept = _candidates(seen, choices - held, max(MOST_CANDIDATES, most) - len(held))
+        excluded = [*excluded, *(choices - held - kept)]
     settings: dict[str, Any] = {"fixed": required, "forbidden": excluded, "groups": grouped}
     if least == most:
         return Subsets(features.count, most, _no_reward, **settings)
     return SubsetRange(features.count, least, most, _no_reward, **settings)
+
+
+def _candidates(seen: Glance, choices: Iterable[int], count: int) -> set[int]:
+    """The most relevant choices: the first of every ranking, in turns."""
+    free = np.array(sorted(choices), dtype=np.int64)
+    orders = [free[np.argsort(-scores[free], kind="stable")] for scores in seen.rankings.values()]
+    ranked = dict.fromkeys(np.stack(orders, axis=1).ravel().tolist())
+    return set(list(ranked)[:count])
 
 
 def _no_reward(subset: frozenset[int]) -> float:
@@ -192,30 +235,42 @@ def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
     )
 
 
-def subset_covariance(covariance: Any, features: Features, data: Any) -> Covariance:
+def subset_covariance(
+    covariance: Any, features: Features, data: Any, seen: Glance | None, problem: SubsetProblem
+) -> Covariance:
     """The covariance over subsets that the argument ``covariance`` stands for."""
     if isinstance(covariance, Covariance):
         return covariance
-    return SetKernel(_feature_covariance(covariance, features, data))
-
-
-def _feature_covariance(covariance: Any, features: Features, data: Any) -> FloatArray | None:
-    """The matrix of similarities between features; ``None`` if they are independent."""
     if covariance is None:
-        return None
-    if isinstance(covariance, str) and covariance == "correlation":
-        return likeness(data) if features.count <= _MAX_CORRELATED else None
+        return SetKernel()
+    if isinstance(covariance, str) and covariance in ("table", "correlation"):
+        return _table_covariance(data, seen if covariance == "table" else None, problem)
     try:
         matrix = np.asarray(covariance, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"covariance must be 'correlation', a matrix, a dagsearch covariance or None, got {covariance!r}"
+            "covariance must be 'table', 'correlation', a matrix, a dagsearch covariance or None, got "
+            f"{covariance!r}"
         ) from error
     if matrix.shape != (features.count, features.count):
         raise ValueError(
             f"covariance must be a matrix between the {features.count} features, got shape {matrix.shape}"
         )
-    return matrix
+    return SetKernel(matrix)
+
+
+def _table_covariance(data: Any, seen: Glance | None, problem: SubsetProblem) -> Covariance:
+    """Features are as alike as their correlations, and matter as much as they seem to at a glance."""
+    columns = searched_columns(problem)
+    alike = likeness(data[:, columns] if not hasattr(data, "iloc") else data.iloc[:, columns])
+    relevance = np.ones(columns.size) if seen is None else seen.relevance[columns]
+    return SetKernel(Relevance(relevance, alike))
+
+
+def searched_columns(problem: SubsetProblem) -> IntArray:
+    """The columns that a belief is about: all, unless most of them cannot be chosen."""
+    free = np.array(sorted(frozenset().union(*problem.choices.values())), dtype=np.int64)
+    return free if problem.n > MOST_CANDIDATES and free.size <= MOST_CANDIDATES else np.arange(problem.n)
 
 
 def warm_start_subsets(warm_start: Any, features: Features, problem: SubsetProblem) -> WarmStart:
@@ -237,5 +292,8 @@ def _warm_start_subset(subset: Any, features: Features, problem: SubsetProblem) 
     try:
         problem.path_to(leaf)
     except ProblemError as error:
-        raise ValueError(f"warm_start: {subset!r} cannot be chosen ({error})") from error
+        raise ValueError(
+            f"warm_start: {subset!r} cannot be chosen: it must have the number of features to select, all "
+            "that are fixed, none that is forbidden, and whole groups"
+        ) from error
     return leaf

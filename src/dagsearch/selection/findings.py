@@ -3,14 +3,20 @@
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta, rankdata
+from scipy.stats import rankdata
 
 from dagsearch._internal.typing import BoolArray
+from dagsearch.engine.foresight import REACH
 from dagsearch.refinements.optimum import Optimum
 from dagsearch.search import Search
-from dagsearch.selection.arguments import Features
+from dagsearch.selection.arguments import Features, searched_columns
+from dagsearch.selection.bounds import within
+from dagsearch.selection.certainty import LEAVES, MODELS, SAMPLES, Fit, model_fit, tempered_inclusion
+from dagsearch.selection.choice import Choice
+from dagsearch.selection.confirm import standard_error
 from dagsearch.selection.record import SelectionRecord
-from dagsearch.selection.report import CENTRAL, Inclusion, central_interval
+from dagsearch.selection.report import central_interval
+from dagsearch.selection.run import SelectionRun
 
 _MAX_RUNNERS_UP = 5
 
@@ -22,25 +28,77 @@ def support_mask(chosen: frozenset[int], count: int) -> BoolArray:
     return support
 
 
-def inclusion(optimum: Optimum | None, support: BoolArray) -> Inclusion:
-    """How probable it is that each feature belongs to the best subset.
+def findings_of(
+    run: SelectionRun, choice: Choice, features: Features, bounds: tuple[float, float]
+) -> dict[str, Any]:
+    """The attributes of a fitted selector.
 
-    Probabilities are shares of joint samples; their intervals are Jeffreys intervals. Without samples
-    (``None``), the chosen features have probability 1, and intervals are those of a single sample.
+    Parameters
+    ----------
+    run : SelectionRun
+        The run, after its end.
+    choice : Choice
+        The chosen subset.
+    features : Features
+        The features of the data.
+    bounds : tuple of (float, float)
+        Smallest and largest value that a score can have.
     """
-    if optimum is None:
-        counts, samples = support.astype(np.float64), 1
-    else:
-        members = np.array([support_mask(leaf, len(support)) for leaf in optimum.leaves], dtype=np.float64)
-        counts, samples = members[optimum.winners].sum(axis=0), optimum.samples.shape[1]
-    probability = counts / samples
-    tail = (1.0 - CENTRAL) / 2.0
-    bounds = [beta.ppf(q, counts + 0.5, samples - counts + 0.5) for q in (tail, 1.0 - tail)]
+    search, record, chosen = run.search, run.record, choice.chosen
+    optimum = search.sample_optimum(SAMPLES, LEAVES, MODELS)
+    run.record_belief(optimum)
+    fit = model_fit(search, choice.optimism)
+    support = support_mask(chosen.subset, features.count)
+    free = support_mask(frozenset().union(*run.problem.choices.values()), features.count)
+    probability, interval, own = tempered_inclusion(optimum, fit, record, free, support)
     # Ties are broken in favour of chosen features, then by position.
-    order = np.lexsort((np.arange(len(support)), ~support, -probability))
-    ranking = np.empty(len(support), dtype=np.int64)
-    ranking[order] = np.arange(1, len(support) + 1)
-    return Inclusion(probability, np.column_stack(bounds), ranking)
+    order = np.lexsort((np.arange(len(support)), ~support, -own))
+    reach = REACH * standard_error(chosen.folds, record.folds)
+    central = (chosen.mean - reach, chosen.mean + reach)
+    if len(chosen.folds) < 2:
+        central = central_interval(search.belief(chosen.subset).g)
+    simpler = choice.simpler
+    spread = float(np.std([told.reward for told in search.history]))
+    return {
+        "search_": search,
+        "stopped_": run.stopped,
+        "support_": support,
+        "n_features_to_select_": int(support.sum()),
+        "best_score_": chosen.score,
+        "confirmed_score_": chosen.confirmed,
+        "score_interval_": within(central, bounds, chosen.score),
+        "probability_best_": _probability_best(optimum, chosen.subset, spread, fit),
+        "inclusion_probability_": probability,
+        "inclusion_interval_": interval,
+        "ranking_": rankdata(np.argsort(order), method="ordinal").astype(np.int64),
+        "model_fit_": fit,
+        "simpler_": None
+        if simpler is None
+        else {"features": features.labels(sorted(simpler.subset)), "score": simpler.score},
+        "notes_": [*choice.notes, *_screened(run, features), *([] if fit.known else [fit.sentence()])],
+        "history_": history(record, features),
+        "runners_up_": runners_up(search, record, chosen.subset, features, bounds),
+    }
+
+
+def _screened(run: SelectionRun, features: Features) -> list[str]:
+    """A note if only a part of the features was searched."""
+    searched = len(searched_columns(run.problem))
+    if searched == features.count:
+        return []
+    return [f"of {features.count:,} features, the {searched:,} most relevant ones at a glance were searched"]
+
+
+def _probability_best(
+    optimum: Optimum | None, chosen: frozenset[int], spread: float, fit: Fit
+) -> float | None:
+    """Probability that no other subset is better, tempered by how well the model predicts.
+
+    ``spread`` is the standard deviation of all scores.
+    """
+    if optimum is None or not fit.known or chosen not in optimum.leaves:
+        return None
+    return fit.trust * optimum.probability(optimum.leaves.index(chosen), spread)
 
 
 def history(record: SelectionRecord, features: Features) -> dict[str, Any]:
@@ -65,7 +123,11 @@ def history(record: SelectionRecord, features: Features) -> dict[str, Any]:
 
 
 def runners_up(
-    search: Search, record: SelectionRecord, best: frozenset[int], features: Features
+    search: Search,
+    record: SelectionRecord,
+    best: frozenset[int],
+    features: Features,
+    bounds: tuple[float, float],
 ) -> list[dict[str, Any]]:
     """The scored subsets with the highest scores after the best one."""
     others = [entry.scored for entry in record.successes() if frozenset(entry.scored.columns) != best]
@@ -74,7 +136,9 @@ def runners_up(
         {
             "features": features.labels(scored.columns),
             "score": scored.mean,
-            "interval": central_interval(search.belief(frozenset(scored.columns)).g),
+            "interval": within(
+                central_interval(search.belief(frozenset(scored.columns)).g), bounds, scored.mean
+            ),
         }
         for scored in others[:_MAX_RUNNERS_UP]
     ]

@@ -7,6 +7,7 @@ from typing import Any
 import joblib
 import numpy as np
 
+from dagsearch._internal.typing import FloatArray
 from dagsearch.durable.fingerprint import without_addresses
 from dagsearch.durable.journal import Event, JournalError, has_begun, read_events
 from dagsearch.gaussians import Gaussian
@@ -31,6 +32,8 @@ def recorded_events(journal: str | PathLike[str], digest: str) -> list[Event]:
     if not has_begun(journal):
         return []
     events = read_events(journal)
+    if all(event.kind == "settings" for event in events):
+        return events  # it ended before the digest was noted
     if digest not in [event.note.get("data") for event in events]:
         raise JournalError(
             f"journal: {journal} holds scores of other data, folds, estimator or scoring; it was left "
@@ -75,3 +78,18 @@ def recorded_beliefs(events: Iterable[Event]) -> list[tuple[int, Gaussian]]:
     """The beliefs in the notes of a journal, each with the number of entries at that time."""
     noted = (event.note["belief"] for event in events if "belief" in event.note)
     return [(entries, Gaussian(mean, variance)) for entries, mean, variance in noted]
+
+
+def confirmation_note(draw: int, scored: Scored) -> dict[str, Any]:
+    """The note of a subset's scores on re-drawn folds."""
+    scores = None if scored.failure else scored.scores.tolist()
+    return {"confirmed": {"draw": draw, "columns": scored.columns, "scores": scores}}
+
+
+def recorded_confirmations(events: Iterable[Event]) -> dict[tuple[int, tuple[int, ...]], FloatArray]:
+    """The scores on re-drawn folds in the notes of a journal."""
+    noted = [event.note["confirmed"] for event in events if "confirmed" in event.note]
+    return {
+        (one["draw"], tuple(one["columns"])): np.array([np.nan] if one["scores"] is None else one["scores"])
+        for one in noted
+    }

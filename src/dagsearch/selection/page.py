@@ -49,6 +49,7 @@ def fragment(report: Mapping[str, Any]) -> str:
         score += f", hold-out score <b>{_number(result['holdout_score'])}</b>"
     return (
         '<div style="max-width: 640px">'
+        f"<p>{_text(report['headline'])}</p>"
         f"<p><b>{chosen}</b>, {score}, {_text(result['evaluations'])} subsets scored</p>"
         f"{_curve(report['history'])}{_chosen(report)}</div>"
     )
@@ -65,7 +66,7 @@ def result_fragment(result: Result) -> str:
         "best state": _text(result.best_state),
         "path": _text(None if result.best_path is None else ", ".join(map(str, result.best_path))),
         "best possible reward": f"{_number(result.value.mean)} ± {_number(result.value.variance**0.5)}",
-        "probability of being best": _number(result.probability_best, ".2f"),
+        "probability that nothing is better": _number(result.probability_best, ".2f"),
         "evaluations": str(len(history)),
         "stopped by": _text(result.stopped),
     }

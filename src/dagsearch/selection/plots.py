@@ -54,6 +54,32 @@ def inclusion(report: Mapping[str, Any], axes: "Axes | None" = None, *, first: i
     return axes
 
 
+def sizes(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes":
+    """Best score of each number of features, with its standard error; the chosen number is blue.
+
+    There is nothing to draw if all subsets have the same size.
+    """
+    axes = _axes(axes)
+    by_size = report["by_size"]
+    counts = np.array([len(size["features"]) for size in by_size])
+    axes.errorbar(
+        counts,
+        _column(by_size, "score"),
+        np.nan_to_num(_column(by_size, "error")),
+        fmt="o-",
+        color=_GREY,
+        capsize=3,
+        label="best subset of each size",
+    )
+    chosen = [size for size in by_size if len(size["features"]) == len(report["result"]["features"])]
+    axes.plot(
+        [len(size["features"]) for size in chosen], _column(chosen, "score"), "o", color=_BLUE, label="chosen"
+    )
+    axes.set(xlabel="number of features", ylabel="score", xticks=counts)
+    axes.legend(fontsize="small")
+    return axes
+
+
 def substitutes(report: Mapping[str, Any], axes: "Axes | None" = None) -> "Axes":
     """Expected change of the score if a selected feature (row) is replaced by a candidate (column)."""
     from matplotlib.colors import LinearSegmentedColormap

@@ -13,15 +13,21 @@ from scipy.stats import norm
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
+from dagsearch.selection.choice import Choice
 from dagsearch.selection.dag import best_part
+from dagsearch.selection.honest import HonestScore
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.sizes import best_by_size
+from dagsearch.selection.wording import headline, question
 
 SCHEMA = 1
 # Probability that central intervals hold.
 CENTRAL = 0.9
 _REACH = float(norm.ppf(0.5 + CENTRAL / 2.0))
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA = "=+-@\t\r\n|%"
 # Maximum number of features shown as substitutes.
 _MAX_CANDIDATES = 12
 
@@ -42,6 +48,8 @@ class Comparison:
     """Central 90% interval of the score, if it is known."""
     holdout_score: float | None = None
     """Score on the hold-out rows, which no method has used for its selection."""
+    holdout_interval: tuple[float, float] | None = None
+    """Central 90% interval of this score on new rows, if it is known."""
 
 
 class Holdout(NamedTuple):
@@ -51,6 +59,8 @@ class Holdout(NamedTuple):
     """Number of rows."""
     score: float | None
     """Score of the selected features on them, fitted on all other rows; ``None`` if scoring failed."""
+    interval: tuple[float, float] | None = None
+    """Central 90% interval of the score on new rows, if it is known."""
 
 
 class Inclusion(NamedTuple):
@@ -77,22 +87,26 @@ class SelectionReport:
     def of(
         cls,
         run: SelectionRun,
+        choice: Choice,
         names: Sequence[Any],
-        inclusion: Inclusion,
-        score_interval: tuple[float, float],
-        runners_up: Sequence[Mapping[str, Any]],
+        found: Mapping[str, Any],
         settings: Mapping[str, Any],
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
         notes: Sequence[str],
+        code: str | None = None,
+        honest: HonestScore | None = None,
     ) -> Self:
-        """The report of a run that has ended."""
+        """The report of a run that has ended; ``found`` are the attributes of the fitted selector."""
         from dagsearch import __version__
 
         names = [str(name) for name in names]
         record = run.record
-        result = run.search.result()
-        best = sorted(result.best_state)
+        best = sorted(choice.chosen.subset)
+        fit = found["model_fit_"]
+        inclusion = Inclusion(
+            *(found[f"{name}_"] for name in ("inclusion_probability", "inclusion_interval", "ranking"))
+        )
         failures = record.failure_message(names)
         content = {
             "schema": SCHEMA,
@@ -103,22 +117,15 @@ class SelectionReport:
                 "columns": len(names),
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
-            "result": {
-                "features": [names[column] for column in best],
-                "score": result.best_reward,
-                "score_interval": list(score_interval),
-                "probability_best": result.probability_best,
-                "stopped": run.stopped,
-                "evaluations": len(record.entries),
-                "failed": len(record.failures()),
-                "seconds": record.entries[-1].seconds if record.entries else 0.0,
-                "holdout_score": None if holdout is None else holdout.score,
-            },
+            "result": _result(run, choice, names, found, holdout),
+            "honest": None if honest is None else honest.to_dict(),
+            "model": {**fit._asdict(), "sentence": fit.sentence()},
             "features": _features(record, names, best, inclusion),
             "comparisons": [asdict(comparison) for comparison in comparisons],
+            "by_size": _by_size(record, names),
             "history": [_history(step, entry, names) for step, entry in enumerate(record.entries, start=1)],
             "belief": [{"step": step, "mean": v.mean, **_bounds(v)} for step, v in record.beliefs],
-            "substitutes": _substitutes(run, names, best, inclusion.probability),
+            "substitutes": _substitutes(run, names, best, inclusion.ranking),
             "dag": best_part(run.search, run.problem, names, frozenset(best)),
             "runners_up": [
                 {
@@ -126,10 +133,12 @@ class SelectionReport:
                     "score": other["score"],
                     "interval": list(other["interval"]),
                 }
-                for other in runners_up
+                for other in found["runners_up_"]
             ],
-            "warnings": [*notes, *([] if failures is None else [failures])],
+            "warnings": [*notes, *([] if failures is None else [failures]), *found["notes_"]],
+            "code": code or f"features = {[names[column] for column in best]!r}\nX[features]",
         }
+        content = {"headline": headline(content), "question": question(content), **content}
         # Through JSON and back, so that the dictionary has the same plain types as the file.
         return cls(json.loads(json.dumps(content, allow_nan=False)))
 
@@ -159,12 +168,51 @@ class SelectionReport:
         return f"SelectionReport({found['features']!r}, score={found['score']:.4g})"
 
 
+def _result(
+    run: SelectionRun,
+    choice: Choice,
+    names: Sequence[str],
+    found: Mapping[str, Any],
+    holdout: Holdout | None,
+) -> dict[str, Any]:
+    record, simpler = run.record, choice.simpler
+    return {
+        "features": [names[column] for column in sorted(choice.chosen.subset)],
+        "score": found["best_score_"],
+        "score_interval": list(found["score_interval_"]),
+        "confirmed_score": found["confirmed_score_"],
+        "probability_best": found["probability_best_"],
+        "simpler": None
+        if simpler is None
+        else {"features": [names[i] for i in sorted(simpler.subset)], "score": simpler.score},
+        "stopped": run.stopped,
+        "evaluations": len(record.entries),
+        "failed": len(record.failures()),
+        "seconds": record.entries[-1].seconds if record.entries else 0.0,
+        "holdout_score": None if holdout is None else holdout.score,
+        "holdout_interval": None if holdout is None else holdout.interval,
+    }
+
+
 def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
     columns = ["step", "score", "best", "deviation", "seconds", "failure", "features"]
     writer = csv.DictWriter(file, columns)
     writer.writeheader()
     for entry in history:
-        writer.writerow({**entry, "features": json.dumps(entry["features"], ensure_ascii=False)})
+        names = ", ".join(_inert_json(name) for name in entry["features"])
+        writer.writerow({**entry, "failure": _inert(entry["failure"]), "features": f"[{names}]"})
+
+
+def _inert(text: str | None) -> str | None:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text and text[0] in _FORMULA else text
+
+
+def _inert_json(name: str) -> str:
+    """A name as JSON, with the sign that begins a formula escaped."""
+    if name and name[0] in _FORMULA:
+        return f'"\\u{ord(name[0]):04x}{json.dumps(name[1:], ensure_ascii=False)[1:]}'
+    return json.dumps(name, ensure_ascii=False)
 
 
 def central_interval(belief: Gaussian) -> tuple[float, float]:
@@ -187,12 +235,30 @@ def _features(
         {
             "name": names[column],
             "selected": column in best,
-            "inclusion": float(inclusion.probability[column]),
-            "interval": inclusion.interval[column].tolist(),
+            "inclusion": _known(inclusion.probability[column]),
+            "interval": [_known(end) for end in inclusion.interval[column]],
             "evaluated_in": int(scored_in[column]),
         }
         for column in np.argsort(inclusion.ranking).tolist()
     ]
+
+
+def _by_size(record: SelectionRecord, names: Sequence[str]) -> list[dict[str, Any]]:
+    """The best score of each size; nothing if all subsets have the same."""
+    sizes = best_by_size(record)
+    return [
+        {
+            "features": [names[column] for column in size.columns],
+            "score": size.score,
+            "error": size.error,
+            "subsets": size.subsets,
+        }
+        for size in (sizes if len(sizes) > 1 else [])
+    ]
+
+
+def _known(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None
 
 
 def _history(step: int, entry: Entry, names: Sequence[str]) -> dict[str, Any]:
@@ -210,12 +276,12 @@ def _history(step: int, entry: Entry, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _substitutes(
-    run: SelectionRun, names: Sequence[str], best: Sequence[int], probability: FloatArray
+    run: SelectionRun, names: Sequence[str], best: Sequence[int], ranking: IntArray
 ) -> dict[str, Any]:
     """Expected change of the score if one selected feature is replaced by one that was not selected."""
     fixed = run.problem.items(run.problem.root())
     rows = [column for column in best if column not in fixed]
-    others = [column for column in np.argsort(-probability, kind="stable").tolist() if column not in best]
+    others = [column for column in np.argsort(ranking).tolist() if column not in best]
     columns = others[:_MAX_CANDIDATES]
     now = run.search.belief(frozenset(best)).g.mean
 

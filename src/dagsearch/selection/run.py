@@ -1,12 +1,13 @@
 """The run of a feature selection: ask for subsets, score them, tell the scores, until it is time to stop."""
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 
 import numpy as np
-from tqdm import tqdm
 
+from dagsearch._internal.progress import Progress
+from dagsearch._internal.typing import FloatArray
 from dagsearch.durable.journal import Event
 from dagsearch.execution.pools import Running
 from dagsearch.execution.runner import Runner
@@ -17,15 +18,35 @@ from dagsearch.refinements.optimum import Optimum
 from dagsearch.results import Proposal
 from dagsearch.search import Search
 from dagsearch.selection.arguments import WarmStart
-from dagsearch.selection.journal import belief_note, entry_note, recorded_beliefs, recorded_entries
+from dagsearch.selection.journal import (
+    belief_note,
+    confirmation_note,
+    entry_note,
+    recorded_beliefs,
+    recorded_confirmations,
+    recorded_entries,
+)
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, Scored
+from dagsearch.selection.sizes import can_be_chosen, next_smaller
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
+# Share of the budget after which smaller subsets are looked for, if the smallest good one is wanted.
+_THIN_FROM = 0.5
 # Samples and leaves that a belief during the run is computed from: few, to cost less than the search.
 _BELIEF_SAMPLES, _BELIEF_LEAVES = 64, 200
+
+
+@contextmanager
+def closing_on_error(search: Search) -> Iterator[None]:
+    """Release the journal if an error ends what is done inside."""
+    try:
+        yield
+    except BaseException:
+        search.close()
+        raise
 
 
 class SelectionRun:
@@ -46,14 +67,20 @@ class SelectionRun:
     ----------
     record : SelectionRecord
         Everything scored so far.
+    confirmed : dict
+        Scores of leaders on re-drawn folds, by number of the draw and columns; NaN where scoring failed.
     stopped : str
         Why the run ended.
+    smallest : bool
+        Whether smaller subsets that are as good are looked for in the second half of the budget.
     """
 
     def __init__(self, problem: SubsetProblem, search: Search, rows: int, folds: int) -> None:
         self.problem, self.search = problem, search
         self.record = SelectionRecord(rows, folds)
+        self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
         self.stopped = "budget"
+        self.smallest = False
         self._noise = FoldNoise()
         self._began = time.perf_counter()
 
@@ -61,6 +88,7 @@ class SelectionRun:
         """Fill the record from the journal that the search was resumed from."""
         self.record.entries = recorded_entries(events, self.record.folds)
         self.record.beliefs = recorded_beliefs(events)
+        self.confirmed = recorded_confirmations(events)
         for entry in self.record.successes():
             self._noise.add(entry.scored.scores)
         if self.record.entries:
@@ -92,17 +120,27 @@ class SelectionRun:
         progress : bool
             Whether to show a progress bar.
         """
+        pool.begin_within_batch(len(self.record.entries))
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
         budget = self.search.engine.steered.total(budget)
-        entries = runner.steps(max(0, budget - len(self.record.entries)))
-        with closing(entries), tqdm(total=budget, disable=not progress, unit="subset") as bar:
+        self.search.engine.recorder.running(budget, stop.rules())
+        entries = runner.steps(max(0, budget - len(self.record.entries)), budget)
+        self._thin_out(runner, budget)
+        with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
             for entry in entries:
-                bar.update()
-                if entry.best is not None:
-                    bar.set_postfix(best=f"{entry.best:.4g}", refresh=False)
+                bar.update(entry.best)
                 if after_each(entry):
                     runner.end("callback")
+                self._thin_out(runner, budget)
         self.stopped = runner.stopped
+
+    def _thin_out(self, runner: Runner[Entry], budget: int) -> None:
+        """Let a smaller subset be scored next, if one is wanted and the first part of the budget is spent."""
+        scored = len(self.record.entries)
+        if self.smallest and _THIN_FROM * budget <= scored < budget and not self.search.pending:
+            leaf = next_smaller(self.search, self.problem, self.record)
+            if leaf is not None:
+                runner.put_first(self._propose(leaf))
 
     def _take(self, ended: Running, closing: bool) -> Entry:
         return self.tell(ended.proposal, ended.future.result())
@@ -110,14 +148,19 @@ class SelectionRun:
     def begin(self, warm_start: WarmStart) -> list[Proposal]:
         """Tell the known scores, and propose the subsets to score first.
 
-        Subsets that a resumed search knows already are left out.
+        A resumed search goes on as if it had not been interrupted: what it has told is left out, and what it
+        had proposed comes in the same order.
         """
         done = {evaluation.leaf for evaluation in self.search.history}
-        done |= {proposal.leaf for proposal in self.search.pending}
+        done |= {frozenset(entry.scored.columns) for entry in self.record.failures()}
+        pending = {proposal.leaf: proposal for proposal in self.search.pending}
         for leaf, score in warm_start.known.items():
             if leaf not in done:
-                self.search.tell(self._propose(leaf), score)
-        return [self._propose(leaf) for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
+                self.search.tell(pending.pop(leaf, None) or self._propose(leaf), score)
+        done |= set(warm_start.known)
+        first = [leaf for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
+        self.search.engine.pending.withdraw([pending[leaf] for leaf in first if leaf in pending])
+        return [pending.get(leaf) or self._propose(leaf) for leaf in first]
 
     def _propose(self, leaf: frozenset[int]) -> Proposal:
         return self.search.propose(leaf, self.problem.path_to(leaf))
@@ -145,6 +188,21 @@ class SelectionRun:
             self.search.tell(proposal, float(rewards.min()), float(rewards.var()) or None, note=note)
         else:
             self.search.forget(proposal, again=False, note=note)
+
+    def confirm(self, draw: int, scored: Scored) -> None:
+        """Record the score of a subset on re-drawn folds."""
+        self.confirmed[draw, scored.columns] = scored.scores
+        self.search.note(confirmation_note(draw, scored))
+
+    def allows(self, subset: frozenset[int]) -> bool:
+        """Whether a subset can be selected."""
+        return can_be_chosen(subset, self.problem)
+
+    def learn_of(self, scored: Scored) -> None:
+        """Tell the search the score of a subset that another method has found."""
+        subset = frozenset(scored.columns)
+        if subset not in {told.leaf for told in self.search.history}:
+            self.search.tell(self._propose(subset), scored.mean, self._noise.add(scored.scores))
 
     def record_belief(self, optimum: Optimum | None) -> None:
         """Record the belief about the best possible score, unless it is known for the last entry already."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.execution.pools import Running
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
+from dagsearch.selection.quiet import quiet
 
 
 class Scored(NamedTuple):
@@ -61,6 +63,8 @@ class SubsetScorer:
         Row numbers of every fold.
     fit_params, score_params : mapping
         Passed to the estimator and to the scorer. Values with one entry per row are cut to the fold's rows.
+    silent : bool
+        Whether to keep away what the estimator prints and warns of.
     """
 
     def __init__(
@@ -72,8 +76,10 @@ class SubsetScorer:
         splits: Sequence[tuple[IntArray, IntArray]],
         fit_params: Mapping[str, Any],
         score_params: Mapping[str, Any],
+        silent: bool = False,
     ) -> None:
         self._estimator, self._scorer, self._data = estimator, scorer, data
+        self._silent = silent
         self.rows, self.folds = int(data.shape[0]), len(splits)
         self._folds = [
             _Fold(
@@ -87,6 +93,20 @@ class SubsetScorer:
             for train, test in splits
         ]
 
+    @property
+    def training_rows(self) -> list[IntArray]:
+        """Row numbers for training, of every fold."""
+        return [fold.train for fold in self._folds]
+
+    def on_fold(self, columns: Sequence[int], number: int) -> float | None:
+        """Score on one fold; ``None`` if it fails."""
+        data = _safe_indexing(self._data, sorted(columns), axis=1)
+        try:
+            score = self._score(data, self._folds[number])
+        except Exception:  # as in __call__
+            return None
+        return score if np.isfinite(score) else None
+
     def __call__(self, columns: Sequence[int]) -> Scored:
         """Fit and score on every fold; an exception of the estimator becomes the text of the failure."""
         chosen = tuple(sorted(columns))
@@ -94,9 +114,10 @@ class SubsetScorer:
         failure = None
         scores = np.full(len(self._folds), np.nan)
         try:
-            data = _safe_indexing(self._data, list(chosen), axis=1)
-            for number, fold in enumerate(self._folds):
-                scores[number] = self._score(data, fold)
+            with quiet() if self._silent else nullcontext():
+                data = _safe_indexing(self._data, list(chosen), axis=1)
+                for number, fold in enumerate(self._folds):
+                    scores[number] = self._score(data, fold)
             if not np.all(np.isfinite(scores)):
                 failure = f"the score is {scores[~np.isfinite(scores)][0]} on a fold"
         except Exception as error:  # the estimator is the user's: none of its errors may end the search
@@ -128,21 +149,24 @@ class BatchPool:
 
     def __init__(self, scorer: SubsetScorer, n_jobs: int | None) -> None:
         self._batch_size = int(effective_n_jobs(n_jobs))
+        self._left = self._batch_size  # of the batch that is being filled
         self._scorer = scorer
         self._parallel = Parallel(n_jobs=n_jobs)
         self._parallel.__enter__()  # keeps its workers from batch to batch
 
+    def begin_within_batch(self, entries: int) -> None:
+        """Complete the batch that an earlier run with the journal was interrupted in, then begin the next."""
+        self._left = self._batch_size - entries % self._batch_size
+
     def workers(self) -> int:
-        """Number of subsets in a batch."""
-        return self._batch_size
+        """Number of subsets in the batch."""
+        return self._left
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Add a subset to the next batch."""
         return Running(proposal, Future())
 
-    def finished(
-        self, running: Sequence[Running], problem: Problem, patience: float | None = None
-    ) -> list[Running]:
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
         """Score the batch."""
         subsets = [sorted(one.proposal.leaf) for one in running]
         if self._batch_size == 1:
@@ -151,9 +175,10 @@ class BatchPool:
             found = self._parallel(delayed(self._scorer)(subset) for subset in subsets)
         for one, scored in zip(running, found, strict=True):
             one.future.set_result(scored)
+        self._left = self._batch_size
         return list(running)
 
-    def abandon(self, one: Running, others: Sequence[Running], problem: Problem) -> None:
+    def abandon(self, one: Running) -> None:
         """Leave a subset out of the batch, which has not begun."""
         one.future.cancel()
 

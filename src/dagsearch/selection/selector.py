@@ -2,17 +2,19 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.feature_selection import SelectorMixin
-from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
+from dagsearch._internal.defaults import BUDGET
+from dagsearch.engine.defaults import default_initial
 from dagsearch.errors import CovarianceError
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.search import Search
@@ -20,19 +22,26 @@ from dagsearch.selection.arguments import (
     Features,
     checked_budget,
     checked_callbacks,
+    checked_repeats,
     stop_rules,
     subset_covariance,
     subset_problem,
     warm_start_subsets,
     warn_small_budget,
 )
+from dagsearch.selection.bounds import score_bounds
 from dagsearch.selection.callbacks import notifier
-from dagsearch.selection.findings import history, inclusion, runners_up, support_mask
+from dagsearch.selection.choice import Chooser
+from dagsearch.selection.confirm import redrawn_folds
+from dagsearch.selection.findings import findings_of
+from dagsearch.selection.firsts import first_subsets
+from dagsearch.selection.glance import Glance, glance, rows_that_count
 from dagsearch.selection.journal import data_digest, recorded_events
-from dagsearch.selection.report import Comparison, Holdout, Inclusion, SelectionReport, central_interval
-from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.optimism import honest_rankings, is_crowded
+from dagsearch.selection.reporting import Reporting
+from dagsearch.selection.run import SelectionRun, closing_on_error
 from dagsearch.selection.scoring import BatchPool, SubsetScorer
-from dagsearch.selection.validation import fold_splits, routed_metadata, validated_data
+from dagsearch.selection.validation import checked_scorer, fold_splits, routed_metadata, validated_data
 
 
 class SelectionError(ValueError):
@@ -43,7 +52,7 @@ class FailedSubsetsWarning(UserWarning):
     """Some subsets could not be scored."""
 
 
-class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Transformer that selects the subset of features with the best cross-validated score.
 
     The search scores ``budget`` subsets by cross-validation. A joint Gaussian belief over all subsets, in
@@ -70,7 +79,15 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     target_score : float or None, default=None
         Stop once a score is at least this large.
     confidence : float or None, default=None
-        Stop once the best subset so far is the best of all subsets with at least this probability.
+        Stop once the best subset so far is the best of all subsets with at least this probability. If the
+        model predicts too badly to state one, the search goes on, and a warning says so at its end.
+    repeats : int, default=2
+        Number of times that the leaders, up to 8 subsets and a tenth of ``budget``, are scored again at the
+        end, on folds that are drawn anew. These scores come in addition to ``budget``. Folds that leave
+        nothing to chance, such as given ones, are not drawn anew.
+    parsimonious : bool, default=False
+        Whether to select the subset with the fewest features within one standard error of the best one, or,
+        if there is none with fewer, what a test of each feature by itself selects.
     fixed : array-like of int, str or bool, default=None
         Features that are part of every subset, by number or name, or as a mask.
     forbidden : array-like of int, str or bool, default=None
@@ -79,9 +96,11 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Groups of features that are selected together.
     warm_start : sequence of subsets, mapping from subsets to scores or None, default=None
         Subsets to begin with. They are scored like all others, or not at all if their scores are given.
-    covariance : "correlation", array-like, Covariance or None, default="correlation"
-        Similarity of features: their squared correlations in ``X``; a positive semi-definite matrix of shape
-        (n_features, n_features); or a covariance over subsets. If ``None``, features are independent.
+    covariance : "table", "correlation", array-like, Covariance or None, default="table"
+        What is believed about features before any score: ``"table"`` takes from ``X`` and ``y`` how alike
+        they are and how much each tells of the target; ``"correlation"`` only how alike they are. Or a
+        positive semi-definite matrix of shape (n_features, n_features), or a covariance over subsets. If
+        ``None``, features are independent.
     n_jobs : int or None, default=None
         Number of subsets to score in parallel with joblib. ``None`` means 1 unless in a
         :obj:`joblib.parallel_config` context.
@@ -104,16 +123,26 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     n_features_to_select_ : int
         The number of features that were selected.
     best_score_ : float
-        Mean cross-validated score of the selected features. As the largest of many scores it is biased
-        upwards; see ``score_interval_``.
+        Mean cross-validated score of the selected features on the folds of the search. It is too high,
+        because the same folds were used to select; see ``confirmed_score_`` and :meth:`honest_score`.
+    confirmed_score_ : float or None
+        Their mean score on the re-drawn folds; ``None`` if there are none.
     score_interval_ : tuple of (float, float)
-        Central 90% interval of the score of the selected features, given all scores.
+        Central 90% interval of their mean score over folds, within the bounds of the score.
     probability_best_ : float or None
-        Probability that no other subset has a better score.
+        Probability that no other subset has a better score; ``None`` if it is not known.
     inclusion_probability_ : ndarray of shape (n_features,)
-        Probability that each feature is part of the best subset.
+        Probability that each feature is part of the best subset; NaN if it is not known.
     inclusion_interval_ : ndarray of shape (n_features, 2)
-        Central 90% intervals of these probabilities, which are estimated from a finite number of samples.
+        Intervals of these probabilities. They allow for samples, for hyperparameters, and for a model that
+        does not predict perfectly.
+    model_fit_ : Fit
+        How well the model has predicted scores before they were known: ``skill``, ``coverage`` and ``trust``.
+        Probabilities are tempered by it.
+    simpler_ : dict or None
+        A simpler subset within one standard error of the selected one: ``features``, ``score``.
+    notes_ : list of str
+        What to know about the selection.
     ranking_ : ndarray of shape (n_features,)
         Rank of each feature by inclusion probability; the most probable feature has rank 1.
     history_ : dict of ndarrays
@@ -144,24 +173,28 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
 
     # The command that made the selector, if one did: noted in the journal, for `dagsearch resume` to read.
     _asked_by: Mapping[str, Any] = {}
+    # Set by commands: keep away what the estimator prints and warns of.
+    _silent = False
 
     def __init__(
         self,
         estimator: Any,
         *,
         n_features_to_select: int | float | tuple[int, int] | None = None,
-        budget: int = 100,
+        budget: int = BUDGET,
         scoring: Any = None,
         cv: Any = 5,
         max_seconds: float | None = None,
         patience: int | None = None,
         target_score: float | None = None,
         confidence: float | None = None,
+        repeats: int = 2,
+        parsimonious: bool = False,
         fixed: Sequence[Any] | None = None,
         forbidden: Sequence[Any] | None = None,
         groups: Sequence[Sequence[Any]] | None = None,
         warm_start: Any = None,
-        covariance: Any = "correlation",
+        covariance: Any = "table",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -177,6 +210,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.patience = patience
         self.target_score = target_score
         self.confidence = confidence
+        self.repeats = repeats
+        self.parsimonious = parsimonious
         self.fixed = fixed
         self.forbidden = forbidden
         self.groups = groups
@@ -198,8 +233,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         y : array-like of shape (n_samples,), default=None
             The target. Unsupervised estimators need none.
         **params : dict
-            ``sample_weight`` for the estimator and ``groups`` for the splitter. If scikit-learn's metadata
-            routing is enabled, any metadata.
+            ``sample_weight`` for the estimator (the last step of a pipeline) and the scorer, if it accepts
+            weights, and ``groups`` for the splitter. With scikit-learn's metadata routing, any metadata.
 
         Returns
         -------
@@ -215,30 +250,48 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             The same holds for an error in a callback.
         """
         stop = stop_rules(self.patience, self.target_score, self.max_seconds, self.confidence)
-        budget = checked_budget(self.budget)
+        budget, repeats = checked_budget(self.budget), checked_repeats(self.repeats)
         callbacks = checked_callbacks(self.callbacks)
         data, y = validated_data(self, X, y)
-        routed = routed_metadata(self, params)
+        scoring = checked_scorer(self.estimator, self.scoring)
+        routed = routed_metadata(self, scoring, params)
         splits = fold_splits(self.cv, self.estimator, data, y, routed.splitter.split)
-        scorer = SubsetScorer(
-            clone(self.estimator), self._scorer(), data, y, splits, routed.estimator.fit, routed.scorer.score
-        )
-        features = self._features()
-        problem = subset_problem(features, self.n_features_to_select, self.fixed, self.forbidden, self.groups)
+
+        def on(folds: Any) -> SubsetScorer:
+            of_rows = routed.estimator.fit, routed.scorer.score
+            return SubsetScorer(clone(self.estimator), scoring, data, y, folds, *of_rows, self._silent)
+
+        features, scorer = self._features(), on(splits)
+        counted = rows_that_count(data, y, routed.estimator.fit)
+        seen = glance(*counted, is_classifier(self.estimator), features.count)
+        arguments = self.n_features_to_select, self.fixed, self.forbidden, self.groups
+        problem = subset_problem(features, *arguments, seen)
         warm_start = warm_start_subsets(self.warm_start, features, problem)
+        rankings = [] if seen is None else first_subsets(seen, problem, budget)
+        warm_start = warm_start._replace(first=[*warm_start.first, *rankings])
         warn_small_budget(budget)
-        self._run = run = self._begin(problem, data, y, splits, budget)
-        notify = notifier(callbacks, run, features)
+        weighted = (y, routed.estimator.fit) if routed.estimator.fit else y  # scores depend on both
+        known_by = data, weighted, splits, self.estimator, self.scoring
+        digest = None if self.journal is None else data_digest(*known_by)
+        self._run = run = self._begin(problem, data, budget, seen, digest, scorer)
+        self._bounds = score_bounds(scoring, self.estimator)
+        honest = partial(honest_rankings, seen, problem, data, y, is_classifier(self.estimator), scorer)
+        chooser = Chooser(run, scorer, rankings[0] if rankings else None, self.n_jobs)
         try:
-            pool = BatchPool(scorer, self.n_jobs)
+            pool, notify = BatchPool(scorer, self.n_jobs), notifier(callbacks, run, features)
             run.run(pool, warm_start, budget, stop, notify, progress=bool(self.verbose))
+            if run.stopped not in ("seconds", "callback"):
+                again = self.cv, self.estimator, data, y, routed.splitter.split, repeats
+                chooser.redrawn = [on(folds) for folds in redrawn_folds(*again)]
+                chooser.honest = honest if is_crowded(problem, scorer.rows) else None
+                chooser.score_again(budget)
         except BaseException:  # Ctrl-C, or an error in a callback
             run.stopped = "interrupted"
             if run.search.history:
-                self._set_findings(features)
+                self._set_findings(features, chooser)
             raise
         else:
-            self._set_findings(features)
+            self._set_findings(features, chooser)
         finally:
             run.search.close()
         return self
@@ -246,11 +299,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     def _features(self) -> Features:
         names = getattr(self, "feature_names_in_", None)  # scikit-learn sets it only if there are names
         return Features(self.n_features_in_, None if names is None else [str(name) for name in names])
-
-    def _scorer(self) -> Any:
-        if isinstance(self.scoring, (list, tuple, set, dict)):
-            raise ValueError(f"scoring must be one score, by name or as a callable, got {self.scoring!r}")
-        return check_scoring(self.estimator, scoring=self.scoring)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get metadata routing of this object.
@@ -267,39 +315,45 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             MetadataRouter(owner=self)
             .add(estimator=self.estimator, method_mapping=MethodMapping().add(caller=fit, callee="fit"))
             .add(splitter=self.cv, method_mapping=MethodMapping().add(caller=fit, callee="split"))
-            .add(scorer=self._scorer(), method_mapping=MethodMapping().add(caller=fit, callee="score"))
+            .add(
+                scorer=checked_scorer(self.estimator, self.scoring),
+                method_mapping=MethodMapping().add(caller=fit, callee="score"),
+            )
         )
 
-    def _begin(self, problem: SubsetProblem, data: Any, y: Any, splits: Any, budget: int) -> SelectionRun:
+    def _begin(
+        self,
+        problem: SubsetProblem,
+        data: Any,
+        budget: int,
+        seen: Glance | None,
+        digest: str | None,
+        scorer: SubsetScorer,
+    ) -> SelectionRun:
         """A new run, or one that continues from the journal."""
-        digest, events = None, []
-        if self.journal is not None:
-            digest = data_digest(data, y, splits, self.estimator, self.scoring)
-            events = recorded_events(self.journal, digest)
-        search = self._search(problem, data, budget, resumed=bool(events))
-        run = SelectionRun(problem, search, int(data.shape[0]), len(splits))
-        if events:
-            run.restore(events)
-        else:
-            about = {"data": digest, "budget": budget, "names": self._features().names}
-            search.note({**about, **self._asked_by})
-        return run
-
-    def _search(self, problem: SubsetProblem, data: Any, budget: int, resumed: bool) -> Search:
+        events = [] if self.journal is None else recorded_events(self.journal, str(digest))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
-            covariance = subset_covariance(self.covariance, self._features(), data)
-            if resumed:
-                assert self.journal is not None
-                return Search.resume(self.journal, problem, covariance=covariance)
-            initial = min(20, max(2, budget // 5))
-            return Search.default(
-                problem, covariance=covariance, initial=initial, seed=seed, journal=self.journal
-            )
+            covariance = subset_covariance(self.covariance, self._features(), data, seen, problem)
+            if self.journal is not None and events:
+                search = Search.resume(self.journal, problem, covariance=covariance)
+            else:
+                initial = default_initial(budget)
+                search = Search.default(
+                    problem, covariance=covariance, initial=initial, seed=seed, journal=self.journal
+                )
         except CovarianceError as error:
             raise CovarianceError(f"covariance: {error}") from error
+        run = SelectionRun(problem, search, scorer.rows, scorer.folds)
+        run.smallest = bool(self.parsimonious)
+        run.restore(events)
+        if len(events) < 2:  # nothing yet but the settings
+            names = [str(name) for name in self._features().labels(range(self.n_features_in_))]
+            with closing_on_error(search):
+                search.note({"data": digest, "features": names, **self._asked_by})
+        return run
 
-    def _set_findings(self, features: Features) -> None:
+    def _set_findings(self, features: Features, chooser: Chooser) -> None:
         """Set the attributes of a fitted selector; to be called by ``fit`` itself, because it may warn."""
         run, search = self._run, self._run.search
         failures = run.record.failure_message(features.labels(range(features.count)))
@@ -309,59 +363,18 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # points to the call of fit
         search.close()  # nothing more is told; what follows only reads
         search.settle()
-        optimum = search.sample_optimum()
-        run.record_belief(optimum)
-        result = search.result()
-        self.search_ = search
-        self.stopped_ = run.stopped
-        self.support_ = support_mask(result.best_state, features.count)
-        self.n_features_to_select_ = int(self.support_.sum())
-        self.best_score_ = result.best_reward
-        self.score_interval_ = central_interval(search.belief(result.best_state).g)
-        self.probability_best_ = result.probability_best
-        found = inclusion(optimum, self.support_)
-        self.inclusion_probability_, self.inclusion_interval_, self.ranking_ = found
-        self.history_ = history(run.record, features)
-        self.runners_up_ = runners_up(search, run.record, result.best_state, features)
+        self._choice = chooser.choose(self.budget, bool(self.parsimonious))
+        self._show_choice(features)
+        if self.confidence is not None and self.stopped_ == "budget" and not self.model_fit_.known:
+            warnings.warn(
+                f"confidence={self.confidence} could not end the search. {self.model_fit_.sentence()}",
+                stacklevel=3,
+            )
 
-    def report(
-        self,
-        settings: Mapping[str, Any] | None = None,
-        comparisons: Sequence[Comparison] = (),
-        holdout: Holdout | None = None,
-        notes: Sequence[str] = (),
-    ) -> SelectionReport:
-        """Report what was found, as tables, figures and a page.
-
-        Parameters
-        ----------
-        settings : mapping, default=None
-            The settings to show. If ``None``, the parameters of the selector.
-        comparisons : sequence of Comparison, default=()
-            Results of other methods of feature selection.
-        holdout : Holdout, default=None
-            Score on rows that were not used for the selection.
-        notes : sequence of str, default=()
-            Further warnings to show.
-
-        Returns
-        -------
-        report : SelectionReport
-            See :class:`dagsearch.selection.SelectionReport`.
-        """
-        check_is_fitted(self)
-        shown = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
-        return SelectionReport.of(
-            self._run,
-            self._features().labels(range(self.n_features_in_)),
-            Inclusion(self.inclusion_probability_, self.inclusion_interval_, self.ranking_),
-            self.score_interval_,
-            self.runners_up_,
-            {name: str(value) for name, value in (settings or shown).items()},
-            comparisons,
-            holdout,
-            notes,
-        )
+    def _show_choice(self, features: Features) -> None:
+        found = findings_of(self._run, self._choice, features, self._bounds)
+        for name, value in found.items():
+            setattr(self, name, value)
 
     def _get_support_mask(self) -> Any:
         check_is_fitted(self)

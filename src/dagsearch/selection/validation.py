@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from inspect import signature
 from typing import Any
 
 from sklearn import get_config
 from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_array, get_tags, indexable
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import validate_data
@@ -50,8 +53,19 @@ def fold_splits(cv: Any, estimator: Any, data: Any, target: Any, params: Mapping
     return splits
 
 
-def routed_metadata(selector: Any, params: Mapping[str, Any]) -> Bunch:
-    """The metadata for the estimator, the splitter and the scorer."""
+def checked_scorer(estimator: Any, scoring: Any) -> Any:
+    """The scorer that the argument ``scoring`` stands for."""
+    if isinstance(scoring, (list, tuple, set, dict)):
+        raise ValueError(f"scoring must be one score, by name or as a callable, got {scoring!r}")
+    return check_scoring(estimator, scoring=scoring)
+
+
+def routed_metadata(selector: Any, scorer: Any, params: Mapping[str, Any]) -> Bunch:
+    """The metadata for the estimator, the splitter and the scorer.
+
+    Without metadata routing, weights go to the last step of a pipeline, and to the scorer if it accepts them,
+    as in scikit-learn's searches.
+    """
     if get_config()["enable_metadata_routing"]:
         return process_routing(selector, "fit", **params)
     unknown = sorted(set(params) - {"sample_weight", "groups"})
@@ -60,6 +74,29 @@ def routed_metadata(selector: Any, params: Mapping[str, Any]) -> Bunch:
             f"fit got {unknown[0]!r}: without metadata routing it passes on only sample_weight and groups; "
             "see sklearn.set_config(enable_metadata_routing=True)"
         )
-    weights = {name: params[name] for name in ("sample_weight",) if params.get(name) is not None}
-    rows = {name: params[name] for name in ("groups",) if params.get(name) is not None}
-    return Bunch(estimator=Bunch(fit=weights), splitter=Bunch(split=rows), scorer=Bunch(score={}))
+    fit, score = weight_params(selector.estimator, scorer, params.get("sample_weight"))
+    split = {} if params.get("groups") is None else {"groups": params["groups"]}
+    return Bunch(estimator=Bunch(fit=fit), splitter=Bunch(split=split), scorer=Bunch(score=score))
+
+
+def weight_params(estimator: Any, scorer: Any, weights: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters for fitting and for scoring with weights of the rows; none without weights."""
+    if weights is None:
+        return {}, {}
+    score = {"sample_weight": weights} if _accepts_weights(scorer) else {}
+    return {f"{last_step(estimator)}sample_weight": weights}, score
+
+
+def last_step(estimator: Any) -> str:
+    """What the parameters of the step that is fitted with weights begin with."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return prefix
+
+
+def _accepts_weights(scorer: Any) -> bool:
+    if hasattr(scorer, "_accept_sample_weight"):  # since scikit-learn 1.7
+        return bool(scorer._accept_sample_weight())
+    return "sample_weight" in signature(getattr(scorer, "_score_func", scorer)).parameters

@@ -1,169 +1,226 @@
-"""``dagsearch benchmark selection``: our selector and those of other packages, on tables of scikit-learn.
+"""``dagsearch benchmark selection``: our selector and those of other packages, on twelve tables.
 
-All choose the same number of features and are judged by the same cross-validated score on the same folds.
+Every method selects on the same rows, with the same folds, and is judged by the rows that were held out.
 """
 
+import logging
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import RFE, SelectKBest
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.feature_selection import RFE, SelectKBest, f_classif, f_regression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import StratifiedKFold
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
+from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problems import Subsets
 from dagsearch.selection import SubsetScorer
+from dagsearch.selection.glance import glance, numeric_table, standardised
 from dagsearch.sklearn import DAGSearchSelector
+from dagsearch_experiments.benchmark.selection_tables import TASKS
 from dagsearch_experiments.drawing import figure
 from dagsearch_experiments.peers import (
     Peer,
-    Trial,
-    best_rewards,
     floating_selection,
-    genetic_algorithm,
-    hill_climbing,
     import_peer,
+    random_subsets,
     sklearn_forward_selection,
 )
-from dagsearch_experiments.runner import Outcome, Row, curves, recorded_steps, run_rounds
+from dagsearch_experiments.runner import Outcome, Row, curves, run_rounds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+logger = logging.getLogger(__name__)
+
 OURS = "DAGSearchSelector"
-FOLDS = 5
-BUDGET = 300
+FOLDS, BUDGET, SPLITS = 5, 100, 5
+# Seeds of the search that are compared with each other on the first split of a table.
+_SEEDS = 4
+# Part of the rows that is held out.
+_HELD_OUT = 0.3
+# Forward and floating selection choose from this number of columns, the best one by one, if there are more.
+_MOST_GREEDY = 60
 
 
-@dataclass(frozen=True)
-class Task:
-    """A table, an estimator, and the number ``k`` of features to choose."""
+class Round(NamedTuple):
+    """One split of a table."""
 
-    data: FloatArray
-    target: IntArray
+    data: Any
+    """Features of the rows to select by."""
+    target: Any
+    unseen: Any
+    """Features of the held-out rows."""
+    unseen_target: Any
     estimator: Any
-    ranker: Any
-    """An estimator with importances of features, for methods that need one."""
     k: int
+    classification: bool
     seed: int
 
+    @property
     def splits(self) -> list[tuple[IntArray, IntArray]]:
-        """The folds of this round."""
-        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=self.seed)
-        return list(folds.split(self.data, self.target))
+        """The folds."""
+        kind = StratifiedKFold if self.classification else KFold
+        return list(kind(FOLDS, shuffle=True, random_state=self.seed).split(self.data, self.target))
 
-    def problem(self) -> Subsets:
-        """The subsets and their scores, for peers."""
-        scoring = check_scoring(self.estimator, scoring="accuracy")
-        score = SubsetScorer(self.estimator, scoring, self.data, self.target, self.splits(), {}, {})
+    @property
+    def numbers(self) -> FloatArray:
+        """The features as standardised numbers, for methods that need them."""
+        return standardised(numeric_table(self.data, range(self.data.shape[1])))
 
-        def accuracy(subset: frozenset[int]) -> float:
-            scored = score(sorted(subset))
-            # Discriminant analysis refuses pixels that are always black; peers cannot handle NaN.
-            return 0.0 if scored.failure is not None else scored.mean
+    def scorer(self) -> SubsetScorer:
+        """Scores columns on the folds."""
+        scoring = check_scoring(self.estimator)
+        return SubsetScorer(self.estimator, scoring, self.data, self.target, self.splits, {}, {})
 
-        return Subsets(self.data.shape[1], self.k, reward=accuracy)
-
-
-def _table(load: Callable[..., Any], k: int, model: Any, seed: int) -> Task:
-    data, target = load(return_X_y=True)
-    estimator = make_pipeline(StandardScaler(), model)
-    return Task(data, target, estimator, LogisticRegression(max_iter=1000), k, seed)
+    def held_out(self, columns: Sequence[int]) -> float:
+        """Score of columns on the held-out rows."""
+        parts = [_safe_indexing(data, list(columns), axis=1) for data in (self.data, self.unseen)]
+        return float(clone(self.estimator).fit(parts[0], self.target).score(parts[1], self.unseen_target))
 
 
-def _madelon(seed: int, features: int = 500) -> Task:
-    data, target = make_classification(
-        n_samples=600, n_features=features, n_informative=5, n_redundant=15, random_state=seed
-    )
-    forest = RandomForestClassifier(100, random_state=seed)
-    return Task(data, target, KNeighborsClassifier(), forest, 5, seed)
-
-
-TASKS: dict[str, Callable[[int], Task]] = {
-    "breast_cancer, 5 of 30": partial(_table, load_breast_cancer, 5, LogisticRegression()),
-    "wine, 4 of 13": partial(_table, load_wine, 4, LogisticRegression()),
-    "digits, 10 of 64": partial(_table, load_digits, 10, LinearDiscriminantAnalysis()),
-    "Madelon-like, 5 of 500": _madelon,
-}
-
-
-# Methods ------------------------------------------------------------------------------------------
-
-
-def _ours(task: Task, budget: int, seed: int) -> list[Trial]:
-    selector = DAGSearchSelector(
+def _round(name: str, number: int) -> Round:
+    task = TASKS[name]()
+    rows = np.arange(len(task.target))
+    stratify = task.target if task.classification else None
+    train, test = train_test_split(rows, test_size=_HELD_OUT, random_state=number, stratify=stratify)
+    return Round(
+        _safe_indexing(task.data, train),
+        _safe_indexing(task.target, train),
+        _safe_indexing(task.data, test),
+        _safe_indexing(task.target, test),
         task.estimator,
-        n_features_to_select=task.k,
-        budget=budget,
-        scoring="accuracy",
-        cv=task.splits(),
-        random_state=seed,
-    ).fit(task.data, task.target)
-    return [
-        Trial(frozenset(features), float(score), True, 0.0)
-        for features, score in zip(
-            selector.history_["features"], selector.history_["mean_test_score"], strict=True
-        )
-    ]
+        task.k,
+        task.classification,
+        number,
+    )
 
 
-def _one_answer(task: Task, columns: Sequence[int]) -> list[Trial]:
-    problem = task.problem()
-    return [Trial(frozenset(columns), problem.reward(frozenset(columns)), True, 0.0)]
+# Methods: each returns the chosen columns and the number of fits it took ------------------------------
+
+Answer = tuple[Sequence[int], int]
 
 
-def _k_best(task: Task) -> tuple[list[Trial], int]:
-    chosen = SelectKBest(k=task.k).fit(task.data, task.target).get_support(indices=True)
-    return _one_answer(task, chosen.tolist()), 0
+def _fitted(part: Round, budget: int, seed: int) -> DAGSearchSelector:
+    kind = StratifiedKFold if part.classification else KFold
+    folds = kind(FOLDS, shuffle=True, random_state=part.seed)
+    return DAGSearchSelector(
+        part.estimator, n_features_to_select=part.k, budget=budget, cv=folds, random_state=seed
+    ).fit(part.data, part.target)
 
 
-def _rfe(task: Task) -> tuple[list[Trial], int]:
-    data = StandardScaler().fit_transform(task.data)
-    step = 1 if data.shape[1] < 100 else 10
-    selector = RFE(task.ranker, n_features_to_select=task.k, step=step).fit(data, task.target)
-    fits = int(np.ceil((data.shape[1] - task.k) / step)) + 1
-    return _one_answer(task, selector.get_support(indices=True).tolist()), fits
+def _ours(part: Round, budget: int) -> Answer:
+    selector = _fitted(part, budget, part.seed)
+    fits = FOLDS * (len(selector.history_["features"]) + len(selector._run.confirmed))
+    return np.flatnonzero(selector.support_).tolist(), fits
 
 
-def _boruta(task: Task) -> tuple[list[Trial], int]:
+def _k_best(part: Round, budget: int) -> Answer:
+    return _ranked_by_test(part)[: part.k], 0
+
+
+def _ranked_by_test(part: Round) -> list[int]:
+    test = f_classif if part.classification else f_regression
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # columns that do not vary
+        strength = SelectKBest(test, k="all").fit(part.numbers, part.target).scores_
+    order: list[int] = np.argsort(-np.nan_to_num(strength), kind="stable").tolist()
+    return order
+
+
+def _rfe(part: Round, budget: int) -> Answer:
+    model = LogisticRegression(max_iter=300) if part.classification else Ridge()
+    width = part.numbers.shape[1]
+    selector = RFE(model, n_features_to_select=part.k, step=1 if width < 100 else 0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not converged, with many columns
+        selector.fit(part.numbers, part.target)
+    fits = width - part.k if width < 100 else 2 * int(np.log(width / part.k) / 0.1)
+    return selector.get_support(indices=True).tolist(), fits
+
+
+def _l1(part: Round, budget: int) -> Answer:
+    seen = glance(part.data, part.target, part.classification, part.k)
+    assert seen is not None
+    return np.argsort(-seen.rankings["lasso"], kind="stable")[: part.k].tolist(), 1
+
+
+def _boruta(part: Round, budget: int) -> Answer:
     boruta = import_peer("boruta")
-    forest = RandomForestClassifier(n_jobs=1, max_depth=5, random_state=task.seed)
-    selector = boruta.BorutaPy(forest, n_estimators=100, max_iter=30, random_state=task.seed)
+    kind = RandomForestClassifier if part.classification else RandomForestRegressor
+    forest = kind(n_jobs=1, max_depth=5, random_state=part.seed)
+    selector = boruta.BorutaPy(forest, n_estimators=100, max_iter=30, random_state=part.seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        selector.fit(task.data, task.target)
+        selector.fit(part.numbers, np.asarray(part.target))
     # Boruta decides which features matter at all: the most important of those ranked first are taken.
     strength = np.nan_to_num(selector.importance_history_[1:]).mean(axis=0)
     order = np.lexsort((-strength, selector.ranking_))
-    return _one_answer(task, order[: task.k].tolist()), len(selector.importance_history_) - 1
+    return order[: part.k].tolist(), len(selector.importance_history_) - 1
 
 
-SEARCHES: dict[str, Peer] = {"hill climbing": hill_climbing, "genetic algorithm": genetic_algorithm}
-"""Methods that have an answer at any time and improve it."""
-GREEDY: dict[str, Peer] = {
-    "SequentialFeatureSelector": sklearn_forward_selection,
-    "floating selection (mlxtend)": floating_selection,
-}
-"""Methods that have an answer only at the end, after scoring smaller subsets."""
-RANKINGS: dict[str, Callable[[Task], tuple[list[Trial], int]]] = {
+def _mrmr(part: Round, budget: int) -> Answer:
+    import pandas as pd
+
+    mrmr = import_peer("mrmr")
+    choose = mrmr.mrmr_classif if part.classification else mrmr.mrmr_regression
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = choose(
+            pd.DataFrame(part.numbers), pd.Series(part.target), part.k, show_progress=False, n_jobs=1
+        )
+    return [int(column) for column in found], 0
+
+
+def _searched(search: Peer, part: Round, columns: Sequence[int], budget: int) -> Answer:
+    """The best of the subsets that a search has scored."""
+    score = part.scorer()
+
+    def reward(subset: frozenset[int]) -> float:
+        scored = score([columns[place] for place in subset])
+        return -1.0 if scored.failure is not None else scored.mean
+
+    trials = search(Subsets(len(columns), part.k, reward=reward), budget, part.seed)
+    whole = [trial for trial in trials if trial.complete]
+    best = max(whole, key=lambda trial: trial.reward)
+    return [columns[place] for place in sorted(best.subset)], FOLDS * len(trials)
+
+
+def _random(part: Round, budget: int) -> Answer:
+    return _searched(random_subsets, part, range(part.data.shape[1]), budget)
+
+
+def _greedy(search: Peer) -> Callable[[Round, int], Answer]:
+    def choose(part: Round, budget: int) -> Answer:
+        columns = sorted(_ranked_by_test(part)[: max(_MOST_GREEDY, 2 * part.k)])
+        return _searched(search, part, columns, 100_000)
+
+    return choose
+
+
+def _all(part: Round, budget: int) -> Answer:
+    return range(part.data.shape[1]), 0
+
+
+METHODS: dict[str, Callable[[Round, int], Answer]] = {
+    OURS: _ours,
     "SelectKBest": _k_best,
     "RFE": _rfe,
+    "L1": _l1,
+    "mRMR": _mrmr,
     "Boruta": _boruta,
+    "forward selection": _greedy(sklearn_forward_selection),
+    "floating selection": _greedy(floating_selection),
+    "random search": _random,
+    "all columns": _all,
 }
-"""Methods that rank features without scoring subsets; they return their answer and the number of fits."""
-METHODS = (OURS, *SEARCHES, *GREEDY, *RANKINGS)
 
 
 # The benchmark ------------------------------------------------------------------------------------
@@ -171,30 +228,46 @@ METHODS = (OURS, *SEARCHES, *GREEDY, *RANKINGS)
 
 def run(quick: bool, jobs: int, progress: bool) -> Outcome:
     """All methods on all tables."""
-    rounds, budget = (1, 25) if quick else (3, BUDGET)
+    splits, budget = (1, 25) if quick else (SPLITS, BUDGET)
     names = list(TASKS)[1:2] if quick else list(TASKS)
+    methods, missing = _installed()
     # Longest tasks first, so that no process has a long one left at the end.
     tasks = [
         (method, name, number, budget)
+        for method in methods[::-1]
         for name in names[::-1]
-        for method in METHODS[::-1]
-        for number in range(rounds)
+        for number in range(splits)
     ]
+    seeds = [(name, budget, 2 if quick else _SEEDS) for name in names[::-1]]
     rows = [*_overhead(20 if quick else 100), *run_rounds(_one, tasks, jobs, progress)]
-    about = {"rounds": rounds, "budget": budget, "folds": FOLDS, "seconds_of": "all of a method's run"}
+    rows += run_rounds(certainty, seeds, jobs, progress)
+    about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT, "missing": missing}
     return Outcome("selection", rows, about, {"selection": draw(rows)})
+
+
+def _installed() -> tuple[list[str], list[str]]:
+    """The methods whose packages are installed, and the others."""
+    packages = {"Boruta": "boruta", "mRMR": "mrmr", "floating selection": "mlxtend"}
+    missing = []
+    for method, package in packages.items():
+        try:
+            import_peer(package)
+        except ModuleNotFoundError as error:
+            logger.warning("%s is left out: %s", method, error)
+            missing.append(method)
+    return [method for method in METHODS if method not in missing], missing
 
 
 def _overhead(budget: int) -> list[Row]:
     """Milliseconds per subset: of the selector without scoring, and of scoring."""
     data, target = make_classification(1000, 50, n_informative=10, random_state=0)
     estimator = LogisticRegression()
-    DAGSearchSelector(estimator, n_features_to_select=10, budget=12).fit(data, target)  # compiles
-    scoring = check_scoring(estimator)
+    settings: dict[str, Any] = {"n_features_to_select": 10, "random_state": 0, "repeats": 0}
+    DAGSearchSelector(estimator, budget=12, **settings).fit(data, target)  # compiles
     folds = list(StratifiedKFold(FOLDS).split(data, target))
-    score = SubsetScorer(estimator, scoring, data, target, folds, {}, {})
-    selector = DAGSearchSelector(estimator, n_features_to_select=10, budget=budget, random_state=0)
+    score = SubsetScorer(estimator, check_scoring(estimator), data, target, folds, {}, {})
     whole = [score(range(50)).seconds for _ in range(20)]
+    selector = DAGSearchSelector(estimator, budget=budget, **settings)
     began = time.perf_counter()
     selector.fit(data, target)
     own = time.perf_counter() - began - sum(selector.history_["score_time"])
@@ -203,50 +276,85 @@ def _overhead(budget: int) -> list[Row]:
 
 
 def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
-    task = TASKS[name](number)
+    part = _round(name, number)
     began = time.perf_counter()
-    if method in RANKINGS:
-        trials, fits = RANKINGS[method](task)
-        fits += FOLDS
-    else:
-        if method == OURS:
-            trials = _ours(task, budget, number)
-        elif method in SEARCHES:
-            trials = SEARCHES[method](task.problem(), budget, number)
-        else:
-            trials = GREEDY[method](task.problem(), 10_000, number)
-        fits = FOLDS * len(trials)
+    columns, fits = METHODS[method](part, budget)
     seconds = time.perf_counter() - began
-    best = best_rewards(trials)
-    ends = {"end": float(best[-1]), "fits": float(fits), "seconds": seconds}
-    # At step 0: greedy methods end at different steps in different rounds.
-    rows = [Row(method, f"{name}, {what}", number, 0, value) for what, value in ends.items()]
-    if method == OURS or method in SEARCHES:
-        # A method that proposes nothing new keeps its answer.
-        steps = recorded_steps(budget, 1.1)
-        rows += [Row(method, name, number, step, float(best[min(step, len(best)) - 1])) for step in steps]
+    found = {
+        "held out": part.held_out(columns),
+        "cross-validated": part.scorer()(columns).mean,
+        "fits": float(fits),
+        "seconds": seconds,
+    }
+    return [Row(method, f"{name}, {what}", number, 0, value) for what, value in found.items()]
+
+
+def certainty(name: str, budget: int, seeds: int) -> list[Row]:
+    """What searches with different seeds state about the same features, on the same rows and folds.
+
+    Of the features that a search states at 0.9 or more, how many do the other searches state above 0.5?
+    """
+    part = _round(name, 0)
+    found = [_fitted(part, budget, seed) for seed in range(seeds)]
+    stated = np.array([np.nan_to_num(one.inclusion_probability_) for one in found])
+    rows = []
+    for seed, one in enumerate(found):
+        sure = stated[seed] >= 0.9
+        others = np.delete(stated, seed, axis=0)[:, sure] > 0.5
+        measured = {"stated": float(sure.sum()), "agreed": float(others.mean()) if sure.any() else np.nan}
+        measured |= {"skill": one.model_fit_.skill or 0.0, "coverage": one.model_fit_.coverage or 0.0}
+        rows += [Row(OURS, f"{name}, {what}", seed, 0, value) for what, value in measured.items()]
     return rows
 
 
-def draw(rows: Sequence[Row]) -> "Figure":
-    """Best score against scored subsets, one panel per table; methods with one answer as a point."""
+class Standing(NamedTuple):
+    """Our selector against another method on a table, on held-out rows."""
+
+    ahead: float
+    """Mean difference of the scores over the splits."""
+    error: float
+    """Its standard error."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether ours is behind by more than one standard error."""
+        return self.ahead < -self.error
+
+
+def standings(rows: Sequence[Row]) -> dict[tuple[str, str], Standing]:
+    """Ours against every other method, by method and table."""
     found = curves(rows)
-    names = [name for name in TASKS if (OURS, name) in found]
-    across = min(2, len(names))
-    down = (len(names) + 1) // 2
-    drawn = figure(5.5 * across, 3.8 * down)
+    compared = {}
+    for name in TASKS:
+        setting = f"{name}, held out"
+        if (OURS, setting) not in found:
+            continue
+        ours = found[OURS, setting].values[:, 0]
+        for method in METHODS:
+            if method != OURS and (method, setting) in found:
+                difference = ours - found[method, setting].values[:, 0]
+                spread = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
+                compared[method, name] = Standing(float(difference.mean()), spread / len(difference) ** 0.5)
+    return compared
+
+
+def draw(rows: Sequence[Row]) -> "Figure":
+    """Held-out score of every method with its standard error, one panel per table."""
+    found = curves(rows)
+    names = [name for name in TASKS if (OURS, f"{name}, held out") in found]
+    across = min(3, len(names))
+    down = -(-len(names) // across)
+    drawn = figure(4.6 * across, 3.0 * down)
     panels = np.atleast_1d(drawn.subplots(down, across)).ravel()
     for panel, name in zip(panels, names, strict=False):
-        ends = [float(found[method, f"{name}, end"].mean[0]) for method in METHODS]
-        for number, (method, end) in enumerate(zip(METHODS, ends, strict=True)):
-            style: dict[str, Any] = {"color": f"C{number}", "label": method}
-            if (method, name) in found:
-                curve = found[method, name]
-                panel.plot(curve.steps, curve.mean, linewidth=2.4 if method == OURS else 1.2, **style)
-            else:
-                subsets = found[method, f"{name}, fits"].mean[0] / FOLDS
-                panel.plot([subsets], [end], marker="sD^vo"[number % 5], linestyle="", **style)
-        panel.set(title=name, xlabel="subsets scored, or a fifth of the fits", ylabel="best accuracy so far")
-        panel.set(xscale="log", ylim=(min(ends) - 0.02, max(ends) + 0.005))
-    panels[0].legend(fontsize="x-small", loc="lower right")
+        methods = [method for method in METHODS if (method, f"{name}, held out") in found]
+        for place, method in enumerate(methods):
+            curve = found[method, f"{name}, held out"]
+            colour = "C0" if method == OURS else "0.5"
+            panel.errorbar([curve.mean[0]], [place], xerr=[curve.error[0]], fmt="o", color=colour)
+        panel.set_yticks(range(len(methods)), methods, fontsize="x-small")
+        panel.invert_yaxis()
+        panel.set_title(name, fontsize="small")
+    for panel in panels[len(names) :]:
+        panel.remove()
     return drawn

@@ -24,6 +24,7 @@ _NAMES = (
     "speed",
     "crashes",
     "forecast",
+    "load",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
@@ -42,14 +43,18 @@ def add_parser(commands: "Commands") -> None:
             "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
             "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
             "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
-            "the best reward contain the truth as often as they should? selection: feature selectors (ten "
-            "minutes on two cores). batches: eight evaluations at once, on digits. freshness: all nodes "
+            "the best reward contain the truth as often as they should? selection: feature selectors on "
+            "held-out rows of twelve tables (ten minutes on 16 cores). batches: eight evaluations at once, "
+            "on digits. freshness: all nodes "
             "updated after every reward, or only those that a descent reads. general: every kind of choice "
             "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
             "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
             "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
             "(ten minutes on one core, into results/crashes). forecast: how often the intervals of "
-            "Search.forecast hold, for docs/watching.md (20 minutes on one core, into results/forecast)."
+            "Search.forecast hold, for docs/watching.md (20 minutes on one core, into results/forecast). "
+            "load: a long run with a journal "
+            "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
+            "results/load)."
         ),
     )
     benchmark.add_argument("name", choices=_NAMES)
@@ -68,18 +73,22 @@ def add_parser(commands: "Commands") -> None:
     general.add_argument(
         "--keep", action="store_true", help="take what is not run now from the results that --out has"
     )
+    benchmark.add_argument_group("options of load").add_argument(
+        "--evaluations", type=positive, metavar="N", help="number of evaluations (default: 20,000)"
+    )
     add_network_options(benchmark.add_argument_group("options of mnist"))
     benchmark.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, crashes, forecast, general, speed
+    from dagsearch_experiments import benchmark, crashes, forecast, general, load, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
-    if options.name in ("general", "speed", "crashes", "forecast") and options.out == _OUT:
+    refused += [] if options.name == "load" else ["evaluations"]
+    if options.name in ("general", "speed", "crashes", "forecast", "load") and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
         return carry_out(
@@ -104,6 +113,10 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "forecast":
         measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
         return carry_out(options, [*refused, "only"], measured, forecast.summary)
+    if options.name == "load":
+        size = load.QUICK if options.quick else load.Size()
+        size = size._replace(evaluations=options.evaluations or size.evaluations)
+        return carry_out(options, [*refused, "only"], lambda: load.run(size), load.summary)
     return carry_out(
         options,
         [*refused, "only"],

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dagsearch.durable.journal import has_begun
+from dagsearch.durable.journal import has_begun, read_events
 from dagsearch_experiments.crashes.layer import Operation, recorded, watched
 from dagsearch_experiments.crashes.workloads import Log, Workload, told
 from dagsearch_experiments.runner import ExperimentError
@@ -35,10 +35,24 @@ def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
         run = partial(workload.run, journal, log)
         if not _killed(run, number, moment):
             raise ExperimentError(f"the process was not killed {moment} operation {number}")
-        kills = 1 + (moment == "amid" and _killed(run, number % 5, _MOMENTS[number % 3]))
-        found["kills: crash points"] += kills
-        found.update(_checked(workload, journal, log, expected, kills))
+        found["kills: crash points"] += 1
+        pending = _pending(journal)
+        if moment == "amid" and _killed(run, number % 5, _MOMENTS[number % 3]):
+            found["kills: crash points"] += 1
+            pending += _pending(journal)
+        found.update(_checked(workload, journal, log, expected, pending))
     return found
+
+
+def _pending(journal: Path) -> Counter[str]:
+    """The pending leaves after a kill: each of them may have been paid for in vain."""
+    leaves: list[str] = []
+    for event in read_events(journal) if has_begun(journal) else ():
+        if event.kind == "ask":
+            leaves.append(str(sorted(event.content["leaf"])))
+        elif event.content.get("pending") is not None:
+            leaves.pop(event.content["pending"])
+    return Counter(leaves)
 
 
 def _killed(run: Callable[[], None], number: int, moment: str) -> bool:
@@ -71,17 +85,19 @@ def _killer(number: int, moment: str) -> Callable[[Operation, Callable[[bytes], 
 
 
 def _checked(
-    workload: Workload, journal: Path, log: Path, expected: list[tuple[Any, ...]], kills: int = 1
+    workload: Workload, journal: Path, log: Path, expected: list[tuple[Any, ...]], pending: Counter[str]
 ) -> Counter[str]:
-    """Resume, check the promises 1 to 3, and continue to the end."""
+    """Resume, check the promises 1 to 3, and continue to the end.
+
+    ``pending`` says how many kills a leaf was pending at.
+    """
     written, found = Log(log), Counter[str]()
     confirmed, paid = written.leaves("told"), written.leaves("paid")
     found["kills: rewards confirmed"] = len(confirmed)
     kept: list[str] = []
-    waiting = 0
     if has_begun(journal):
         search = workload.resume(journal, log)
-        kept, waiting = [str(sorted(e.leaf)) for e in search.history], len(search.pending)
+        kept = [str(sorted(evaluation.leaf)) for evaluation in search.history]
         search.close()
     found["kills: rewards lost"] = sum((Counter(confirmed) - Counter(kept)).values())
     workload.run(journal, log)
@@ -89,10 +105,9 @@ def _checked(
     found["kills: told leaves evaluated again"] = (
         0 if workload.repeats else sum((paid_again & Counter(kept)).values())
     )
-    # Every evaluation that the journal does not hold was pending; nothing else is paid for twice.
-    found["kills: evaluations repeated beyond pending"] = max(0, len(paid) - len(kept) - kills * waiting)
-    found["kills: evaluations repeated beyond pending"] += max(
-        0, paid_again.total() - (workload.budget - len(kept))
-    )
+    # An evaluation that the journal does not hold was pending at a kill; after the last one none is in vain.
+    in_vain = Counter(paid) - Counter(kept) - pending
+    too_many = max(0, paid_again.total() - (workload.budget - len(kept)))
+    found["kills: evaluations repeated beyond pending"] = in_vain.total() + too_many
     found["kills: histories that differ"] = int(told(journal) != expected)
     return found

@@ -70,18 +70,19 @@ def contents(operations: Sequence[Operation]) -> Iterator[bytes]:
     synced = max((number + 1 for number, one in enumerate(operations) if one.kind == "sync"), default=0)
     disk = b""
     for operation in operations[:synced]:
-        disk = _applied(disk, operation, operation.data)
+        disk = applied(disk, operation, operation.data)
     since = operations[synced:]
     # A journal that waits for the disk has fewer; the number of combinations must stay small if it does not.
-    for parts in product(*(_parts(operation) for operation in since[:_COMBINED])):
+    for parts in product(*(parts_of(operation) for operation in since[:_COMBINED])):
         content = disk
         for operation, part in zip(since, parts, strict=False):
             if part is not None:
-                content = _applied(content, operation, part)
+                content = applied(content, operation, part)
         yield content
 
 
-def _applied(content: bytes, operation: Operation, data: bytes) -> bytes:
+def applied(content: bytes, operation: Operation, data: bytes) -> bytes:
+    """The content after an operation of which only ``data`` is carried out."""
     position = operation.position
     if operation.kind == "truncate":
         return content[:position].ljust(position, b"\0")
@@ -89,7 +90,7 @@ def _applied(content: bytes, operation: Operation, data: bytes) -> bytes:
     return content[:position] + data + content[position + len(data) :]
 
 
-def _parts(operation: Operation) -> Iterator[bytes | None]:
+def parts_of(operation: Operation) -> Iterator[bytes | None]:
     """What may be on the disk of an operation; sectors that are not are zero, or what they were before."""
     yield None
     yield operation.data

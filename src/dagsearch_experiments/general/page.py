@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dagsearch_experiments import markdown
 from dagsearch_experiments.drawing import figure
 from dagsearch_experiments.general.measures import ALL, STANDARD, Mean, Measures
 from dagsearch_experiments.general.methods import OURS
 from dagsearch_experiments.general.optima import scale_of
 from dagsearch_experiments.general.problems import TASKS
 from dagsearch_experiments.general.runs import MARKS
+from dagsearch_experiments.markdown import table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,16 +53,7 @@ def tables(found: Measures) -> dict[str, str]:
 
 def filled(text: str, found: Measures) -> str:
     """The page with its tables and its picture, each between ``<!-- its name -->`` and ``<!-- end -->``."""
-    for name, table in {**tables(found), "picture": PICTURE}.items():
-        begin, end = f"<!-- {name} -->", "<!-- end -->"
-        before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
-    return text
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+    return markdown.filled(text, {**tables(found), "picture": PICTURE})
 
 
 def _best_bold(values: Sequence[float], texts: Sequence[str]) -> list[str]:
@@ -82,7 +75,7 @@ def _ranks(found: Measures) -> str:
         ranks = [found.ranks(problems)[method] for method in found.methods]
         texts = [f"{rank.value:.1f} ± {rank.error:.1f}" for rank in ranks]
         rows.append([_group(group, problems), *_best_bold([rank.value for rank in ranks], texts)])
-    return _table(["mean rank at the end", *found.methods], rows)
+    return table(["mean rank at the end", *found.methods], rows)
 
 
 def _regret(found: Measures) -> str:
@@ -91,7 +84,7 @@ def _regret(found: Measures) -> str:
         means = [Mean.of(found.regret(method, problems)) for method in found.methods]
         texts = [f"{mean.value:.3f} ± {mean.error:.3f}" for mean in means]
         rows.append([_group(group, problems), *_best_bold([mean.value for mean in means], texts)])
-    return _table(["mean regret at the end", *found.methods], rows)
+    return table(["mean regret at the end", *found.methods], rows)
 
 
 def _budget(found: Measures) -> str:
@@ -101,7 +94,7 @@ def _budget(found: Measures) -> str:
         means = [found.regret(method, problems, step).mean() for method in found.methods]
         texts = _best_bold(means, [f"{mean:.3f}" for mean in means])
         rows.append([f"at {step}" if step else "at the end", *texts])
-    return _table(["mean regret, all problems", *found.methods], rows)
+    return table(["mean regret, all problems", *found.methods], rows)
 
 
 def _problems(found: Measures) -> str:
@@ -112,7 +105,7 @@ def _problems(found: Measures) -> str:
         means = [found.regret(method, [problem]).mean() for method in found.methods]
         texts = _best_bold(means, [f"{mean:.3f}" for mean in means])
         rows.append([f"`{problem}`", task.what, str(steps), *texts])
-    return _table(["problem", "choices", "evaluations", *found.methods], rows)
+    return table(["problem", "choices", "evaluations", *found.methods], rows)
 
 
 def _against(found: Measures) -> str:
@@ -121,7 +114,7 @@ def _against(found: Measures) -> str:
     for group, problems in found.groups.items():
         matches = [found.match(peer, problems) for peer in peers]
         rows.append([_group(group, problems), *(f"{m.wins} / {m.ties} / {m.losses}" for m in matches)])
-    return _table([f"{OURS}: wins / ties / losses against", *peers], rows)
+    return table([f"{OURS}: wins / ties / losses against", *peers], rows)
 
 
 def _published(found: Measures) -> str:
@@ -134,7 +127,7 @@ def _published(found: Measures) -> str:
             " / ".join(_raw(found, method, name, step) for step in (100, 200)) for method in found.methods
         ]
         rows.append([f"`{name}`", " / ".join(f"{value:g}" for value in published), *cells])
-    return _table(["after 100 / 200 evaluations", "MCBO's best of 48", *found.methods], rows)
+    return table(["after 100 / 200 evaluations", "MCBO's best of 48", *found.methods], rows)
 
 
 def _raw(found: Measures, method: str, problem: str, step: int) -> str:
@@ -151,7 +144,7 @@ def _calibration(found: Measures) -> str:
         [f"{one.low:g} to {one.high:g}", str(one.runs), f"{one.said:.2f}", f"{one.true:.2f}"]
         for one in found.said()
     ]
-    return _table(["`probability_best`", "runs", "mean", "share at the optimum"], rows)
+    return table(["`probability_best`", "runs", "mean", "share at the optimum"], rows)
 
 
 def _time(found: Measures) -> str:
@@ -161,7 +154,7 @@ def _time(found: Measures) -> str:
         slowest = max(times, key=lambda problem: float(times[problem].mean()))
         mean = np.concatenate(list(times.values())).mean()
         rows.append([method, f"{mean:.2f}", f"{times[slowest].mean():.2f} (`{slowest}`)"])
-    return _table(["own milliseconds per evaluation", "mean of all runs", "slowest problem"], rows)
+    return table(["own milliseconds per evaluation", "mean of all runs", "slowest problem"], rows)
 
 
 def summary(found: Measures) -> str:

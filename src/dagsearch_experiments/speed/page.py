@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dagsearch_experiments import markdown
 from dagsearch_experiments.drawing import figure
+from dagsearch_experiments.markdown import table
 from dagsearch_experiments.speed.measure import PARTS
 from dagsearch_experiments.speed.results import Measurement
 
@@ -34,16 +36,7 @@ def tables(found: Found) -> dict[str, str]:
 
 def filled(text: str, found: Found) -> str:
     """The page with its tables, each between ``<!-- its name -->`` and ``<!-- end -->``."""
-    for name, table in tables(found).items():
-        begin, end = f"<!-- {name} -->", "<!-- end -->"
-        before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
-    return text
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+    return markdown.filled(text, tables(found))
 
 
 def _figures(found: Found) -> str:
@@ -52,7 +45,7 @@ def _figures(found: Found) -> str:
         for name, measurement in found.items()
         for one in measurement.figures
     ]
-    return _table(["measurement", "what", "figure", "target", "reached"], rows)
+    return table(["measurement", "what", "figure", "target", "reached"], rows)
 
 
 def _parts(found: Found) -> str:
@@ -64,7 +57,7 @@ def _parts(found: Found) -> str:
         if any(part in split for split in splits.values())
     ]
     rows.append(["together", *(f"{sum(split.values()):.3f}" for split in splits.values())])
-    return _table(["ms a step", *splits], rows)
+    return table(["ms a step", *splits], rows)
 
 
 def summary(measurements: Sequence[Measurement]) -> str:

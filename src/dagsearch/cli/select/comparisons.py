@@ -13,8 +13,8 @@ from dagsearch.selection.report import Comparison, central_interval
 from dagsearch.selection.scoring import Scored
 from dagsearch.selection.table import Table
 
-Chosen = tuple[Comparison, Sequence[int]]
-"""A comparison and its columns."""
+Chosen = tuple[Comparison, Sequence[int], Scored | None]
+"""A comparison, its columns and their scores, if there are any."""
 Score = Callable[[Sequence[int]], Scored]
 """Cross-validated score of some columns."""
 
@@ -54,13 +54,13 @@ def forward_selection(score: Score, columns: Sequence[int], count: int, noise: F
         last = max(valid, key=lambda option: option.mean)
         taken = list(last.columns)
     if last is None:
-        return Comparison("forward selection", 0, tried, None), taken
+        return Comparison("forward selection", 0, tried, None), taken, None
     return _compared("forward selection", last, taken, tried, noise)
 
 
 def _compared(name: str, scored: Scored, columns: Sequence[int], tried: int, noise: FoldNoise) -> Chosen:
     if scored.failure is not None:
-        return Comparison(name, len(columns), tried, None), columns
+        return Comparison(name, len(columns), tried, None), columns, None
     variance = noise.add(scored.scores)
     interval = None if variance is None else central_interval(Gaussian(scored.mean, variance))
-    return Comparison(name, len(columns), tried, scored.mean, interval), columns
+    return Comparison(name, len(columns), tried, scored.mean, interval), columns, scored

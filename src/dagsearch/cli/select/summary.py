@@ -1,71 +1,96 @@
 """The report of a selection as text for a terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dagsearch.cli.common import printable
 from dagsearch.selection.report import SelectionReport
 
 
 def summary(report: SelectionReport) -> str:
-    """Chosen features, comparisons and warnings."""
+    """What was found in one sentence, then the chosen features, comparisons, warnings and code."""
     content = report.to_dict()
     chosen = [feature for feature in content["features"] if feature["selected"]]
-    lines = [*_features(chosen), "", *_scores(content, len(chosen)), ""]
+    lines = [printable(content["headline"]), printable(content["question"]), ""]
+    lines += [*_features(chosen), "", *_scores(content, len(chosen)), ""]
+    if content["by_size"]:
+        lines += [*_sizes(content["by_size"], len(chosen)), ""]
+    if content["model"]["trust"] > 0.0:  # otherwise a warning says so
+        lines.append(f"{content['model']['sentence']}.")
+    lines += [*_simpler(content), *_honest(content)]
     lines.append(
         "Cross-validated scores are too optimistic: they were used to choose. Held-out scores are not."
     )
     # Only the first line of a message; the report has all of it.
-    lines += [f"warning: {_printable(text.splitlines()[0])}" for text in content["warnings"]]
+    lines += [f"warning: {printable(text.splitlines()[0])}" for text in content["warnings"]]
+    lines += ["", "In Python:", *(f"    {printable(line)}".rstrip() for line in content["code"].splitlines())]
     return "\n".join(lines)
 
 
 def _features(chosen: list[dict[str, Any]]) -> list[str]:
     """The chosen features with the probability that each is in the best subset."""
-    names = [_printable(feature["name"]) for feature in chosen]
+    names = [printable(feature["name"]) for feature in chosen]
     width = max(map(len, names))
     lines = [f"{'feature':{width}}  in the best subset with probability"]
     for name, feature in zip(names, chosen, strict=True):
-        low, high = feature["interval"]
-        lines.append(f"{name:{width}}  {feature['inclusion']:.2f}  ({low:.2f} to {high:.2f})")
+        lines.append(f"{name:{width}}  {_chance(feature)}")
     return lines
+
+
+def _chance(feature: Mapping[str, Any]) -> str:
+    if feature["inclusion"] is None:
+        return "not known"
+    low, high = feature["interval"] or (None, None)
+    return f"{feature['inclusion']:.2f}" + ("" if low is None else f"  ({low:.2f} to {high:.2f})")
+
+
+def _simpler(content: Mapping[str, Any]) -> list[str]:
+    simpler = content["result"]["simpler"]
+    if simpler is None:
+        return []
+    names = ", ".join(printable(name) for name in simpler["features"])
+    return [f"A simpler choice is within one standard error: {names} (score {simpler['score']:.4f})."]
+
+
+def _honest(content: Mapping[str, Any]) -> list[str]:
+    honest = content["honest"]
+    if honest is None:
+        return []
+    low, high = honest["interval"]
+    baseline = "" if honest["baseline"] is None else f"; without any feature {honest['baseline']:.4f}"
+    return [
+        f"Honest score of the whole selection, by nested cross-validation: {honest['score']:.4f} "
+        f"({low:.4f} to {high:.4f}){baseline}. Selections in two folds overlap by {honest['stability']:.0%}."
+    ]
 
 
 def _scores(content: Mapping[str, Any], chosen: int) -> list[str]:
     """The score of the chosen features, then the scores they are compared with."""
     found = content["result"]
-    rows = [
-        (
-            "chosen",
-            chosen,
-            found["evaluations"],
-            found["score"],
-            found["score_interval"],
-            found["holdout_score"],
-        )
-    ]
-    rows += [
-        (
-            other["name"],
-            other["features"],
-            other["subsets"],
-            other["score"],
-            other["interval"],
-            other["holdout_score"],
-        )
-        for other in content["comparisons"]
-    ]
-    width = max(len(row[0]) for row in rows)
+    own = {"name": "chosen", "features": chosen, "subsets": found["evaluations"], "score": found["score"]}
+    own |= {"interval": found["score_interval"], "holdout_score": found["holdout_score"]}
+    rows = [own, *content["comparisons"]]
+    width = max(len(row["name"]) for row in rows)
     lines = [f"{'':{width}}  features  subsets  cross-validated  90% interval      held out"]
-    for name, features, subsets, score, interval, held in rows:
-        shown = "–" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
-        counts = f"{features:8}  {subsets:7}"
-        lines.append(f"{name:{width}}  {counts}  {_number(score):>15}  {shown:16}  {_number(held):>8}")
+    for row in rows:
+        interval = row["interval"]
+        unknown = interval is None or None in interval
+        shown = "–" if unknown else f"{interval[0]:.4f} to {interval[1]:.4f}"
+        counts = f"{row['features']:8}  {row['subsets']:7}"
+        score, held = _number(row["score"]), _number(row["holdout_score"])
+        lines.append(f"{row['name']:{width}}  {counts}  {score:>15}  {shown:16}  {held:>8}")
     return lines
 
 
-def _printable(text: str) -> str:
-    """Without characters that move a terminal's cursor or change its colours."""
-    return "".join(character if character.isprintable() else "�" for character in text)
+def _sizes(by_size: Sequence[Mapping[str, Any]], chosen: int) -> list[str]:
+    """The best cross-validated score by number of features."""
+    lines = ["features  best cross-validated  standard error  subsets"]
+    for size in by_size:
+        count = len(size["features"])
+        error = _number(size["error"])
+        mark = "  chosen" if count == chosen else ""
+        lines.append(f"{count:8}  {_number(size['score']):>20}  {error:>14}  {size['subsets']:7}{mark}")
+    return lines
 
 
 def _number(value: float | None) -> str:

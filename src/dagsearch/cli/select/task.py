@@ -3,25 +3,40 @@
 import argparse
 import csv
 import json
+import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
+from dagsearch._internal.defaults import BUDGET
+from dagsearch.cli.common import printable
+from dagsearch.cli.select.code import code_for
 from dagsearch.cli.select.comparisons import comparisons
-from dagsearch.cli.select.estimator import described, estimator_for, scoring_for
+from dagsearch.cli.select.estimator import check_weights, described, estimator_for, scoring_for
+from dagsearch.cli.select.splits import folds_for, hold_out
+from dagsearch.selection.heldout import heldout_interval
+from dagsearch.selection.honest import baseline_score
 from dagsearch.selection.noise import FoldNoise
+from dagsearch.selection.quiet import quiet
+from dagsearch.selection.reading import INPUT, TableError, TextFormat, read_table
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import SubsetScorer
-from dagsearch.selection.table import Table, TableError, read_table, split_target
+from dagsearch.selection.table import Roles, Table, split_target
+from dagsearch.selection.validation import weight_params
 from dagsearch.sklearn import DAGSearchSelector
+
+AUTO = "auto"
+"""The value of ``--k`` for the smallest number of columns within one standard error of the best score."""
+# Largest number of columns that 'auto' considers.
+_MOST_COLUMNS = 20
 
 
 @dataclass(frozen=True)
@@ -30,21 +45,31 @@ class Request:
 
     data: Path
     target: str
-    k: int | tuple[int, int] | None
-    budget: int
+    k: int | tuple[int, int] | str | None
+    budget: int = BUDGET
     task: str = "auto"
+    positive: str | None = None
     estimator: str | None = None
+    set: Sequence[str] = ()
     scoring: str | None = None
-    cv: int = 5
+    cv: int | str = 5
     fixed: Sequence[str] = ()
     forbidden: Sequence[str] = ()
     groups: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    group_column: str | None = None
+    time_column: str | None = None
+    weight_column: str | None = None
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
     seconds: float | None = None
     patience: int | None = None
     holdout: float = 0.25
     jobs: int | None = None
     cluster: str | None = None
     journal: Path | None = None
+    honest: bool = False
     seed: int = 0
     progress: bool = True
 
@@ -60,6 +85,16 @@ class Request:
         """Names of the columns that are chosen together."""
         return [_names(text) for text in self.groups]
 
+    @property
+    def text(self) -> TextFormat:
+        """How the table is written, as far as it is given."""
+        return TextFormat(self.sep, self.decimal, self.encoding)
+
+    @property
+    def roles(self) -> Roles:
+        """The columns that are not features."""
+        return Roles(self.target, self.group_column, self.time_column, self.weight_column)
+
 
 class Outcome(NamedTuple):
     """The outcome of a selection."""
@@ -73,32 +108,25 @@ class Outcome(NamedTuple):
 def select(request: Request) -> Outcome:
     """Select, compare, and make the report."""
     prepared = _prepared(request)
+    if request.progress:
+        _announce(prepared)
     selector = _selector(prepared)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         interrupted = _fit(selector, prepared)
-        chosen = np.flatnonzero(selector.support_).tolist()
-        held = prepared.held_out(chosen)
         others: list[Comparison] = []
         if not interrupted:
-            others, interrupted = _compare(selector, prepared, len(chosen))
+            others, interrupted = _compare(selector, prepared, int(selector.support_.sum()))
+        held = prepared.held_out(np.flatnonzero(selector.support_).tolist())
+        honest = None
+        if request.honest and not interrupted:
+            kept = prepared.kept
+            honest = selector.honest_score(kept.features, kept.target, cv=prepared.cv, **prepared.of_rows())
     notes = [*prepared.table.notes, *_own_warnings(caught)]
-    return Outcome(selector.report(_settings(prepared), others, held, notes), interrupted)
-
-
-def resume(journal: Path, noted: Mapping[str, Any], budget: int | None) -> Outcome:
-    """Continue the request in a journal of :func:`select`."""
-    request = Request(**noted)
-    sizes = tuple(request.k) if isinstance(request.k, (list, tuple)) else request.k
-    return select(
-        replace(
-            request,
-            data=Path(request.data),
-            journal=journal,
-            k=cast("int | tuple[int, int] | None", sizes),
-            budget=request.budget if budget is None else budget,
-        )
-    )
+    names = selector.get_feature_names_out().tolist()
+    code = code_for(request, prepared.estimator, names)
+    report = selector.report(_settings(prepared), others, held, notes, code, honest)
+    return Outcome(report, interrupted)
 
 
 @dataclass(frozen=True)
@@ -117,49 +145,96 @@ class _Prepared:
     scorer: Any
     cv: Any
 
+    def choices(self) -> int:
+        """Number of columns that may be chosen."""
+        return len(set(self.table.features.columns) - set(self.request.forbidden))
+
+    def of_rows(self) -> dict[str, Any]:
+        """Groups and weights of the rows to select by, for ``fit``."""
+        found = {"groups": self.kept.groups, "sample_weight": self.kept.weights}
+        return {name: values for name, values in found.items() if values is not None}
+
+    def splits(self) -> list[Any]:
+        """Rows to train and to test by, for each fold."""
+        return list(self.cv.split(self.kept.features, self.kept.target, self.kept.groups))
+
     def on_folds(self) -> SubsetScorer:
         """Scorer of columns by cross-validation."""
-        splits = list(self.cv.split(self.kept.features, self.kept.target))
-        return SubsetScorer(self.estimator, self.scorer, self.kept.features, self.kept.target, splits, {}, {})
-
-    def on_holdout(self, columns: Sequence[int]) -> float | None:
-        """Score of columns on the held-out rows; ``None`` if there are none, or if scoring fails."""
-        if self.holdout is None:
-            return None
-        count = len(self.kept.target)
-        whole = [(np.arange(count), np.arange(count, len(self.table.target)))]
-        data, target = _joined(self.kept, self.holdout)
-        found = SubsetScorer(self.estimator, self.scorer, data, target, whole, {}, {})(columns)
-        return None if found.failure else found.mean
+        kept = self.kept
+        params = weight_params(self.estimator, self.scorer, kept.weights)
+        own = kept.features, kept.target, self.splits()
+        return SubsetScorer(self.estimator, self.scorer, *own, *params, silent=True)
 
     def held_out(self, columns: Sequence[int]) -> Holdout | None:
-        """Number of held-out rows and score of columns on them, for the report."""
-        return None if self.holdout is None else Holdout(len(self.holdout.target), self.on_holdout(columns))
+        """Number of held-out rows and score of columns on them; ``None`` if there are none."""
+        if self.holdout is None:
+            return None
+        rows = len(self.holdout.target)
+        data, unseen = self.kept.features.iloc[:, list(columns)], self.holdout.features.iloc[:, list(columns)]
+        fitting, _ = weight_params(self.estimator, self.scorer, self.kept.weights)
+        _, judging = weight_params(self.estimator, self.scorer, self.holdout.weights)
+        try:
+            with quiet():
+                fitted = clone(self.estimator).fit(data, self.kept.target, **fitting)
+                score = float(self.scorer(fitted, unseen, self.holdout.target, **judging))
+        except Exception:  # the estimator is the user's: the report says that there is no score
+            return Holdout(rows, None)
+        if not np.isfinite(score):
+            return Holdout(rows, None)
+        interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score)
+        return Holdout(rows, score, interval)
 
 
 def _prepared(request: Request) -> _Prepared:
-    table = split_target(read_table(request.data), request.target, request.task)
+    if request.group_column is not None and request.time_column is not None:
+        raise TableError(
+            "--group-column and --time-column cannot be used together: give a splitter with --cv"
+        )
+    read = read_table(request.data, request.text)
+    keep = [*request.keep, *(name for name in request.fixed if name in read.frame.columns)]
+    table = split_target(read.frame, request.roles, request.task, request.positive, keep, request.forbidden)
+    table = replace(table, notes=read.notes + table.notes)
     _check_present("--fixed", request.fixed, table)
     _check_present("--groups", [name for group in request.grouped for name in group], table)
-    kept, holdout = _split(table, request)
-    estimator = estimator_for(request.estimator, table.classification, request.seed)
-    scoring = scoring_for(request.scoring, table.classification)
+    in_time = request.time_column is not None
+    kept, holdout = hold_out(table, request.holdout, in_time, request.seed)
+    estimator = estimator_for(request.estimator, request.set, table.classification, request.seed)
+    if table.weights is not None:
+        check_weights(estimator)
+    scoring = scoring_for(request.scoring, kept.target, table.classification)
     scorer = check_scoring(estimator, scoring=scoring)
-    folds = StratifiedKFold if table.classification else KFold
-    cv = folds(request.cv, shuffle=True, random_state=request.seed)
+    cv = folds_for(request.cv, kept, in_time, request.seed)
     return _Prepared(request, table, kept, holdout, estimator, scoring, scorer, cv)
+
+
+def _announce(prepared: _Prepared) -> None:
+    """Tell what was read and noticed before anything is spent."""
+    table, request = prepared.table, prepared.request
+    task = "classification" if table.classification else "regression"
+    size = f"{prepared.choices()} columns, {len(prepared.kept.target)} rows"
+    held = 0 if prepared.holdout is None else len(prepared.holdout.target)
+    estimator = described(prepared.estimator)
+    lines = [
+        f"{task} of {request.target!r} from {size} and {held} held-out ones; {prepared.scoring}; {estimator}",
+        *(f"note: {note}" for note in table.notes),
+    ]
+    for line in lines:
+        print(printable(line), file=sys.stderr, flush=True)
 
 
 def _selector(prepared: _Prepared) -> DAGSearchSelector:
     request = prepared.request
+    auto = request.k == AUTO
+    sizes: Any = (1, min(_MOST_COLUMNS, prepared.choices())) if auto else request.k
     selector = DAGSearchSelector(
         prepared.estimator,
-        n_features_to_select=request.k,
+        n_features_to_select=sizes,
         budget=request.budget,
         scoring=prepared.scoring,
         cv=prepared.cv,
         max_seconds=request.seconds,
         patience=request.patience,
+        parsimonious=auto,
         fixed=list(request.fixed) or None,
         forbidden=[name for name in request.forbidden if name not in prepared.table.left_out] or None,
         groups=request.grouped or None,
@@ -168,6 +243,7 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
         verbose=int(request.progress),
         journal=request.journal,
     )
+    selector._silent = True
     # So that 'dagsearch resume' needs only the journal.
     selector._asked_by = {"select": json.loads(json.dumps(asdict(request), default=str))}
     return selector
@@ -175,9 +251,10 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
 
 def _fit(selector: DAGSearchSelector, prepared: _Prepared) -> bool:
     """Fit; returns whether Ctrl-C ended it with a result."""
+    kept = prepared.kept
     try:
         with _cluster(prepared.request.cluster):
-            selector.fit(prepared.kept.features, prepared.kept.target)
+            selector.fit(kept.features, kept.target, **prepared.of_rows())
     except KeyboardInterrupt:
         if not hasattr(selector, "support_"):
             raise
@@ -189,7 +266,7 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, count: int) -> tu
     """Other subsets with their scores on the held-out rows, and whether Ctrl-C ended the comparison."""
     request, score = prepared.request, prepared.on_folds()
     noise = FoldNoise()
-    by_fold = [selector.history_[f"split{fold}_test_score"] for fold in range(request.cv)]
+    by_fold = [selector.history_[f"split{fold}_test_score"] for fold in range(score.folds)]
     for scores in np.column_stack(by_fold):
         if np.all(np.isfinite(scores)):
             noise.add(scores)
@@ -197,20 +274,46 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, count: int) -> tu
     budget = len(selector.history_["features"]) if out_of_time else request.budget
     found: list[Comparison] = []
     try:
-        for comparison, columns in comparisons(score, noise, prepared.kept, request.forbidden, count, budget):
-            found.append(replace(comparison, holdout_score=prepared.on_holdout(columns)))
+        for comparison, columns, scored in comparisons(
+            score, noise, prepared.kept, request.forbidden, count, budget
+        ):
+            held = prepared.held_out(columns)
+            if held is not None:
+                comparison = replace(comparison, holdout_score=held.score, holdout_interval=held.interval)
+            found.append(comparison)
+            selector.consider(scored)
+        found.append(_without_features(prepared))
     except KeyboardInterrupt:
         return found, True
     return found, False
 
 
+def _without_features(prepared: _Prepared) -> Comparison:
+    """The score of predictions that use no feature, as a baseline."""
+    kept, found = prepared.kept, []
+    for train, test in prepared.splits():
+        parts = [(None, kept.target.iloc[rows]) for rows in (train, test)]
+        found.append(baseline_score(prepared.estimator, prepared.scorer, *parts))
+    known = [score for score in found if score is not None]
+    held = None
+    if prepared.holdout is not None:
+        whole = (None, kept.target), (None, prepared.holdout.target)
+        held = baseline_score(prepared.estimator, prepared.scorer, *whole)
+    score = float(np.mean(known)) if known and len(known) == len(found) else None
+    return Comparison("no features", 0, 0, score, holdout_score=held)
+
+
 def _settings(prepared: _Prepared) -> dict[str, Any]:
     """Settings to show in the report."""
     request = prepared.request
+    roles = {"groups": request.group_column, "time": request.time_column, "weights": request.weight_column}
+    classes = prepared.table.classes
     return {
-        "data": request.data.name,
+        "data": "standard input" if str(request.data) == INPUT else request.data.name,
         "target": request.target,
-        "task": "classification" if prepared.table.classification else "regression",
+        "task": "classification" if classes else "regression",
+        **({"positive class": classes[1]} if len(classes) == 2 else {}),
+        **{role: name for role, name in roles.items() if name is not None},
         "features to select": "half" if request.k is None else str(request.k),
         "budget": request.budget,
         "estimator": described(prepared.estimator),
@@ -248,34 +351,6 @@ def _check_present(option: str, names: Sequence[str], table: Table) -> None:
 def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Warnings of the selector, without those of failed subsets, which the report states itself."""
     return list(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning))
-
-
-def _split(table: Table, request: Request) -> tuple[Table, Table | None]:
-    """Rows to select by, and rows to hold out."""
-    if request.holdout == 0.0:
-        return table, None
-    stratify = table.target if table.classification and table.target.value_counts().min() > 1 else None
-    try:
-        parts = train_test_split(
-            table.features,
-            table.target,
-            test_size=request.holdout,
-            random_state=request.seed,
-            stratify=stratify,
-        )
-    except ValueError as error:
-        raise TableError(
-            f"--holdout {request.holdout}: {error} Use another fraction, or 0 for none"
-        ) from error
-    return replace(table, features=parts[0], target=parts[2]), replace(
-        table, features=parts[1], target=parts[3]
-    )
-
-
-def _joined(kept: Table, holdout: Table) -> tuple[Any, Any]:
-    import pandas
-
-    return pandas.concat([kept.features, holdout.features]), pandas.concat([kept.target, holdout.target])
 
 
 def _names(text: str) -> list[str]:

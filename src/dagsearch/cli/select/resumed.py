@@ -1,0 +1,112 @@
+"""The request that a journal holds: what of it is taken, and what must be confirmed on the command line."""
+
+import argparse
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from dagsearch.cli.select.estimator import is_from_sklearn
+from dagsearch.cli.select.task import AUTO, Request
+from dagsearch.durable.journal import JournalError
+
+_NUMBERS = (int, float)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "data": (str,),
+    "target": (str,),
+    "k": (int, list, str, type(None)),
+    "budget": (int,),
+    "cv": (int, str),
+    "seconds": (*_NUMBERS, type(None)),
+    "patience": (int, type(None)),
+    "holdout": _NUMBERS,
+    "jobs": (int, type(None)),
+    "seed": (int,),
+    "progress": (bool,),
+    "honest": (bool,),
+    "task": (str,),
+    **dict.fromkeys(("set", "fixed", "forbidden", "groups", "keep"), (list,)),
+}
+"""Types of what a journal holds; everything else is text or missing."""
+
+
+def request_in(journal: Path, noted: Mapping[str, Any], options: argparse.Namespace) -> Request:
+    """The request to continue, with what the command line changes.
+
+    Raises
+    ------
+    JournalError
+        If the request is damaged, or if it names code or a scheduler that the command line does not confirm.
+    """
+    request = _request(journal, noted)
+    confirmed = {
+        "estimator": _confirmed("estimator", request.estimator, options.estimator, is_from_sklearn),
+        "cv": request.cv if isinstance(request.cv, int) else _confirmed("cv", request.cv, options.cv),
+    }
+    changed: dict[str, Any] = {
+        "journal": journal,
+        "jobs": options.jobs or request.jobs,
+        "cluster": options.cluster,
+    }
+    if request.cluster is not None and options.cluster is None and options.jobs is None:
+        raise JournalError(
+            f"{journal} names a Dask scheduler, {request.cluster!r}; resuming would connect to it and load "
+            f"what it sends. If you trust it, add --cluster {shlex.quote(request.cluster)}; with --jobs 1, "
+            "the subsets are scored here"
+        )
+    if options.budget is not None:
+        changed["budget"] = options.budget
+    return Request(**{**_plain(request), **confirmed, **changed})
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    return {field.name: getattr(request, field.name) for field in fields(request)}
+
+
+def _request(journal: Path, noted: Mapping[str, Any]) -> Request:
+    known = {field.name for field in fields(Request)}
+    damaged = JournalError(f"{journal}: the request of 'dagsearch select' in it cannot be understood")
+    if not isinstance(noted, Mapping) or not set(noted) <= known or not {"data", "target", "k"} <= set(noted):
+        raise damaged
+    for name, value in noted.items():
+        if not isinstance(value, _TYPES.get(name, (str, type(None)))):
+            raise damaged
+        if isinstance(value, list) and name != "k" and not all(isinstance(one, str) for one in value):
+            raise damaged
+    k = noted["k"]
+    if (isinstance(k, str) and k != AUTO) or (
+        isinstance(k, list) and [type(size) for size in k] != [int, int]
+    ):
+        raise damaged
+    return Request(**{**noted, "data": Path(noted["data"]), "k": tuple(k) if isinstance(k, list) else k})
+
+
+def _confirmed(
+    option: str, noted: str | None, given: Any, is_harmless: Callable[[str], bool] = lambda _: False
+) -> str | None:
+    """The import path in a journal, if it is harmless or confirmed by the command line."""
+    if given is not None and given != noted:
+        raise JournalError(
+            f"--{option} {given}: the journal's selection used {noted!r}; another one needs a new journal"
+        )
+    if noted is None or given is not None or is_harmless(noted):
+        return noted
+    raise JournalError(
+        f"the journal names Python code, {noted!r}; resuming would import and run it. If you trust it, add "
+        f"--{option} {shlex.quote(noted)}"
+    )
+
+
+def resume_command(request: Request, out: Path | None) -> str:
+    """The command that continues a selection with a journal."""
+    parts = ["dagsearch", "resume", str(request.journal)]
+    if request.estimator is not None and not is_from_sklearn(request.estimator):
+        parts += ["--estimator", request.estimator]
+    if isinstance(request.cv, str):
+        parts += ["--cv", request.cv]
+    if request.cluster is not None:
+        parts += ["--cluster", request.cluster]
+    if out is not None:
+        parts += ["--out", str(out), "--force"]
+    return shlex.join(parts)

@@ -1,0 +1,266 @@
+"""Tables from files: the format, encoding, separator and decimal mark are found out unless they are given."""
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import sys
+import warnings
+import zipfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dagsearch.selection.cleaning import clean, decimal_mark
+
+if TYPE_CHECKING:
+    import pandas
+
+INPUT = "-"
+"""The path that stands for standard input."""
+_TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
+_COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"BZh": bz2.decompress,
+    b"\xfd7zXZ": lzma.decompress,
+}
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# Missing without a word; other marks of missing values are told.
+_MISSING = ["", "NA", "NaN", "nan", "NULL", "null"]
+_SEPARATORS = (",", ";", "\t", "|")
+# Lines that the separator is found out from.
+_SAMPLE_LINES = 100
+
+
+class TableError(ValueError):
+    """The table cannot be used."""
+
+
+class TextFormat(NamedTuple):
+    """How a text file is written; what is ``None`` is found out."""
+
+    sep: str | None = None
+    """What separates the columns."""
+    decimal: str | None = None
+    """Decimal mark: a point or a comma."""
+    encoding: str | None = None
+    """Encoding of the text."""
+
+
+class ReadTable(NamedTuple):
+    """A table as it was read."""
+
+    frame: "pandas.DataFrame"
+    """Its columns."""
+    notes: list[str]
+    """What was found out or converted."""
+
+
+def read_table(path: Path, text: TextFormat | None = None) -> ReadTable:
+    """Read a table from a CSV, TSV, Excel or Parquet file, compressed or not, or from standard input.
+
+    Text that is written like a number becomes a number, and marks of missing values become missing.
+
+    Parameters
+    ----------
+    path : Path
+        The file; ``-`` for standard input.
+    text : TextFormat, optional
+        How the text is written, if it is not to be found out.
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("reading tables needs pandas: pip install 'dagsearch[select]'") from error
+    name = "standard input" if str(path) == INPUT else str(path)
+    content = _content(path, name)
+    notes: list[str] = []
+    if content.startswith(b"PAR1"):
+        frame = _parquet(content, name)
+    elif content.startswith(b"PK\x03\x04"):
+        frame = _workbook(content, name, notes)
+    else:
+        _check_is_text(path, content, name)
+        frame = _text_table(content, name, text or TextFormat(), notes)
+    frame.columns = pandas.Index([str(column).strip() for column in frame.columns])
+    frame, converted = clean(frame, text.decimal if text and text.decimal else None)
+    return ReadTable(frame, notes + converted)
+
+
+def _content(path: Path, name: str) -> bytes:
+    """The bytes of a file, decompressed."""
+    if str(path) == INPUT:
+        content = sys.stdin.buffer.read()
+    else:
+        compressed = path.suffix.lower() in (".gz", ".bz2", ".xz")
+        suffix = (path.with_suffix("") if compressed else path).suffix.lower()
+        if suffix not in (*_TEXT, ".parquet", ".xlsx", ".xlsm", ".zip"):
+            raise TableError(f"{name}: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file")
+        if not path.is_file():
+            raise TableError(f"{name}: there is no such file")
+        content = path.read_bytes()
+    for mark, decompress in _COMPRESSED.items():
+        if content.startswith(mark):
+            try:
+                return decompress(content)
+            except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+                raise TableError(f"{name} cannot be decompressed: {error}") from error
+    if content.startswith(b"PK\x03\x04"):
+        return _unzipped(content, name)
+    return content
+
+
+def _unzipped(content: bytes, name: str) -> bytes:
+    """The only file of an archive; an Excel workbook is an archive, too, and stays as it is."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            files = [file for file in archive.namelist() if not file.endswith("/")]
+            if "[Content_Types].xml" in files:
+                return content
+            if len(files) != 1:
+                raise TableError(f"{name} holds {len(files)} files: unpack it, and name the table")
+            return archive.read(files[0])
+    except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+        raise TableError(f"{name} cannot be unpacked: {error}") from error
+
+
+def _check_is_text(path: Path, content: bytes, name: str) -> None:
+    suffix = path.suffix.lower()
+    if content.startswith(b"\xd0\xcf\x11\xe0"):
+        raise TableError(f"{name} is a workbook of an old Excel: save it as .xlsx or .csv")
+    if suffix in (".parquet", ".xlsx", ".xlsm"):
+        raise TableError(f"{name} cannot be read as {suffix[1:]}: it is another kind of file")
+    if not content.strip():
+        raise TableError(f"{name} cannot be read as csv: it is empty")
+
+
+def _parquet(content: bytes, name: str) -> "pandas.DataFrame":
+    import pandas
+
+    try:
+        return pandas.read_parquet(io.BytesIO(content))
+    except ImportError as error:
+        raise ModuleNotFoundError("reading Parquet needs pyarrow: pip install 'dagsearch[select]'") from error
+    except (ValueError, OSError) as error:
+        raise TableError(f"{name} cannot be read as parquet: {error}") from error
+
+
+def _workbook(content: bytes, name: str, notes: list[str]) -> "pandas.DataFrame":
+    """The first sheet of an Excel workbook."""
+    import pandas
+
+    try:
+        with warnings.catch_warnings():  # of parts of a workbook that have no values
+            warnings.simplefilter("ignore")
+            book = pandas.ExcelFile(io.BytesIO(content), engine="openpyxl")
+            if len(book.sheet_names) > 1:
+                notes.append(f"read the first of {len(book.sheet_names)} sheets, {book.sheet_names[0]!r}")
+            return book.parse(book.sheet_names[0])
+    except ImportError as error:
+        raise ModuleNotFoundError("reading .xlsx needs openpyxl: pip install 'dagsearch[select]'") from error
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
+        raise TableError(f"{name} cannot be read as xlsx: {error}") from error
+
+
+def _text_table(content: bytes, name: str, text: TextFormat, notes: list[str]) -> "pandas.DataFrame":
+    decoded = _decoded(content, name, text.encoding, notes)
+    first, _, rest = decoded.partition("\n")
+    sep = text.sep
+    if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:  # written by Excel
+        sep, decoded = sep or first.strip()[-1], rest
+    lines = [line for line in decoded.splitlines() if line.strip()][:_SAMPLE_LINES]
+    sep = separator(lines) if sep is None else sep
+    frame = _parsed(decoded, lines, name, sep, text.decimal or ".")
+    if text.decimal is None and sep != "," and decimal_mark(frame) == ",":
+        notes.append("numbers are written with a decimal comma")
+        frame = _parsed(decoded, lines, name, sep, ",")
+    if not hasattr(frame.index, "step"):  # R writes no name for the column of row names
+        notes.append("lines have one field more than the header: the first is taken as the row's name")
+        frame = frame.reset_index(drop=True)
+    if all(_is_number(str(column)) for column in frame.columns):
+        notes.append(
+            "the first line consists of numbers, which were taken as names: does the table lack a header?"
+        )
+    return frame
+
+
+def _decoded(content: bytes, name: str, encoding: str | None, notes: list[str]) -> str:
+    marked = next((code for mark, code in _BYTE_ORDER_MARKS.items() if content.startswith(mark)), None)
+    if encoding is not None:
+        try:
+            return content.decode(marked if marked and marked.startswith(encoding.lower()) else encoding)
+        except (LookupError, UnicodeError) as error:
+            raise TableError(f"--encoding {encoding}: {name} cannot be read ({error})") from error
+    if marked is None and b"\0" in content[:100_000]:
+        raise TableError(f"{name} cannot be read as csv: it is not text; if it is, give its --encoding")
+    try:
+        return content.decode(marked or "utf-8")
+    except UnicodeError:
+        pass
+    try:
+        decoded = content.decode("cp1252")
+    except UnicodeError as error:
+        raise TableError(f"{name}: its encoding is unknown; give --encoding, such as cp1251") from error
+    notes.append("the text is not UTF-8 and was read as cp1252; if letters are wrong, give --encoding")
+    return decoded
+
+
+def separator(lines: list[str]) -> str:
+    """What separates the columns: by it, most lines have as many fields as the first.
+
+    >>> separator(["name;size", "a, b;1,5", "c;2,0"])
+    ';'
+    """
+    ratings = []
+    for candidate in _SEPARATORS:
+        try:
+            widths = [len(row) for row in csv.reader(lines, delimiter=candidate)]
+        except csv.Error:  # by another separator, a line of a wide table is one field that is too long
+            continue
+        if widths and widths[0] > 1:
+            same = sum(width in (widths[0], widths[0] + 1) for width in widths) / len(widths)
+            ratings.append((round(same, 2), widths[0], candidate))
+    if ratings:
+        return max(ratings)[2]
+    spaced = {len(line.split()) for line in lines}
+    return r"\s+" if len(spaced) == 1 and spaced.pop() > 1 else ","
+
+
+def _parsed(text: str, lines: list[str], name: str, sep: str, decimal: str) -> "pandas.DataFrame":
+    import pandas
+
+    ends = [line.rstrip("\r").endswith(sep) for line in lines]
+    settings: dict[str, Any] = {"sep": sep, "decimal": decimal, "skipinitialspace": True, "low_memory": False}
+    settings |= {"keep_default_na": False, "na_values": _MISSING}
+    if len(ends) > 1 and all(ends[1:]) and not ends[0]:  # a separator too many at the end of each row
+        settings["index_col"] = False
+    if len(sep) > 1:
+        settings = {**settings, "engine": "python"}
+        del settings["low_memory"]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pandas.errors.ParserWarning)
+            frame: pandas.DataFrame = pandas.read_csv(io.StringIO(text), **settings)
+            return frame
+    except (ValueError, csv.Error) as error:
+        raise TableError(
+            f"{name} cannot be read as csv: {str(error).strip()} (read with the separator {sep!r}; give "
+            "--sep for another)"
+        ) from error
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

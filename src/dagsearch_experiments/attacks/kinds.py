@@ -1,0 +1,83 @@
+"""The kinds of search that are attacked, each made with a journal or without."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.walks import random_walk
+from dagsearch.games.players import game_parts
+from dagsearch.problem import Action, Problem, State
+from dagsearch.problems import OpenSpielGame, Subsets
+from dagsearch.search import Search
+
+_WEIGHTS = np.random.default_rng(0).normal(size=12)
+
+
+def _value(leaf: frozenset[int]) -> float:
+    return float(_WEIGHTS[sorted(leaf)].sum()) + 0.1 * (min(leaf) % 3)
+
+
+def _many() -> Problem:
+    return Subsets(12, 3, reward=_value)
+
+
+def _few() -> Problem:
+    """10 leaves, so that a search soon has none left."""
+    return Subsets(5, 2, reward=_value)
+
+
+def _game() -> Problem:
+    return OpenSpielGame("tic_tac_toe")
+
+
+class Kind(NamedTuple):
+    """A kind of search."""
+
+    problem: Callable[[], Problem]
+    """Makes the problem."""
+    make: Callable[..., Search]
+    """Makes the search; called with the problem, the seed, the journal and the parts."""
+    parts: Callable[[Any], dict[str, Any]] = lambda problem: {}
+    """Arguments that a journal cannot hold; they must be given again to resume."""
+
+    def begin(self, seed: int, journal: Path | None = None) -> Search:
+        """A new search."""
+        problem = self.problem()
+        return self.make(problem, seed=seed, journal=journal, **self.parts(problem))
+
+    def resume(self, journal: Path) -> Search:
+        """The search that wrote a journal."""
+        problem = self.problem()
+        return Search.resume(journal, problem, **self.parts(problem))
+
+    def random_leaf(self, number: int) -> tuple[State, list[Action]]:
+        """A leaf, and the actions that lead to it."""
+        problem = self.problem()
+        return random_walk(problem, problem.root(), np.random.default_rng(number))
+
+
+def _default(*args: Any, **more: Any) -> Search:
+    return Search.default(*args, initial=4, **more)
+
+
+def _noisy(*args: Any, **more: Any) -> Search:
+    return Search.default(*args, initial=4, noisy=True, **more)
+
+
+def _standardized(*args: Any, **more: Any) -> Search:
+    return Search.paper(*args, standardize=5, **more)
+
+
+KINDS: dict[str, Kind] = {
+    "default": Kind(_many, _default),
+    "default, 10 leaves": Kind(_few, _default),
+    "noisy": Kind(_many, _noisy),
+    "noisy, 10 leaves": Kind(_few, _noisy),
+    "paper": Kind(_many, Search.paper),
+    "paper, standardised": Kind(_few, _standardized),
+    "game, default": Kind(_game, _default),
+    "game, with proofs": Kind(_game, Search, lambda problem: dict(game_parts(problem))),
+}
+"""Every kind, by name."""

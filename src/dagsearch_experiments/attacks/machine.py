@@ -1,0 +1,201 @@
+"""The rules of the attack, for Hypothesis: any operation in any order, with a fault at any write."""
+
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from dagsearch_experiments.attacks.disk import ENDS, MOMENTS, Fault
+from dagsearch_experiments.attacks.kinds import KINDS
+from dagsearch_experiments.attacks.world import World
+
+_NUMBERS = st.integers(0, 10_000)
+_REWARDS = st.one_of(
+    st.integers(-24, 24).map(lambda eighths: eighths / 8),
+    st.sampled_from([0.0, 1e-300, 1e6, -1e6, np.float32(0.1), Decimal("0.25"), True]),
+)
+_NOISES = st.sampled_from([None, None, 0.01, 0.5])
+
+
+class _NoNumber:
+    def __float__(self) -> float:
+        raise RuntimeError("no number")
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def _endless() -> list[Any]:
+    note: list[Any] = []
+    note.append(note)
+    return note
+
+
+# By name, because Hypothesis shows what it has drawn, and some of these cannot be shown.
+_BAD_REWARDS: dict[str, Any] = {
+    "nan": np.nan,
+    "infinite": np.inf,
+    "minus infinite": -np.inf,
+    "too large": 1e101,
+    "text": "1.0",
+    "nothing": None,
+    "complex": 1j,
+    "complex of NumPy": np.complex128(1),
+    "list": [1.0, 2.0],
+    "no number": _NoNumber(),
+}
+_BAD_NOISES: dict[str, Any] = {
+    "negative": -1.0,
+    "nan": np.nan,
+    "infinite": np.inf,
+    "text": "x",
+    "list": [0.1],
+}
+_NOTES: dict[str, Any] = {
+    "nothing": None,
+    "text": "text",
+    "odd characters": "\ud800 \x00 \n \u2028",
+    "mapping": {"a": [1, 2.5, None], 3: np.nan},
+    "array": np.arange(3),
+    "number of NumPy": np.int64(7),
+    "set": {1, 2},
+    "bytes": b"bytes",
+    "large number": 10**5000,
+    "no text": _NoNumber(),
+    "endless": _endless(),
+    "failure": {"failure": "none"},
+}
+_NOTE = st.sampled_from(list(_NOTES))
+_FAULTS = st.builds(
+    Fault,
+    after=st.integers(0, 12),
+    moment=st.sampled_from(MOMENTS),
+    end=st.sampled_from(ENDS),
+    kept=st.tuples(_NUMBERS, _NUMBERS, _NUMBERS),
+)
+
+
+class Attack(RuleBasedStateMachine):
+    """Attacks a search of one kind; subclasses say which, and where the figures are counted."""
+
+    name: str
+    figures: Counter[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = Path(tempfile.mkdtemp(prefix="dagsearch-attack-"))
+
+    @initialize(seed=st.integers(0, 3), fault=st.none() | _FAULTS)
+    def begin(self, seed: int, fault: Fault | None) -> None:
+        """Begin the search, perhaps with a fault that happens while its journal is made."""
+        self.figures["sequences"] += 1
+        self.world = World(KINDS[self.name], self._folder, seed, self.figures, fault)
+
+    @rule(fault=_FAULTS)
+    def arm(self, fault: Fault) -> None:
+        """Let a write fail soon."""
+        self.world.disk.arm(fault)
+
+    @rule(count=st.none() | st.integers(1, 4))
+    def ask(self, count: int | None) -> None:
+        """Ask for one leaf, or for several."""
+        self._count().ask(count)
+
+    @rule(index=_NUMBERS, reward=_REWARDS, noise=_NOISES, note=_NOTE, bare=st.booleans())
+    def tell(self, index: int, reward: Any, noise: float | None, note: str, bare: bool) -> None:
+        """Tell the reward of any pending leaf."""
+        self._count().tell_pending(index, reward, noise, _NOTES[note], bare)
+
+    @rule(number=_NUMBERS, reward=_REWARDS, noise=_NOISES, note=_NOTE, bare=st.booleans())
+    def tell_stranger(self, number: int, reward: Any, noise: float | None, note: str, bare: bool) -> None:
+        """Tell the reward of a leaf that nobody asked for."""
+        self._count().tell_stranger(number, reward, noise, _NOTES[note], bare)
+
+    @rule(index=_NUMBERS, reward=_REWARDS)
+    def tell_again(self, index: int, reward: Any) -> None:
+        """Tell another reward of a leaf."""
+        self._count().tell_again(index, reward)
+
+    @rule(number=_NUMBERS, reward=st.sampled_from(list(_BAD_REWARDS)), noise=_NOISES)
+    def tell_bad_reward(self, number: int, reward: str, noise: float | None) -> None:
+        """Tell what is no reward."""
+        self._count().tell_nonsense(number, _BAD_REWARDS[reward], noise)
+
+    @rule(number=_NUMBERS, noise=st.sampled_from(list(_BAD_NOISES)))
+    def tell_bad_noise(self, number: int, noise: str) -> None:
+        """Tell a reward with what is no variance."""
+        self._count().tell_nonsense(number, 1.0, _BAD_NOISES[noise])
+
+    @rule()
+    def tell_inner(self) -> None:
+        """Tell the reward of what is not a leaf."""
+        self._count().tell_inner()
+
+    @rule(number=_NUMBERS)
+    def propose(self, number: int) -> None:
+        """Make a leaf of the user's choice pending."""
+        self._count().propose(number)
+
+    @rule(index=_NUMBERS, again=st.booleans(), note=_NOTE)
+    def forget(self, index: int, again: bool, note: str) -> None:
+        """Take back a proposal."""
+        self._count().forget(index, again, _NOTES[note])
+
+    @rule(note=_NOTE)
+    def note(self, note: str) -> None:
+        """Write a note."""
+        self._count().note(_NOTES[note])
+
+    @rule()
+    def settle(self) -> None:
+        """Learn from rewards that are held back."""
+        self._count().settle()
+
+    @rule(first=_NUMBERS, second=st.none() | _NUMBERS)
+    def reroot(self, first: int, second: int | None) -> None:
+        """Continue from a state below the root; problems that are no games refuse it."""
+        self._count().reroot(first, second)
+
+    @rule(budget=st.integers(1, 3))
+    def run(self, budget: int) -> None:
+        """Let the search evaluate leaves itself."""
+        self._count().run(budget)
+
+    @rule()
+    def look(self) -> None:
+        """Read what the search knows."""
+        self._count().look()
+
+    @rule()
+    def close_and_resume(self) -> None:
+        """End properly, and continue."""
+        self._count().close_and_resume()
+
+    @rule()
+    def open_twice(self) -> None:
+        """Try to open the journal a second time."""
+        self._count().open_twice()
+
+    @rule(by_backup=st.booleans(), move=st.booleans())
+    def copy(self, by_backup: bool, move: bool) -> None:
+        """Resume a copy of the file."""
+        self._count().copy(by_backup, move)
+
+    def teardown(self) -> None:
+        """Resume a last time, and compare the next proposals."""
+        try:
+            if hasattr(self, "world") and sys.exc_info()[0] is None:  # nothing has failed
+                self.world.end()
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _count(self) -> World:
+        self.figures["operations"] += 1
+        return self.world

@@ -1,0 +1,247 @@
+"""Worker processes of ``n_jobs`` that die, hang, are slow to start, or are left alone."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import dagsearch as ds
+from dagsearch.errors import EvaluationError
+from dagsearch.execution.pools import PoolError, ProcessPool
+from dagsearch.execution.processes import ProcessDied
+from support.problems import (
+    Dying,
+    Gated,
+    Poisoned,
+    Raising,
+    SlowToLoad,
+    Sum,
+    Unloadable,
+    Yielding,
+    value,
+)
+from support.processes import PATIENCE, environment, running, wait_until
+
+LEAVES = [
+    frozenset({0, 1, 2, 3}),
+    frozenset({4, 5, 6, 7}),
+    frozenset({8, 9, 10, 11}),
+    frozenset({0, 4, 8, 12}),
+]
+POISONED = frozenset({0, 1, 2, 15})
+
+
+def search_of(problem, **more):
+    return ds.Search.default(problem, initial=4, seed=0, **more)
+
+
+@pytest.fixture
+def pool():
+    """Four processes; the timeout is longer than anything takes, tests move the clock."""
+    made = ProcessPool(4, timeout=PATIENCE, deterministic=False)
+    yield made
+    made.close()
+
+
+def started(pool, problem, leaves=LEAVES):
+    return [pool.start(problem, ds.Proposal(leaf, ())) for leaf in leaves]
+
+
+@pytest.mark.slow
+def test_a_late_evaluation_takes_no_other_with_it(tmp_path, pool):
+    problem = Gated(tmp_path)  # the leaf with 3 never ends
+    evaluations = started(pool, problem)
+    wait_until(lambda: all(one.future.began is not None for one in evaluations))
+    wait_until(lambda: len(problem.hanging() | problem.begun()) == 4)
+    evaluations[0].future.began -= PATIENCE
+    assert pool.finished(evaluations) == evaluations[:1]
+    assert [one.late for one in evaluations] == [True, False, False, False]
+    problem.open()
+    results = [one.future.result(timeout=PATIENCE).get() for one in evaluations[1:]]
+    assert results == [value(leaf) for leaf in LEAVES[1:]]
+    assert len(problem.begun()) == 3  # none for the second time
+
+
+@pytest.mark.slow
+def test_a_dying_process_takes_no_other_with_it(tmp_path, pool):
+    problem = Gated(tmp_path)
+    evaluations = started(pool, problem)
+    wait_until(lambda: len(problem.hanging() | problem.begun()) == 4)
+    bad = pool.start(Poisoned(tmp_path), ds.Proposal(POISONED, ()))
+    assert pool._processes.give_up(evaluations[0].future)  # makes room
+    with pytest.raises(ProcessDied, match="SIGKILL, 3 times in a row"):
+        bad.future.result(timeout=PATIENCE)
+    problem.open()
+    assert [one.future.result(timeout=PATIENCE).get() for one in evaluations[1:]] == list(
+        map(value, LEAVES[1:])
+    )
+    assert len(problem.begun()) == 3
+    assert Poisoned(tmp_path).begun()["0-1-2-15"] == 3
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_does_its_work_again(tmp_path):
+    result = search_of(Dying(tmp_path, deaths=2)).run(20, n_jobs=2)
+    assert len({evaluation.leaf for evaluation in result.history}) == len(result.history) == 20
+    assert len(list(tmp_path.glob("death*"))) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("journal", [False, True])
+def test_a_leaf_that_kills_its_process_is_skipped(tmp_path, journal):
+    problem = Poisoned(tmp_path / "begun")
+    (tmp_path / "begun").mkdir()
+    path = {"journal": tmp_path / "run.db"} if journal else {}
+    result = search_of(problem, **path).run(15, n_jobs=2, on_error="skip")
+    assert all(15 not in evaluation.leaf for evaluation in result.history)
+    begun = problem.begun()
+    poisoned = {name: times for name, times in begun.items() if name.endswith("15")}
+    assert set(poisoned.values()) == {3}
+    assert set(begun.values()) == {1, 3}
+    assert len(result.history) + len(poisoned) == 15
+
+
+@pytest.mark.slow
+def test_a_leaf_that_kills_its_process_is_named_and_left_out_later(tmp_path):
+    (tmp_path / "begun").mkdir()
+    search = search_of(Poisoned(tmp_path / "begun"), journal=tmp_path / "run.db")
+    with pytest.raises(EvaluationError, match=r"15.*killed by SIGKILL") as caught:
+        search.run(200, n_jobs=2)
+    told = len(search.history)
+    assert len(caught.value.result.history) <= told
+    search.close()
+    again = ds.Search.resume(tmp_path / "run.db", search.problem)
+    assert all(repr(proposal.leaf) not in str(caught.value) for proposal in again.pending)
+    again.close()
+
+
+class Death(BaseException):
+    """Ends a run as the death of its process does: nothing more is written to the journal."""
+
+
+class Deadly(Sum):
+    """Leaves with 15 end the process in which the search runs."""
+
+    def reward(self, leaf):
+        if 15 in leaf:
+            raise Death
+        return value(leaf)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip", -3.0])
+def test_a_leaf_that_ends_the_run_itself_counts_as_failed_after_three_times(tmp_path, on_error):
+    path = tmp_path / "run.db"
+    search_of(Deadly(), journal=path).close()
+    for _ in range(3):
+        search = ds.Search.resume(path, Deadly())
+        with pytest.raises(Death):
+            search.run(500)
+        (deadly,), told = search.pending, len(search.history)
+        search.close()
+    search = ds.Search.resume(path, Deadly())
+    if on_error == "raise":
+        with pytest.raises(EvaluationError, match="the process ended each of the last three times"):
+            search.run(500, on_error=on_error)
+    else:
+        with pytest.raises(Death):  # at another such leaf
+            search.run(500, on_error=on_error)
+        assert search.pending
+    assert deadly.leaf not in {proposal.leaf for proposal in search.pending}
+    rewards = [evaluation.reward for evaluation in search.history if evaluation.leaf == deadly.leaf]
+    assert rewards == ([-3.0] if on_error == -3.0 else [])
+    assert len(search.history) >= told
+    search.close()
+
+
+def test_runs_with_rewards_in_between_are_not_counted(tmp_path):
+    path = tmp_path / "run.db"
+    search = search_of(Sum(), journal=path)
+    by_hand = search.ask()
+    for _ in range(4):
+        search.run(1)
+    search.close()
+    search = ds.Search.resume(path, Sum())
+    assert search.run(1).history[-1].leaf == by_hand.leaf
+    search.close()
+
+
+def test_an_exception_that_cannot_be_unpickled_is_a_failure_of_its_leaf():
+    with pytest.raises(EvaluationError, match="TwoArguments: 1 and 2"):
+        search_of(Raising()).run(5, n_jobs=1)
+
+
+def test_a_reward_that_cannot_be_pickled_is_a_failure_of_its_leaf():
+    with pytest.raises(EvaluationError, match="generator"):
+        search_of(Yielding()).run(5, n_jobs=1)
+
+
+def test_exceptions_come_back_with_their_traceback():
+    problem = ds.problems.Subsets(6, 2, reward=lambda chosen: 1 / 0)
+    with pytest.raises(EvaluationError, match="ZeroDivisionError") as caught:
+        search_of(problem).run(5, n_jobs=1)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert "<lambda>" in str(caught.value.__cause__.__cause__)
+
+
+def test_the_timeout_does_not_count_the_start_of_the_worker(tmp_path):
+    limit, gate = 0.01, tmp_path / "gate"
+    pool = ProcessPool(1, timeout=limit, deterministic=False)
+    try:
+        (evaluation,) = started(pool, SlowToLoad(gate), LEAVES[:1])
+        time.sleep(5 * limit)
+        assert evaluation.future.began is None
+        assert not pool._is_over(evaluation)
+        gate.touch()
+        assert evaluation.future.result(timeout=PATIENCE).get() == value(LEAVES[0])
+        assert evaluation.future.began >= evaluation.started + 5 * limit
+    finally:
+        pool.close()
+
+
+def test_a_problem_that_cannot_be_loaded_there_is_an_error_of_the_pool():
+    search = search_of(Unloadable())
+    with pytest.raises(PoolError, match="no such module here"):
+        search.run(5, n_jobs=1, on_error="skip")
+    assert search.pending == ()
+
+
+RUN = """
+import signal
+import sys
+import dagsearch as ds
+from support.problems import Sleeping
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
+ds.search(Sleeping(sys.argv[1]), 8, n_jobs=2)
+"""
+
+
+def alive(process):
+    """Whether a process is there and not a zombie."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_workers_end_if_their_parent_does(tmp_path, how):
+    with running([sys.executable, "-c", RUN, tmp_path], env=environment()) as parent:
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 2, parent)
+        workers = [int(path.name) for path in tmp_path.iterdir()]
+        assert all(map(alive, workers))
+        os.kill(parent.pid, how)
+        parent.wait(PATIENCE)
+        wait_until(lambda: not any(map(alive, workers)))
+
+
+def test_workers_and_threads_are_gone_after_a_run():
+    before = threading.active_count()
+    search_of(Sum()).run(6, n_jobs=2)
+    wait_until(lambda: threading.active_count() == before)

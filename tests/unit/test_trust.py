@@ -1,0 +1,462 @@
+"""Feature selection that can be trusted: what comes first, how the choice is made, and how sure it is."""
+
+import math
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine, make_classification
+from sklearn.feature_selection import SelectKBest, f_classif, f_regression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, cross_val_score
+
+from dagsearch.covariances import Relevance, SetKernel
+from dagsearch.engine.foresight import Foresight
+from dagsearch.gaussians import Gaussian
+from dagsearch.problem import Families
+from dagsearch.problems import SubsetRange, Subsets
+from dagsearch.search import Search
+from dagsearch.selection.bounds import score_bounds, within
+from dagsearch.selection.certainty import Fit
+from dagsearch.selection.confirm import Leader, redrawn_folds, standard_error, within_one_error
+from dagsearch.selection.firsts import first_subsets
+from dagsearch.selection.glance import glance
+from dagsearch.selection.heldout import heldout_interval
+from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.scoring import Scored
+from dagsearch.sklearn import DAGSearchSelector
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(80, 12))
+Y = X[:, 0] + 2 * X[:, 3] + X[:, 5] + 0.5 * RNG.normal(size=80)
+
+
+def selector(estimator=None, **arguments):
+    defaults = {"n_features_to_select": 3, "budget": 12, "cv": 3, "random_state": 0}
+    return DAGSearchSelector(Ridge() if estimator is None else estimator, **defaults | arguments)
+
+
+def subsets_of(fitted):
+    return [frozenset(features) for features in fitted.history_["features"]]
+
+
+def needles(rows, columns, seed=0):
+    """Three columns decide."""
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(rows, columns))
+    return data, (data[:, [3, 50, 170]].sum(axis=1) + 0.5 * rng.normal(size=rows) > 0.0).astype(int)
+
+
+# One look at the table -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+def test_the_linear_ranking_is_that_of_an_f_test(classes):
+    data, target = make_classification(
+        300, 20, n_informative=8, n_classes=classes, n_clusters_per_class=1, random_state=0
+    )
+    seen = glance(data, target, True, 5)
+    assert_array_equal(np.argsort(-seen.rankings["linear"])[:8], np.argsort(-f_classif(data, target)[0])[:8])
+
+
+def test_every_ranking_finds_what_a_line_tells():
+    seen = glance(X, Y, False, 3)
+    assert seen.relevance.argmax() == 3
+    for name in ("linear", "lasso", "ridge"):
+        assert set(np.argsort(-seen.rankings[name])[:3]) == {0, 3, 5}
+    assert_allclose([scores.max() for scores in seen.rankings.values()], 1.0)
+    assert set(np.argsort(-seen.ahead)[:3]) == {0, 3, 5}
+
+
+def test_a_column_that_tells_without_a_line_is_seen():
+    seen = glance(X, (np.abs(X[:, 7]) > 0.7).astype(int), True, 3)
+    assert np.argmax(seen.rankings["any shape"]) == np.argmax(seen.rankings["trees"]) == 7
+
+
+def test_text_gaps_and_constants_are_looked_at_without_a_warning():
+    frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
+    frame["text"] = np.where(Y > 0, "yes", "no")
+    frame["same"] = 1.0
+    frame.loc[::3, "b"] = np.nan
+    seen = glance(frame, Y > 0, True, 2)
+    assert seen.relevance.argmax() == 4
+    assert seen.relevance[5] == 0.0
+
+
+def test_without_a_target_there_is_nothing_to_look_for():
+    assert glance(X, None, False, 3) is None
+    assert glance(X, np.zeros(80), False, 3) is None
+
+
+def test_the_first_subset_is_what_a_test_of_each_column_would_choose():
+    chosen = SelectKBest(f_regression, k=3).fit(X, Y).get_support(indices=True)
+    assert subsets_of(selector().fit(X, Y))[0] == frozenset(chosen)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Subsets(12, 4, sum, fixed=[1], forbidden=[3], groups=[[0, 2], [5, 6]]),
+        SubsetRange(12, 1, 9, sum, forbidden=[0]),
+        SubsetRange(12, 3, 12, sum, fixed=[7, 8]),
+        Subsets(12, 12, sum),
+    ],
+)
+def test_first_subsets_can_be_chosen_and_differ(problem):
+    found = first_subsets(glance(X, Y, False, 12), problem, 100)
+    assert len(found) == len(set(found)) >= 1
+    for subset in found:
+        problem.path_to(subset)  # raises otherwise
+
+
+def test_a_small_budget_leaves_room_for_the_search():
+    assert len(first_subsets(glance(X, Y, False, 3), Subsets(12, 3, sum), 10)) <= 3
+
+
+def test_the_search_is_not_worse_than_a_ranking_in_a_wide_table():
+    data, target = needles(150, 400)
+    fitted = selector(LogisticRegression(), budget=15, n_features_to_select=4, repeats=0).fit(data, target)
+    ranked = SelectKBest(k=4).fit(data, target).get_support()
+    score = cross_val_score(LogisticRegression(), data[:, ranked], target, cv=3).mean()
+    assert fitted.best_score_ >= score
+    assert fitted.support_[[3, 50, 170]].all()
+
+
+def test_very_wide_tables_are_searched_where_they_tell_something():
+    data, target = needles(120, 3000)
+    fitted = selector(LogisticRegression(), budget=12, n_features_to_select=3, repeats=0).fit(data, target)
+    assert fitted.support_[[3, 50, 170]].sum() >= 2
+    assert any("of 3,000 features, the 1,000 most relevant" in note for note in fitted.notes_)
+    assert fitted.inclusion_probability_.shape == (3000,)
+
+
+def test_columns_that_are_multiples_of_each_other_are_no_trouble():
+    base = RNG.normal(size=(60, 1))
+    data = base @ np.arange(1.0, 9.0)[None] + 1e-9 * RNG.normal(size=(60, 8))
+    fitted = selector(budget=15).fit(data, base[:, 0])
+    assert fitted.best_score_ > 0.9
+
+
+# Relevance in the covariance --------------------------------------------------------------------------
+
+
+def test_relevance_has_the_gradient_of_its_matrix():
+    kernel = SetKernel(Relevance(RNG.random(12), np.corrcoef(X.T) ** 2)).bind(Subsets(12, 3, sum))
+    rows = kernel.represent([frozenset({0, 1, 2}), frozenset({0, 1, 5}), frozenset({7, 8, 9})])
+    weights = RNG.normal(size=(3, 3))
+    weights += weights.T
+    logs = np.log([parameter.value for parameter in kernel.hyperparameters])
+    _, gradient = kernel.value_and_gradient(rows)
+
+    def value(at):
+        return float(np.vdot(weights, kernel.with_values(np.exp(at)).value_and_gradient(rows)[0]))
+
+    steps = 1e-5 * np.eye(len(logs))
+    wanted = [(value(logs + step) - value(logs - step)) / 2e-5 for step in steps]
+    assert_allclose(gradient(weights), wanted, rtol=1e-4, atol=1e-7)
+
+
+def test_subsets_of_irrelevant_items_are_nearly_one():
+    kernel = SetKernel(Relevance([1.0, 1.0, 0.0, 0.0], flat=0.01)).bind(Subsets(4, 2, sum))
+    relevant, other = frozenset({0, 2}), frozenset({0, 3})
+    apart = kernel([relevant, frozenset({1, 2}), other])
+    assert apart[0, 2] > apart[0, 1]
+
+
+@pytest.mark.parametrize("relevance", [[0.5, 2.0], [-0.1, 0.5], [[0.5]], [np.nan, 0.1]])
+def test_relevance_is_a_share(relevance):
+    with pytest.raises(ValueError, match="relevance must be numbers from 0 to 1"):
+        Relevance(relevance)
+
+
+def test_rows_of_many_items_are_about_those_that_can_be_chosen():
+    few = [3, 40, 77, 200, 510]
+    wide = Subsets(600, 2, sum, forbidden=sorted(set(range(600)) - set(few)))
+    narrow = Subsets(5, 2, sum)
+    relevance = np.linspace(0.1, 0.9, 5)
+    whole = np.zeros(600)
+    whole[few] = relevance
+    kernels = [SetKernel(Relevance(whole)).bind(wide), SetKernel(Relevance(relevance)).bind(narrow)]
+    pairs = [frozenset({0, 1}), frozenset({0, 4}), frozenset({2})]
+    states = [[frozenset(few[i] for i in pair) for pair in pairs], pairs]
+    rows = [kernel.represent(own) for kernel, own in zip(kernels, states, strict=True)]
+    assert rows[0].shape == (3, 5)
+    crossed = [kernel.cross(own, own) for kernel, own in zip(kernels, rows, strict=True)]
+    assert_allclose(crossed[0] / crossed[0][0, 0], crossed[1] / crossed[1][0, 0], rtol=0.2)
+    family = Families(wide, [frozenset({few[2]})])
+    of_children = kernels[0].of_children(family, kernels[0].prepared(rows[0]))[0]
+    one_by_one = kernels[0].cross(kernels[0].represent(family.states), rows[0])
+    assert_allclose(of_children, one_by_one)
+
+
+# The choice -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cv", "count"),
+    [
+        (3, 2),
+        (KFold(4, shuffle=True, random_state=0), 2),
+        (StratifiedKFold(4, shuffle=True), 2),
+        (KFold(4), 0),
+        (TimeSeriesSplit(3), 0),
+        ([(np.arange(40), np.arange(40, 80))], 0),
+    ],
+)
+def test_folds_are_drawn_anew_only_if_chance_made_them(cv, count):
+    target = (Y > 0).astype(int)
+    found = redrawn_folds(cv, LogisticRegression(), X, target, {}, 2)
+    assert len(found) == count
+    if count:
+        assert not np.array_equal(found[0][0][1], found[1][0][1])
+
+
+def test_the_standard_error_allows_for_training_sets_that_overlap():
+    scores = np.array([0.8, 0.9, 0.7, 0.8, 0.8])
+    assert_allclose(standard_error(scores, 5), math.sqrt((1 / 5 + 1 / 4) * scores.var(ddof=1)))
+    assert standard_error(scores[:1], 5) == 0.0
+
+
+def test_simpler_is_what_has_fewest_features_within_one_standard_error():
+    folds = np.array([0.9, 0.8, 0.85, 0.9])
+    chosen = Leader(frozenset({1, 2, 3}), 0.8625, None, folds)
+    close = Leader(frozenset({1, 2}), 0.86, None, folds - np.array([0.0, 0.02, -0.01, 0.0]))
+    closer = Leader(frozenset({1, 4}), 0.8625, None, folds)
+    far = Leader(frozenset({1}), 0.5, None, folds - 0.3)
+    found = within_one_error(chosen, [close, far, closer], 4, lambda leader: len(leader.subset))
+    assert found is closer
+
+
+def test_leaders_are_scored_again_on_other_folds():
+    fitted = selector(budget=30).fit(X, Y)
+    leaders = [leader for leader in fitted._choice.leaders if leader.confirmed is not None]
+    assert len(leaders) == len(fitted._choice.leaders) >= 1
+    assert all(len(leader.folds) == 3 * 3 for leader in leaders)
+    assert fitted.confirmed_score_ == next(
+        leader.confirmed for leader in leaders if leader.subset == frozenset(np.flatnonzero(fitted.support_))
+    )
+    assert selector(budget=30, repeats=0).fit(X, Y).confirmed_score_ is None
+
+
+def test_parsimony_takes_fewer_features():
+    generous = selector(n_features_to_select=(1, 8), budget=40).fit(X, Y)
+    thrifty = selector(n_features_to_select=(1, 8), budget=40, parsimonious=True).fit(X, Y)
+    assert thrifty.support_.sum() <= generous.support_.sum()
+    if generous.simpler_ is not None:
+        assert set(generous.simpler_["features"]) == set(np.flatnonzero(thrifty.support_))
+    assert thrifty.simpler_ is None
+
+
+def test_what_another_method_does_better_is_taken():
+    fitted = selector(repeats=0).fit(X, Y)
+    better = Scored((0, 3, 7), np.full(3, fitted.best_score_ + 0.01), 0.0, None)
+    fitted.consider(Scored((0, 3), better.scores, 0.0, None))  # of another size
+    fitted.consider(Scored((0, 3, 8), better.scores - 0.5, 0.0, None))  # worse
+    assert not fitted.support_[[7, 8]].any()
+    fitted.consider(better)
+    assert set(np.flatnonzero(fitted.support_)) == {0, 3, 7}
+    assert_allclose(fitted.best_score_, better.mean)
+    assert fitted.report().to_dict()["result"]["features"] == ["0", "3", "7"]
+
+
+# Certainty ---------------------------------------------------------------------------------------------
+
+
+def test_predictions_are_compared_with_what_came():
+    foresight, rng = Foresight(), np.random.default_rng(0)
+    for _ in range(400):
+        mean = rng.normal()
+        foresight.record(Gaussian(mean, 0.04), mean + 0.2 * rng.normal())
+    assert foresight.coverage == pytest.approx(0.9, abs=0.05)
+    assert foresight.surprise == pytest.approx(1.0, abs=0.1)
+    assert foresight.skill > 0.9
+
+
+def test_too_few_predictions_tell_nothing():
+    foresight = Foresight()
+    foresight.record(Gaussian(0.0, 1.0), 0.0)
+    assert foresight.coverage is None
+    assert foresight.surprise is None
+
+
+def test_after_a_few_subsets_nothing_is_known():
+    fitted = selector(budget=8).fit(X, Y)
+    assert not fitted.model_fit_.known
+    assert np.isnan(fitted.inclusion_probability_).all()
+    assert fitted.probability_best_ is None
+    assert any("not known" in note for note in fitted.notes_)
+    content = fitted.report().to_dict()
+    assert {feature["inclusion"] for feature in content["features"]} == {None}
+    assert sorted(fitted.ranking_) == list(range(1, 13))
+
+
+def test_fixed_and_forbidden_features_are_known_all_the_same():
+    fitted = selector(budget=8, fixed=[1], forbidden=[2]).fit(X, Y)
+    assert fitted.inclusion_probability_[1] == 1.0
+    assert fitted.inclusion_probability_[2] == 0.0
+
+
+def test_a_model_that_predicts_is_believed_as_far_as_it_does():
+    data = np.hstack([X, RNG.normal(size=(80, 30))])
+    fitted = selector(budget=60, repeats=0).fit(data, Y)
+    fit, inclusion, interval = fitted.model_fit_, fitted.inclusion_probability_, fitted.inclusion_interval_
+    assert fit.known
+    assert fit.trust <= fit.skill <= 1.0
+    assert inclusion.max() <= fit.trust + (1.0 - fit.trust) * 3 / 42 + 1e-9
+    assert np.all(interval[:, 0] <= inclusion)
+    assert np.all(interval[:, 1] >= inclusion)
+    assert np.all(interval[:, 1] - interval[:, 0] >= 1.0 - fit.trust - 1e-9)
+    assert set(np.argsort(-inclusion)[:3]) == {0, 3, 5}
+
+
+def test_confidence_without_a_model_that_predicts_ends_nothing():
+    rng = np.random.default_rng(1)
+    with pytest.warns(UserWarning, match="confidence=0.9 could not end the search. Probabilities are not"):
+        selector(budget=8, confidence=0.9).fit(X, rng.normal(size=80))
+
+
+def test_the_fit_is_put_into_words():
+    assert "too few subsets" in Fit(None, None, 0.0).sentence()
+    assert "too little" in Fit(0.1, 0.9, 0.0).sentence()
+    assert Fit(0.9, 0.95, 0.8).sentence().startswith("The model predicted 90% of the variance")
+
+
+@pytest.mark.parametrize(
+    ("scoring", "estimator", "bounds"),
+    [
+        (None, LogisticRegression(), (0.0, 1.0)),
+        (None, Ridge(), (-math.inf, 1.0)),
+        ("f1", LogisticRegression(), (0.0, 1.0)),
+        ("roc_auc", LogisticRegression(), (0.0, 1.0)),
+        ("r2", Ridge(), (-math.inf, 1.0)),
+        ("neg_log_loss", LogisticRegression(), (-math.inf, 0.0)),
+        ("matthews_corrcoef", LogisticRegression(), (-1.0, 1.0)),
+        (lambda estimator, data, target: 7.0, Ridge(), (-math.inf, math.inf)),
+    ],
+)
+def test_scores_have_bounds(scoring, estimator, bounds):
+    assert score_bounds(check_scoring(estimator, scoring=scoring), estimator) == bounds
+
+
+def test_intervals_stay_in_bounds_and_contain_their_score():
+    assert within((0.9, 1.2), (0.0, 1.0), 0.85) == (0.85, 1.0)
+    data, target = load_wine(return_X_y=True)
+    fitted = selector(LogisticRegression(max_iter=2000), budget=20).fit(data, target == 0)
+    low, high = fitted.score_interval_
+    assert 0.0 <= low <= fitted.best_score_ <= high <= 1.0
+    for other in fitted.runners_up_:
+        assert 0.0 <= other["interval"][0] <= other["score"] <= other["interval"][1] <= 1.0
+
+
+def test_hyperparameters_are_uncertain_as_long_as_rewards_are_few():
+    widths = []
+    for rewards in (6, 60):
+        search = Search.default(Subsets(12, 3, lambda subset: float(sum(subset))), seed=0, initial=5)
+        search.run(rewards)
+        models = search.engine.learner.plausible_models(24)
+        logs = [np.log([p.value for p in model.covariance.hyperparameters]) for model in models]
+        widths.append(float(np.std(logs, axis=0).mean()))
+    assert widths[0] > widths[1] > 0.0
+
+
+# Held-out rows ------------------------------------------------------------------------------------------
+
+
+def test_a_perfect_score_on_a_few_rows_is_not_certain():
+    data = np.arange(20.0)[:, None]
+    model = LogisticRegression(C=1e6).fit(data, data[:, 0] > 9)
+    scorer = check_scoring(model)
+    assert scorer(model, data, data[:, 0] > 9) == 1.0
+    low, high = heldout_interval(scorer, model, data, data[:, 0] > 9, 1.0)
+    assert 0.8 < low < 1.0
+    assert high == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "r2"])
+def test_intervals_of_held_out_scores_cover(scoring):
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(20_000, 2))
+    value = data[:, 0] + rng.normal(size=20_000)
+    model, target = (Ridge(), value) if scoring == "r2" else (LogisticRegression(), value > 0.0)
+    fitted, scorer = model.fit(data[:500], target[:500]), check_scoring(model, scoring=scoring)
+    truth = scorer(fitted, data[500:], target[500:])
+    covered = 0
+    for start in range(500, 3500, 100):
+        part = slice(start, start + 100)
+        score = scorer(fitted, data[part], target[part])
+        low, high = heldout_interval(scorer, fitted, data[part], target[part], score)
+        covered += low <= truth <= high
+    assert covered >= 23  # of 30; 27 are expected
+
+
+def test_the_honest_score_repeats_the_selection():
+    chosen = selector(budget=10, repeats=0).fit(X, Y)
+    before = chosen.support_.copy()
+    honest = chosen.honest_score(X, Y, cv=3)
+    assert honest.scores.shape == (3,)
+    assert honest.interval[0] <= honest.score <= honest.interval[1] <= 1.0
+    assert honest.frequency[3] == 1.0
+    assert honest.frequency.sum() == pytest.approx(3.0)
+    assert 0.0 < honest.stability <= 1.0
+    assert honest.baseline < 0.1 < honest.score
+    assert_array_equal(chosen.support_, before)
+    content = chosen.report(honest=honest).to_dict()
+    assert content["honest"]["score"] == honest.score
+
+
+# Resuming -----------------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def test_a_selection_killed_after_its_first_event_goes_on(tmp_path, monkeypatch):
+    journal = tmp_path / "run.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(Search, "note", lambda *given: (_ for _ in ()).throw(Killed))
+        with pytest.raises(Killed):
+            selector(journal=journal).fit(X, Y)
+    fitted = selector(journal=journal).fit(X, Y)
+    assert subsets_of(fitted) == subsets_of(selector().fit(X, Y))
+    selector(journal=journal).fit(X, Y)
+
+
+def killed_after(monkeypatch, tells):
+    left, tell = [tells], SelectionRun.tell
+
+    def telling(*given):
+        if left[0] == 0:
+            raise Killed
+        left[0] -= 1
+        return tell(*given)
+
+    monkeypatch.setattr(SelectionRun, "tell", telling)
+
+
+@pytest.mark.parametrize("tells", [3, 8])
+@pytest.mark.parametrize(
+    "warm_start", [[(0, 1, 2), (4, 5, 6), (7, 8, 9), (0, 3, 9)], {(0, 1, 2): 0.3, (4, 5, 6): 0.2}]
+)
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_selection_goes_on_as_if_nothing_had_been(tmp_path, monkeypatch, tells, warm_start, jobs):
+    arguments = {"warm_start": warm_start, "n_jobs": jobs, "repeats": 0, "n_features_to_select": 3}
+    with joblib.parallel_config(backend="threading"):
+        wanted = subsets_of(selector(**arguments).fit(X, Y))
+        with monkeypatch.context() as patch:
+            killed_after(patch, tells)
+            with pytest.raises(Killed):
+                selector(journal=tmp_path / "run.db", **arguments).fit(X, Y)
+        fitted = selector(journal=tmp_path / "run.db", **arguments).fit(X, Y)
+    assert subsets_of(fitted) == wanted
+
+
+def test_scores_on_other_folds_are_not_paid_for_twice(tmp_path):
+    first = selector(journal=tmp_path / "run.db", budget=30).fit(X, Y)
+    again = selector(journal=tmp_path / "run.db", budget=30).fit(X, Y)
+    assert again._run.confirmed.keys() == first._run.confirmed.keys()
+    assert again.confirmed_score_ == first.confirmed_score_
