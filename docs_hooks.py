@@ -1,7 +1,7 @@
 """Hooks for MkDocs, so that the pages read well both on a site and on a code host.
 
 Links such as ``../results/digits.png`` and ``../examples/ask_tell.py`` lead out of ``docs``. The site gets
-copies of the pictures, and one page with all examples.
+copies of the pictures, one page with all examples, and the README of every application in ``gallery``.
 """
 
 import ast
@@ -19,20 +19,41 @@ _ROLE = re.compile(r":(?:class|meth|func|attr|data):`([^`]+)`")
 _TERM = re.compile(r"^(``.+)\n    (?=\S)", re.MULTILINE)
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """List the applications of the gallery, whatever there are."""
+    (gallery,) = (entry["Gallery"] for entry in config.nav or () if "Gallery" in entry)
+    gallery += [f"gallery/{readme.parent.name}/index.md" for readme in _applications()]
+    return config
+
+
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pictures and the page of examples."""
+    """Add the pictures, the page of examples and the applications of the gallery."""
     for picture in sorted((ROOT / "results").rglob("*.png")):
         name = picture.relative_to(ROOT).as_posix()
         files.append(File.generated(config, name, abs_src_path=str(picture)))
     files.append(File.generated(config, "examples.md", content=_examples()))
+    for readme in _applications():
+        folder = f"gallery/{readme.parent.name}"
+        files.append(File.generated(config, f"{folder}/index.md", abs_src_path=str(readme)))
+        for picture in sorted(readme.parent.glob("*.png")):
+            files.append(File.generated(config, f"{folder}/{picture.name}", abs_src_path=str(picture)))
     return files
+
+
+def _applications() -> list[Path]:
+    return sorted((ROOT / "gallery").glob("*/README.md"))
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Redirect links that leave ``docs`` to the files that :func:`on_files` has added."""
     up = "../" * page.file.src_uri.count("/")
+    if page.file.src_uri.startswith(
+        "gallery/"
+    ):  # a README, which is as deep in the repository as on the site
+        markdown = markdown.replace(f"]({up}docs/", f"]({up}")
     out = re.escape(f"{up}../")
     markdown = re.sub(rf"\]\({out}examples/(\w+)\.py\)", rf"]({up}examples.md#\1)", markdown)
+    markdown = re.sub(rf"\]\({out}gallery/(\w+)/README\.md\)", rf"]({up}gallery/\1/index.md)", markdown)
     markdown = re.sub(rf"\]\({out}(results/[^)]+\.png)\)", rf"]({up}\1)", markdown)
     return re.sub(rf"\[([^\]]*)\]\({out}[^)]*\)", r"\1", markdown)  # no such page on the site
 

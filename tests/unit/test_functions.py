@@ -349,6 +349,23 @@ def test_noise_is_learnt_and_all_of_it_works_by_ask_and_tell():
     assert search.result().best_state == {"x": 9}
 
 
+def test_a_journal_does_not_continue_with_a_function_that_says_it_is_another(tmp_path):
+    class Scaled:
+        def __init__(self, factor):
+            self.factor = factor
+
+        def __call__(self, choose):
+            return self.factor * choose("x", range(9))
+
+        def identity(self):
+            return f"times {self.factor}"
+
+    ds.maximize(Scaled(1), budget=3, seed=0, journal=tmp_path / "j")
+    with pytest.raises(ds.JournalError, match=r"times 1 then, .* times 2 now"):
+        ds.maximize(Scaled(2), budget=4, seed=0, journal=tmp_path / "j")
+    assert len(ds.maximize(Scaled(1), budget=4, seed=0, journal=tmp_path / "j").history) == 4
+
+
 def test_a_journal_holds_names_and_values(tmp_path):
     ds.maximize(conditional, budget=5, seed=0, journal=tmp_path / "j")
     text = json.dumps([event.content for event in read_events(tmp_path / "j")])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.checks import is_finite
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problems.ground import Choice, Subset
 
@@ -39,8 +39,6 @@ class Capacity:
         """Weight of each choice."""
         # What fits exactly must not fail by rounding.
         self.limit = float(limit) + 1e-9 * max(abs(float(limit)), float(weights.sum()))
-        self._number = {choice: number for number, choice in enumerate(free)}
-        self._choices = list(free)
         if self.weight(fixed) > self.limit:
             raise ProblemError(f"what is fixed weighs {self.weight(fixed):g}, more than the limit {limit!r}")
 
@@ -53,20 +51,23 @@ class Capacity:
         totals = self.weight(fixed) + np.cumsum(np.sort(self.weights))
         return int(np.count_nonzero(totals <= self.limit))
 
-    def fitting(self, chosen: Subset, missing: Collection[Choice], needed: int) -> list[Choice]:
-        """The choices that fit in addition to a set, such that ``needed`` of them, at least one, fit."""
-        numbers = np.array([self._number[choice] for choice in missing], dtype=np.int64)
-        weights = self.weights[numbers]
-        lightest = np.sort(weights)[: max(needed, 1)]
-        if lightest.size < needed:
-            return []
-        # With one of the lightest, the others are needed besides; with a heavier one, all but the last.
-        others = lightest.sum() - np.minimum(weights, lightest[-1]) if weights.size else weights
-        slack = self.limit - self.weight(chosen)
-        return [self._choices[number] for number in numbers[weights + others <= slack].tolist()]
+    def fitting(self, chosen: Subset, missing: IntArray, needed: int) -> IntArray:
+        """Numbers of the choices that fit in addition to a set, so that ``needed`` of them fit together.
 
-    def share(self, chosen: Subset, fitting: Collection[Choice], most: int) -> float:
+        ``missing`` are the numbers of the choices that are not made yet.
+        """
+        weights, slack = self.weights[missing], self.limit - self.weight(chosen)
+        if needed <= 1:
+            return missing[weights <= slack]
+        lightest = np.sort(weights)[:needed]
+        if lightest.size < needed:
+            return missing[:0]
+        # With one of the lightest, the others are needed besides; with a heavier one, all but the last.
+        others = lightest.sum() - np.minimum(weights, lightest[-1])
+        return np.asarray(missing[weights + others <= slack])
+
+    def share(self, chosen: Subset, fitting: IntArray, most: int) -> float:
         """Estimated probability that random play adds a choice that fits; ``most`` can be added."""
-        weights = self.weights[[self._number[choice] for choice in fitting]]
         slack = self.limit - self.weight(chosen)
-        return min(1.0, slack / max(float(weights.sum()), 1e-300), most / max(len(fitting), 1))
+        total = float(self.weights[fitting].sum())
+        return min(1.0, slack / max(total, 1e-300), most / max(fitting.size, 1))

@@ -45,6 +45,8 @@ class FunctionProblem(NamedChoices):
     function : callable
         Makes choices and computes a number. It must not catch ``BaseException``, nor all exceptions with a
         bare ``except``.
+        If it has a method ``identity() -> str``, as an object with ``__call__`` may have, a journal keeps
+        that text and continues only with a function whose text is equal: a digest of its data, say.
     minimize : bool
         Whether the result is to be as small as possible. The reward is then its negative.
 
@@ -84,6 +86,11 @@ class FunctionProblem(NamedChoices):
         if self.minimize and result is not None:
             return 0.0 - result
         return result
+
+    def identity(self) -> str:
+        """A digest of all names and values that were found, and what the function says of itself."""
+        choices, own = super().identity(), getattr(self._function, "identity", None)
+        return choices if own is None else f"{choices} {own()}"
 
     def _question(self, state: Chosen) -> Question | None:
         if state not in self._remembered:

@@ -1,6 +1,7 @@
 """Find the best order of items."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.options import checked_options, digest
 
-Order = tuple[Hashable, ...]
+Order = tuple[Any, ...]
+"""Items, which are hashable; a reward may ask for their own type."""
 
 
 class Orders:

@@ -133,15 +133,25 @@ class SubsetRange(SubsetProblem):
             return []
         if self._capacity is not None:
             ends = self._made(state.chosen) + self._held >= self._least
-            return [*self._fitting(state.chosen), *([END] if ends else [])]
+            fitting = [self._choice[number] for number in self._fitting(state.chosen).tolist()]
+            return [*fitting, *([END] if ends else [])]
         return list(self._sizes) if state.choices is None else self._missing(state.chosen)
 
-    def _fitting(self, chosen: Subset) -> list[Choice]:
-        """What can be added within the capacity; nothing where the subset is as large as it may be."""
+    def _fitting(self, chosen: Subset) -> IntArray:
+        """Numbers of the choices that fit into the capacity; none if the subset is as large as it may be."""
         size = self._made(chosen) + self._held
         if self._capacity is None or size >= self.k:
-            return []
-        return self._capacity.fitting(chosen, self._missing(chosen), self._least - size)
+            return np.empty(0, dtype=np.int64)
+        return self._capacity.fitting(chosen, self._missing_numbers(chosen), self._least - size)
+
+    def _missing_numbers(self, chosen: Subset) -> IntArray:
+        """Numbers of the choices that are not made yet."""
+        if not self._single:
+            left = [number for number, members in enumerate(self._free.values()) if not members <= chosen]
+            return np.array(left, dtype=np.int64)
+        keep = np.ones(len(self._free), dtype=np.bool_)
+        keep[[self._place[feature] for feature in chosen if feature in self._place]] = False
+        return np.flatnonzero(keep)
 
     def step(self, state: Partial, action: Any) -> Any:
         """The state with the size decided, with a choice added, or ended."""
@@ -153,7 +163,7 @@ class SubsetRange(SubsetProblem):
         else:
             chosen = chosen | self._free[action]
         if self._capacity is not None:
-            return Partial(None, chosen) if self._fitting(chosen) else chosen
+            return Partial(None, chosen) if self._fitting(chosen).size else chosen
         return chosen if self._made(chosen) + self._held == choices else Partial(choices, chosen)
 
     def path_to(self, leaf: Subset) -> tuple[Any, ...]:
@@ -161,13 +171,13 @@ class SubsetRange(SubsetProblem):
         self.validate(leaf)
         path = self._choices_in(leaf, range(self._least, self.k + 1))
         if self._capacity is not None:
-            return (*path, END) if self._fitting(leaf) else path
+            return (*path, END) if self._fitting(leaf).size else path
         return Size(len(path) + self._held), *path
 
     def parents(self, state: Partial | Subset) -> list[tuple[Partial, Any]]:
         """The states one decision before, and that decision."""
         chosen = self._chosen(state)
-        if self._capacity is not None and not isinstance(state, Partial) and self._fitting(chosen):
+        if self._capacity is not None and not isinstance(state, Partial) and self._fitting(chosen).size:
             return [(Partial(None, chosen), END)]
         choices: int | None = None
         if self._capacity is None:
@@ -237,8 +247,11 @@ class SubsetRange(SubsetProblem):
         if isinstance(state, Partial):
             fitting = self._fitting(chosen)
             share = capacity.share(chosen, fitting, self.k - self._held - self._made(chosen))
-            for choice in fitting:
-                row[list(self._free[choice])] = share
+            if self._single:
+                row[self._choosable[fitting]] = share
+            else:
+                for number in fitting.tolist():
+                    row[list(self._members[number])] = share
         row[list(chosen)] = 1.0
         return row
 
@@ -267,20 +280,28 @@ class SubsetRange(SubsetProblem):
         for row, state in zip(rows, states, strict=True):
             if isinstance(state, Partial):
                 row[:] = -1 if self._capacity is None else 0
-                for choice in self._fitting(state.chosen):
-                    row[self._first[choice]] = -1
+                row[self._first[self._fitting(state.chosen)]] = -1
             row[list(self._chosen(state))] = 1
-        return rows[:, list(self._first.values())]
+        return rows[:, self._first]
 
     @cached_property
-    def _first(self) -> dict[Choice, int]:
+    def _choice(self) -> list[Choice]:
+        """The choices by number."""
+        return list(self._free)
+
+    @cached_property
+    def _members(self) -> list[Subset]:
+        """The features of each choice."""
+        return list(self._free.values())
+
+    @cached_property
+    def _first(self) -> IntArray:
         """One feature of each choice."""
-        return {choice: min(members) for choice, members in self._free.items()}
+        return np.array([min(members) for members in self._free.values()], dtype=np.int64)
 
     def leaf_of(self, codes: IntArray) -> Subset:
         """The subset with these choices."""
-        members = list(self._free.values())
-        return self._root.union(*(members[place] for place in np.flatnonzero(codes == 1)))
+        return self._root.union(*(self._members[place] for place in np.flatnonzero(codes == 1)))
 
     def neighbours(self, codes: IntArray) -> IntArray:
         """Codes of the subsets with one choice added, dropped, or exchanged for another, each once."""

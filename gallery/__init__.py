@@ -1,0 +1,1 @@
+"""Real problems, solved with real components: ``dagsearch gallery`` lists them."""

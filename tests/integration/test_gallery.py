@@ -1,0 +1,101 @@
+"""The gallery as a whole: the command that lists it, and tables that say what the CSV files say."""
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dagsearch.cli import main
+from gallery import frame
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted(path.parent.name for path in (ROOT / "gallery").glob("*/__main__.py"))
+
+
+def test_the_command_lists_every_application(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(["gallery"]) == 0
+    listed = re.findall(r"start: +python -m gallery\.(\w+)", capsys.readouterr().out)
+    assert listed == NAMES
+
+
+def test_without_the_folder_the_command_says_what_to_do(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("dagsearch_experiments.commands.gallery._BESIDE_SOURCES", tmp_path)
+    assert main(["gallery"]) == 1
+    assert "clone of the repository" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_readme_says_what_the_runs_say(name):
+    application = importlib.import_module(f"gallery.{name}")
+    folder = ROOT / "gallery" / name
+    if not (folder / "curves.csv").exists():
+        assert "<!-- results -->\n\nNot measured yet" in (folder / "README.md").read_text()
+        return
+    runs = frame.read(folder)
+    expected = application.table(runs) if hasattr(application, "table") else None
+    if expected is None:
+        expected = frame.table(runs, application.COUNTS, application.DIGITS)
+    page = (folder / "README.md").read_text()
+    assert f"<!-- results -->\n\n{expected}\n\n<!-- end -->" in page
+    assert "![" in page
+    assert (folder / "comparison.png").exists()
+    assert len({run.seed for run in runs}) >= 5
+    assert '"dagsearch"' in (folder / "comparison.json").read_text()
+
+
+# The frame -------------------------------------------------------------------------------------------
+
+
+def climb(evaluate, seed):
+    point = seed
+    while True:
+        evaluate.or_worst(point)
+        point += 1
+
+
+def reward(point):
+    if point == 2:
+        raise frame.EvaluationFailed
+    return float(point % 5)
+
+
+def test_a_run_ends_with_its_budget_and_failures_count():
+    runs = frame.compare({"climb": climb}, reward, budget=4, seeds=2, shown=lambda value: -value)
+    assert [run.best for run in runs] == [[0.0, -1.0, -1.0, -3.0], [-1.0, -1.0, -3.0, -4.0]]
+    assert all(run.wall_seconds > 0.0 and run.own_seconds >= 0.0 for run in runs)
+
+
+def test_a_point_costs_once_unless_rewards_are_noisy():
+    calm, noisy = frame.Evaluations(reward, 3), frame.Evaluations(reward, 3, noisy=True)
+    for evaluate in (calm, noisy):
+        assert [evaluate(1), evaluate(1)] == [1.0, 1.0]
+    assert (len(calm.rewards), len(noisy.rewards)) == (1, 2)
+    for _ in range(2):
+        with pytest.raises(frame.EvaluationFailed):
+            calm(2)
+    assert calm.rewards == [1.0, -np.inf]
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    runs = frame.compare({"climb": climb, "same": climb}, reward, {"climb": 7, "same": 3}, seeds=2)
+    frame.write(tmp_path, runs, {"setting": 1}, ["psycopg"])
+    again = frame.read(tmp_path)
+    assert [run[:3] for run in again] == [run[:3] for run in runs]
+    assert frame.at(again, "same", 99) == frame.at(again, "same", 3) == (2.0, 1.0)
+    assert "| same | 2.00 ± 1.00 |" in frame.table(again, [3], digits=2)
+    frame.draw(again, tmp_path / "picture.png", "value", "title", {"known": 1.0})
+    assert (tmp_path / "picture.png").stat().st_size > 0
+
+
+def test_a_table_needs_its_place(tmp_path):
+    page = tmp_path / "README.md"
+    page.write_text("<!-- results -->\nold\n<!-- end -->\n")
+    frame.put_table(page, "new")
+    assert page.read_text() == "<!-- results -->\n\nnew\n\n<!-- end -->\n"
+    page.write_text("nothing")
+    with pytest.raises(ValueError, match="no place"):
+        frame.put_table(page, "new")

@@ -1,0 +1,234 @@
+"""The choice of indexes, with an embedded PostgreSQL that really runs."""
+
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+
+from gallery import frame
+from gallery.indexes.__main__ import main
+from gallery.indexes.candidates import Index, candidates, read_workload
+from gallery.indexes.data import load
+from gallery.indexes.methods import IndexChoice, alike, methods, saving
+from gallery.indexes.planner import open_planner
+from gallery.indexes.server import connected, embedded
+from support.processes import environment, running, wait_until
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+QUERIES = [
+    "SELECT o_orderkey FROM orders WHERE o_custkey = 7 AND o_orderdate > '1996-01-01' ORDER BY o_orderdate",
+    "SELECT count(*) FROM lineitem, part WHERE l_partkey = p_partkey AND p_brand = 'Brand#23' AND l_tax < 2",
+]
+
+
+@pytest.fixture(scope="module")
+def address():
+    with embedded() as own:
+        with psycopg.connect(own) as connection:
+            load(connection, scale=0.001)
+        yield own
+
+
+@pytest.fixture
+def connection(address):
+    with psycopg.connect(address) as connection:
+        yield connection
+
+
+def test_candidates_are_columns_that_a_query_uses_together_in_either_order(connection):
+    found = candidates(connection, QUERIES)
+    of_orders = {index.columns for index in found if index.table == "orders"}
+    assert of_orders == {
+        ("o_custkey",),
+        ("o_orderdate",),
+        ("o_custkey", "o_orderdate"),
+        ("o_orderdate", "o_custkey"),
+    }
+    assert Index("part", ("p_partkey",)) not in found  # its primary key
+    assert Index("part", ("p_partkey", "p_brand")) in found
+    assert {index.table for index in found} == {"orders", "lineitem", "part"}
+
+
+def test_costs_are_those_of_indexes_that_exist_and_nothing_is_kept(address, connection):
+    indexes = candidates(connection, QUERIES)
+    chosen = {
+        indexes.index(Index("lineitem", ("l_partkey",))),
+        indexes.index(Index("orders", ("o_custkey",))),
+    }
+    with open_planner(connection, QUERIES, indexes) as planner:
+        base, cost = planner.cost(()), planner.cost(chosen)
+        sizes = [planner.sizes[number] for number in sorted(chosen)]
+    connection.rollback()
+    count = (
+        "SELECT count(*) FROM pg_class WHERE relname LIKE '%_idx' AND relnamespace = 'public'::regnamespace"
+    )
+    assert connection.execute(count).fetchone() == (0,)
+    for number in sorted(chosen):
+        connection.execute(indexes[number].statement)
+    with psycopg.connect(address) as other:  # not committed: nobody else sees them
+        assert other.execute(count).fetchone() == (0,)
+
+    def explained(query):
+        return connection.execute(f"EXPLAIN (FORMAT JSON) {query}").fetchone()[0][0]["Plan"]["Total Cost"]
+
+    assert cost == sum(map(explained, QUERIES)) < base
+    names = [indexes[number].name for number in sorted(chosen)]
+    assert sizes == [
+        connection.execute("SELECT pg_relation_size(%s)", (name,)).fetchone()[0] for name in names
+    ]
+    connection.rollback()
+
+
+def test_a_query_is_explained_once_for_the_indexes_of_its_tables(connection):
+    indexes = candidates(connection, QUERIES)
+    with open_planner(connection, QUERIES, indexes) as planner:
+        on_orders = indexes.index(Index("orders", ("o_custkey",)))
+        planner.cost(())
+        asked = []
+        explained = planner._explained
+        planner._explained = lambda query: asked.append(query) or explained(query)
+        planner.cost({on_orders})
+        assert asked == QUERIES[:1]
+        planner.forget()
+        planner.cost({on_orders})
+        assert asked == [QUERIES[0], *QUERIES]
+    connection.rollback()
+
+
+def test_greedy_stays_within_the_storage_and_ours_is_no_worse_here(connection):
+    indexes = candidates(connection, QUERIES)
+    with open_planner(connection, QUERIES, indexes) as planner:
+        storage = float(np.sort(planner.sizes)[-2:].sum())
+        compared, reward = methods(planner, 2, storage), saving(planner)
+        best = {}
+        for name, method in compared.items():
+            evaluate = frame.Evaluations(reward, 80)
+            with suppress(frame.BudgetSpent):
+                method(evaluate, 0)
+            assert all(sum(planner.sizes[i] for i in point) <= storage for point in evaluate.points)
+            best[name] = max(evaluate.rewards)
+    assert best["dagsearch"] >= best["greedy"] > 0.0
+    assert best["swap climbing"] > 0.0
+    connection.rollback()
+
+
+def test_indexes_are_alike_by_table_first_column_and_columns():
+    ab, ba, a, c, other = (
+        Index("t", ("a", "b")),
+        Index("t", ("b", "a")),
+        Index("t", ("a",)),
+        Index("t", ("c",)),
+        Index("u", ("a",)),
+    )
+    matrix = alike([ab, ba, a, c, other])
+    assert np.allclose(np.diag(matrix), 1.0)
+    assert np.linalg.eigvalsh(matrix)[0] > 0.0
+    assert matrix[0, 2] > matrix[1, 2] > matrix[2, 3] > matrix[2, 4] == 0.0
+
+
+def test_a_journal_is_refused_if_the_costs_are_others(connection):
+    indexes = candidates(connection, QUERIES)
+    with open_planner(connection, QUERIES, indexes) as planner:
+        one = IndexChoice(planner, 2, 1e9).identity()
+    with open_planner(connection, QUERIES[:1], candidates(connection, QUERIES[:1])) as planner:
+        assert IndexChoice(planner, 2, 1e9).identity() != one
+    connection.rollback()
+
+
+def test_the_server_is_stopped_after_an_error():
+    found = []
+
+    def fail():
+        with embedded() as address:
+            found.append(address)
+            psycopg.connect(address).close()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    (address,) = found
+    assert not Path(address.split("host=")[1]).exists()
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(address)
+
+
+def test_the_workload_is_planned_as_a_whole(connection):
+    queries = read_workload()
+    assert len(queries) > 20
+    for query in queries:
+        connection.execute(f"EXPLAIN {query}")
+
+
+@pytest.fixture
+def open_folder():
+    """A temporary folder that the server's user may enter."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupted_run_stops_its_server_and_continues(open_folder, tmp_path):
+    """Ctrl-C in the middle; then the same command finishes from the journal."""
+    command = [sys.executable, "-m", "gallery.indexes", "--small", "--k", "3", "--out", str(tmp_path)]
+    variables = environment(TMPDIR=str(open_folder))
+    journal = tmp_path / "run.journal"
+    with running([*command, "--budget", "30"], cwd=ROOT, env=variables) as process:
+        wait_until(lambda: journal.exists() and b'"tell"' in journal.read_bytes(), process)
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    assert list(open_folder.iterdir()) == []
+    told = journal.read_bytes().count(b'"tell"')
+    done = subprocess.run(
+        [*command, "--budget", "12"], cwd=ROOT, env=variables, capture_output=True, text=True, check=True
+    )
+    assert f"after {max(told, 12)} evaluations" in done.stdout
+    statements = (tmp_path / "indexes.sql").read_text().splitlines()
+    assert len(statements) == 3
+    assert all(statement.startswith("CREATE INDEX ") for statement in statements)
+    assert list(open_folder.iterdir()) == []
+
+
+def test_a_killed_run_leaves_no_server(open_folder, tmp_path):
+    command = [sys.executable, "-m", "gallery.indexes", "--small", "--out", str(tmp_path)]
+    journal = tmp_path / "run.journal"
+    with running(command, cwd=ROOT, env=environment(TMPDIR=str(open_folder))) as process:
+        wait_until(lambda: journal.exists() and b'"tell"' in journal.read_bytes(), process)
+        (socket,) = open_folder.glob("*/.s.PGSQL.5432")
+        process.kill()
+        process.wait()
+
+    def refused():
+        try:
+            psycopg.connect(f"postgresql://postgres@/postgres?host={socket.parent}").close()
+        except psycopg.OperationalError:
+            return True
+        return False
+
+    wait_until(refused)
+
+
+def test_a_small_comparison_writes_its_files(tmp_path, monkeypatch, capsys):
+    options = ["compare", "--small", "--seeds", "2", "--k", "2", "--budget", "10", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["indexes", *options])
+    assert main() == 0
+    assert "| greedy |" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "curves.csv",
+        "runs.csv",
+        "comparison.json",
+        "comparison.png",
+    }
+
+
+def test_an_own_server_is_used_by_its_address(address):
+    with connected(address) as connection:
+        assert connection.execute("SELECT count(*) > 1000 FROM lineitem").fetchone() == (True,)

@@ -1,0 +1,110 @@
+"""The pipelines of the gallery: the tables, the score, a small run and a small comparison."""
+
+import json
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_score
+
+pytest.importorskip("optuna")
+
+import dagsearch as ds
+from gallery.pipeline import TABLES
+from gallery.pipeline import __main__ as command
+from gallery.pipeline.steps import Score, _folds, plan
+from gallery.pipeline.tables import load
+
+# Every test fits models.
+pytestmark = pytest.mark.slow
+
+
+def random_choices(score, count):
+    problem, rng = ds.problems.FunctionProblem(score), np.random.default_rng(0)
+    return [problem.random_leaf(problem.root(), rng)[0].asdict() for _ in range(count)]
+
+
+def planned(choices, score):
+    return plan(lambda name, _: choices[name], score.table.is_classification)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_have_categories_and_gaps_and_are_the_same_each_time(name):
+    table = load(name)
+    text = [column for column in table.features if not pd.api.types.is_numeric_dtype(table.features[column])]
+    assert 3 <= len(text) < table.features.shape[1]
+    assert 0.12 < table.features.isna().to_numpy().mean() < 0.18
+    assert table.digest() == load(name).digest()
+    seen, held_out = table.split()
+    assert set(seen.features.index).isdisjoint(held_out.features.index)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_score_is_that_of_cross_validation_of_the_whole_pipeline(name):
+    score = Score(load(name).split()[0])
+    scoring = "balanced_accuracy" if score.table.is_classification else "r2"
+    for choices in random_choices(score, 4):
+        chosen = planned(choices, score)
+        expected = cross_val_score(
+            score.fitted(chosen),
+            score.table.features,
+            score.table.target,
+            cv=_folds(score.table.is_classification),
+            scoring=scoring,
+        )
+        assert score.of(chosen) == pytest.approx(expected.mean(), abs=1e-12)
+
+
+def interrupted_after(evaluations, of):
+    count = 0
+
+    def interrupting(self, chosen):
+        nonlocal count
+        count += 1
+        if count > evaluations:
+            raise KeyboardInterrupt
+        return of(self, chosen)
+
+    return interrupting
+
+
+def test_a_run_survives_ctrl_c_and_continues(tmp_path, capsys, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    command.main(["--small", "--out", str(whole)])
+    wanted = capsys.readouterr().out.replace("whole", "parts")
+    with monkeypatch.context() as patch:
+        patch.setattr(Score, "of", interrupted_after(5, Score.of))
+        command.main(["--small", "--out", str(parts)])
+    shown = capsys.readouterr()
+    assert "after 5 evaluations" in shown.out
+    assert "the same command continues" in shown.err
+    command.main(["--small", "--out", str(parts)])
+    assert capsys.readouterr().out == wanted
+    choices = json.loads((parts / "choices.json").read_text())
+    assert choices["model"] in wanted
+    predicted = joblib.load(parts / "pipeline.joblib").predict(load("wine").features)
+    assert (predicted == load("wine").target).mean() > 0.8
+
+
+def test_a_table_of_your_own_has_its_own_journal(tmp_path, capsys):
+    table = load("diabetes")
+    path = tmp_path / "mine.csv"
+    table.features.assign(progress=table.target).head(120).to_csv(path, index=False)
+    mine = ["--csv", str(path), "--target", "progress", "--budget", "4", "--out", str(tmp_path)]
+    command.main(mine)
+    assert "mine: R²" in capsys.readouterr().out
+    table.features.assign(progress=table.target).tail(120).to_csv(path, index=False)
+    with pytest.raises(SystemExit, match="another problem"):
+        command.main(mine)
+    with pytest.raises(SystemExit, match="no column 'price'"):
+        command.main(["--csv", str(path), "--target", "price", "--out", str(tmp_path)])
+
+
+def test_the_comparison_runs_small(tmp_path, capsys):
+    command.main(["compare", "--small", "--budget", "6", "--out", str(tmp_path)])
+    shown = capsys.readouterr().out
+    assert "| TPE, categories |" in shown
+    assert "**diabetes**" in shown
+    for name in ("curves.csv", "runs.csv", "comparison.json", "comparison.png"):
+        assert (tmp_path / name).stat().st_size > 0
