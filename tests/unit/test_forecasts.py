@@ -83,4 +83,5 @@ def test_an_evaluation_says_what_was_predicted():
     search.run(12)
     proposal = search.ask()
     belief = search.belief(proposal.leaf).g
-    assert search.tell(proposal, 5.0).predicted == pytest.approx(belief)
+    predicted = search.tell(proposal, 5.0, noise=2.0).predicted
+    assert tuple(predicted) == pytest.approx((belief.mean, belief.variance + 2.0))
