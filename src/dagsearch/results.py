@@ -103,11 +103,11 @@ class Result:
     0 no better than their mean. ``None`` if the model learns nothing or there were too few rewards."""
     minimized: bool = field(default=False, repr=False)
     """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
+    game: bool = field(default=False, repr=False)
+    """Whether a MIN player decides somewhere."""
 
     def _repr_html_(self) -> str:
-        from dagsearch.selection.page import result_fragment
-
-        return result_fragment(self)
+        return self.report()._repr_html_()
 
     def report(self) -> "Report":
         """A page about the search: progress, forecast, effects of items and choices, the best leaves.

@@ -168,6 +168,7 @@ def test_figures_are_read_by_keyboard(journal, show):
     assert page.locator("#tip").is_hidden()
     page.locator("#progress summary").focus()
     page.keyboard.press("Enter")
+    page.locator("#progress tbody tr").nth(11).wait_for()  # the table is filled when it is opened
     assert page.locator("#progress tbody tr").count() == 12
 
 

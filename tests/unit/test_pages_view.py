@@ -159,6 +159,50 @@ def test_every_kind_of_problem_has_a_view(problem, expected, journal):
         assert view["best_leaf"][0] in expected
 
 
+def test_a_game_is_shown_by_its_value_and_its_moves(journal):
+    search = ds.Search.default(ds.problems.TicTacToe(), seed=0, journal=journal)
+    result = search.run(60)
+    search.close()
+    view, of_result = viewed(journal), Viewed("result", Record.of_result(result)).view()
+    assert view["game"]
+    assert of_result["game"]
+    assert of_result["best"] == pytest.approx(result.value.mean)
+    assert "to the first player after 60 evaluations; the first move" in view["sentence"]
+    assert view["forecast"] == view["gain"] == []
+    firsts = [one.actions[0] for one in result.history]
+    most = max(set(firsts), key=firsts.count)
+    for shown in (view, of_result):
+        assert shown["best_leaf"][0] == f"1: {most}"
+        first = next(node for node in shown["dag"]["nodes"] if node["label"] == f"1: {most}")
+        assert first["count"] == firsts.count(most)
+        assert first["mean"] == pytest.approx(
+            np.mean([one.reward for one in result.history if one.actions[0] == most])
+        )
+    known = [point["best"] for point in view["history"]]
+    assert all(-1.5 < value < 1.5 for value in known)
+    assert len(set(known)) > 10
+
+
+def test_a_run_that_failures_or_a_rule_have_ended_is_over(journal, tmp_path):
+    def fails_often(chosen):
+        if sum(chosen) % 3 == 0:
+            raise OSError("no licence")
+        return sum(chosen)
+
+    problem = ds.problems.Subsets(12, 3, reward=fails_often)
+    ds.search(problem, 12, seed=0, journal=journal, on_error="skip")
+    view = viewed(journal)
+    assert view["failure_count"] > 0
+    assert view["evaluations"] + view["failure_count"] == 12
+    assert (view["state"], view["left"]) == ("ended", 0)
+    assert view["failed"]
+
+    ds.search(ds.problems.Subsets(12, 3, reward=sum), 60, seed=0, patience=5, journal=tmp_path / "two.db")
+    assert viewed(tmp_path / "two.db")["state"] == "ended"
+    ds.search(ds.problems.Subsets(4, 2, reward=sum), 60, seed=0, journal=tmp_path / "three.db")
+    assert viewed(tmp_path / "three.db")["state"] == "ended"
+
+
 def test_features_of_a_selection_have_their_names(journal):
     X, y = load_wine(return_X_y=True, as_frame=True)
     selector = DAGSearchSelector(

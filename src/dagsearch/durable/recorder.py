@@ -14,6 +14,7 @@ from dagsearch.durable.encoding import StateCodec, note_to_json
 from dagsearch.durable.events import Event
 from dagsearch.durable.fingerprint import generator_states
 from dagsearch.durable.journal import Journal
+from dagsearch.durable.leaves import moves_to
 from dagsearch.durable.requests import Requests
 from dagsearch.engine.engine import Told
 from dagsearch.engine.recorder import Recorder
@@ -91,15 +92,24 @@ class JournalRecorder(Recorder):
 
     def asked(self, proposal: Proposal) -> None:
         """Record the leaf that was chosen, and how the choice changed the search."""
-        search = self._search
+        search, leaf = self._search, self._codec.encode(proposal.leaf)
         self._append(
             "ask",
-            leaf=self._codec.encode(proposal.leaf),
+            leaf=leaf,
+            moves=moves_to(leaf, proposal.actions),
+            value=self._value(),
             actions=numbered(search.problem, proposal.actions),
             path=proposal.path,
             turn=list(search.engine.schedule.state),
             nodes=len(search.explored.graph),
         )
+
+    def _value(self) -> list[float] | None:
+        """Mean and variance of the root's v in units of the reward; only a game's page needs it."""
+        explored, learner = self._search.explored, self._search.engine.learner
+        if not explored.graph.adversarial or not learner.informed:
+            return None
+        return list(map(float, learner.in_reward_units(explored.value(explored.root))))
 
     def proposed(self, leaf: State, actions: Sequence[Action], note: Any) -> None:
         """Record a proposal of the user."""

@@ -1,6 +1,7 @@
 """The best part of what was explored: the way to the best leaf, and where good leaves left it."""
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,22 +25,23 @@ class _Below(NamedTuple):
         return {"reward": sign * self.best, "mean": sign * self.total / self.leaves, "count": self.leaves}
 
 
-def best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: float) -> dict[str, Any]:
-    """Nodes and edges: the decisions of the best leaf, one after another, and alternatives to each.
+def best_part(
+    told: Sequence[Told], way: Sequence[Part], sign: float, by_count: bool = False
+) -> dict[str, Any]:
+    """Nodes and edges: decisions one after another, and alternatives to each.
 
     Parameters
     ----------
     told : sequence of Told
-        All evaluations; the best 3,000 of them are used.
-    best : Told
-        The best of them.
-    order : sequence of Part
-        Order in which the parts of a set are shown; those of a sequence keep their own.
+        The evaluations.
+    way : sequence of Part
+        The decisions, such as those of the best leaf.
     sign : float
         −1 if small rewards are good.
+    by_count : bool
+        Whether the alternatives are those that were evaluated most often, as in a game, rather than those
+        with the best rewards.
     """
-    told = heapq.nlargest(MOST, told, key=lambda one: one.reward)
-    way = best.parts if best.parts and best.parts[0].place else _sorted(best.parts, order)
     below, chosen = list(told), 0
     nodes: list[dict[str, Any]] = [
         {"id": 0, "label": "start", "depth": 0, "best": True, **_all(below).described(sign)}
@@ -48,7 +50,10 @@ def best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: flo
     for depth, part in enumerate(way[:_LONGEST], start=1):
         taken = set(way[: depth - 1])
         options = _options(below, part, taken)
-        others = sorted((other for other in options if other != part), key=lambda other: -options[other].best)
+        others = sorted(
+            (other for other in options if other != part),
+            key=lambda other: -options[other].leaves if by_count else -options[other].best,
+        )
         for other in [part, *others[:_BREADTH]]:
             edges.append([parent, len(nodes)])
             if other == part:
@@ -67,9 +72,30 @@ def best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: flo
     return {"nodes": nodes, "edges": edges, "more": max(0, len(way) - _LONGEST)}
 
 
-def _sorted(parts: Sequence[Part], order: Sequence[Part]) -> list[Part]:
+def best_told(told: Sequence[Told]) -> list[Told]:
+    """The best 3,000 evaluations."""
+    return heapq.nlargest(MOST, told, key=lambda one: one.reward)
+
+
+def decisions(leaf: Told, order: Sequence[Part]) -> list[Part]:
+    """The parts of a leaf in the order in which they are shown: a sequence's own, else a given one."""
+    if leaf.parts and leaf.parts[0].place:
+        return leaf.parts
     rank = {part: place for place, part in enumerate(order)}
-    return sorted(parts, key=lambda part: rank.get(part, len(rank)))
+    return sorted(leaf.parts, key=lambda part: rank.get(part, len(rank)))
+
+
+def main_line(told: Sequence[Told]) -> list[Part]:
+    """The moves of a game that were evaluated most often, one after another."""
+    line: list[Part] = []
+    below = list(told)
+    while below:
+        moves = Counter(one.parts[len(line)] for one in below if len(one.parts) > len(line))
+        if not moves:
+            break
+        line.append(moves.most_common(1)[0][0])
+        below = [one for one in below if one.parts[: len(line)] == line]
+    return line
 
 
 def _all(told: Sequence[Told]) -> _Below:

@@ -12,6 +12,8 @@ from typing import Any
 
 # An HTML parser looks for these inside <script>; in JSON they occur only in strings.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
+# The parts of the page's script, in order: a later one uses what the earlier ones define.
+_SCRIPTS = ("figures.js", "dag.js", "selection.js", "sections.js", "live.js")
 
 
 def html_page(
@@ -62,7 +64,12 @@ def policy(live: bool) -> str:
 
 @cache
 def _template() -> str:
-    return files("dagsearch.pages").joinpath("page.html").read_text(encoding="utf-8")
+    """The page without its content, with its style and its script."""
+    page, style, *scripts = (
+        files("dagsearch.pages").joinpath(name).read_text(encoding="utf-8")
+        for name in ("page.html", "style.css", *_SCRIPTS)
+    )
+    return page.replace("{{style}}", style).replace("{{script}}", "\n".join(scripts))
 
 
 def _digest(tag: str) -> str:
@@ -72,10 +79,15 @@ def _digest(tag: str) -> str:
 
 
 def snippet(view: Mapping[str, Any]) -> str:
-    """The sentence, the curve of rewards and the best leaf; it has no script and no colours of its own."""
-    leaf = view["best_leaf"]
-    best = "" if leaf is None else f"<p>Best leaf: {_text(', '.join(leaf))}</p>"
-    return f'<div style="max-width: 640px"><p><b>{_text(view["sentence"])}</b></p>{_curve(view)}{best}</div>'
+    """The sentence, the curve of rewards and some facts; it has no script and no colours of its own."""
+    left = 'style="text-align: left"'
+    rows = "".join(
+        f'<tr><th scope="row" {left}>{_text(name)}</th><td {left}>{_text(value)}</td></tr>'
+        for name, value in view["rows"]
+    )
+    table = f"<table><tbody>{rows}</tbody></table>" if rows else ""
+    sentence = f"<p><strong>{_text(view['sentence'])}</strong></p>"
+    return f'<div style="max-width: 640px">{sentence}{_curve(view)}{table}</div>'
 
 
 def _curve(view: Mapping[str, Any], width: int = 480, height: int = 120) -> str:

@@ -43,10 +43,12 @@ class Failure(NamedTuple):
 
     parts: list[Part]
     """What the leaf consists of."""
-    at: float
+    at: float | None
     """When it failed, in seconds since 1970."""
     text: str
     """Why."""
+    step: int
+    """Number of rewards that were told then, this one included if it was told as one."""
 
 
 class Steering(NamedTuple):
@@ -82,14 +84,26 @@ class Record:
         self.steering: list[Steering] = []
         self.budget: int | None = None
         """Number of rewards at which the run ends; ``None`` if the journal does not state it."""
+        self.failed_now = 0
+        """Number of failures in the present run; they count as evaluations of its budget."""
         self.rules: dict[str, float] = {}
         """Other rules for stopping, by name."""
         self.run_began: float | None = None
         self.paused = False
         self.stopping = False
         """Whether the run ends as soon as the running evaluations have ended."""
+        self.settled = False
+        """Whether the search expects no further reward, as when every leaf has been evaluated."""
         self.repeats = False
         """Whether a leaf may be evaluated again."""
+        self.game = False
+        """Whether there are two players."""
+        self.values: list[tuple[int, Gaussian]] = []
+        """Beliefs over the value of a game, each with the number of rewards then."""
+        self.selection = False
+        """Whether features are selected."""
+        self.asked: list[str] = []
+        """What a feature selection was asked for: its target, estimator and score."""
         self._by: str | None = None
         self._form: str | None = None
         self._labels: list[str] | None = None
@@ -99,6 +113,7 @@ class Record:
             "propose": self._asked,
             "tell": self._tell,
             "forget": self._forget,
+            "settle": self._settle,
             "run": self._run,
             "steer": self._steer,
             "note": self._note,
@@ -115,7 +130,9 @@ class Record:
     def of_result(cls, result: Result) -> "Record":
         """What a result tells: its evaluations, without what was pending or failed."""
         record = cls()
-        record.minimized = result.minimized
+        record.minimized, record.game = result.minimized, result.game
+        if result.game:
+            record.values.append((len(result.history), result.value))
         record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
         return record
 
@@ -125,9 +142,12 @@ class Record:
             leaf, predicted = _encoded(evaluation.leaf), evaluation.predicted
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
-            self.told.append(
-                Told(parts_of(leaf), leaf, sign * evaluation.reward, evaluation.seconds, predicted)
-            )
+            parts = parts_of(leaf)
+            if len(parts) == 1 and evaluation.actions:
+                parts = [
+                    Part(str(place), str(move)) for place, move in enumerate(evaluation.actions, start=1)
+                ]
+            self.told.append(Told(parts, leaf, sign * evaluation.reward, evaluation.seconds, predicted))
 
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order."""
@@ -149,15 +169,21 @@ class Record:
         leaves = content.get("leaves")
         if isinstance(leaves, dict):
             self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
+            self.game = bool(leaves.get("game"))
             labels = leaves.get("labels")
             self._labels = list(map(str, labels)) if isinstance(labels, list) else None
         elif self.problem in ("Subsets", "SubsetRange"):
             self._form = "set"
 
     def _asked(self, event: Event) -> None:
-        leaf = event.content.get("leaf")
+        leaf, moves = event.content.get("leaf"), event.content.get("moves")
         parts = [] if leaf is None else self._parts(leaf)
+        if isinstance(moves, list) and moves:
+            parts = [Part(str(place), str(move)) for place, move in enumerate(moves, start=1)]
         self.pending.append(Waiting(parts, leaf, event.at, self._by))
+        self.settled = False
+        if (value := _belief(event.content.get("value"))) is not None:
+            self.values.append((len(self.told), value))
 
     def _drop(self, event: Event) -> Waiting | None:
         place = event.content["pending"]
@@ -165,12 +191,12 @@ class Record:
 
     def _tell(self, event: Event) -> None:
         content = event.content
-        self._drop(event)
-        parts = self._parts(content["leaf"])
+        asked = self._drop(event)
+        known = asked is not None and asked.leaf == content["leaf"]
+        parts = asked.parts if asked is not None and known else self._parts(content["leaf"])
         if event.note.get("failure"):  # told as a bad reward
-            self.failures.append(Failure(parts, event.at, str(event.note["failure"])))
-        predicted = content.get("predicted")
-        belief = Gaussian(*predicted) if isinstance(predicted, list) and len(predicted) == 2 else None
+            self.failures.append(Failure(parts, event.at, str(event.note["failure"]), len(self.told) + 1))
+        belief = _belief(content.get("predicted"))
         seconds = content["seconds"]
         if seconds is None:
             seconds = event.at - (self.begun or event.at)
@@ -180,20 +206,32 @@ class Record:
         dropped = self._drop(event)
         failure = event.note.get("failure")
         if failure:
-            self.failures.append(Failure([] if dropped is None else dropped.parts, event.at, str(failure)))
+            parts = [] if dropped is None else dropped.parts
+            self.failures.append(Failure(parts, event.at, str(failure), max(1, len(self.told))))
+            self.failed_now += 1
+
+    def _settle(self, event: Event) -> None:
+        self.settled = True
 
     def _run(self, event: Event) -> None:
         self.budget, self.run_began, self.stopping = event.content["budget"], event.at, False
+        self.failed_now, self.settled = 0, False
         rules = event.content.get("stop")
         self.rules = rules if isinstance(rules, dict) else {}
         by = event.content.get("by")
         self._by = by if isinstance(by, str) else None
 
     def _note(self, event: Event) -> None:
-        """A feature selection notes the names of the features."""
-        names = event.note.get("features")
+        """A feature selection notes the names of the features, and the command what it was asked for."""
+        names, asked = event.note.get("features"), event.note.get("select")
         if "data" in event.note and isinstance(names, list):
-            self._labels = list(map(str, names))
+            self.selection, self._labels = True, list(map(str, names))
+        if isinstance(asked, dict):
+            self.asked = [
+                f"{name} {asked[name]}"
+                for name in ("target", "estimator", "scoring")
+                if asked.get(name) is not None
+            ]
 
     def _steer(self, event: Event) -> None:
         content = event.content
@@ -216,6 +254,10 @@ class Record:
             self.steering.append(Steering(event.at, content["request"], what, content["refused"]))
         elif "steer" in event.note:
             self.steering.append(Steering(event.at, str(event.note["steer"]), event.kind, None))
+
+
+def _belief(moments: Any) -> Gaussian | None:
+    return Gaussian(*moments) if isinstance(moments, list) and len(moments) == 2 else None
 
 
 def _encoded(leaf: Any) -> Any:

@@ -9,6 +9,7 @@ from dagsearch.durable.journal import read_events
 from dagsearch.pages.html import html_page, snippet
 from dagsearch.pages.record import Record
 from dagsearch.pages.view import Viewed
+from dagsearch.pages.words import number
 from dagsearch.results import Result
 
 
@@ -38,7 +39,7 @@ class Report:
 
         record = Record.of_result(result)
         record.version = __version__
-        return cls([Viewed("Result", record).view()])
+        return cls([{**Viewed("Result", record).view(), "rows": _facts(result)}])
 
     def to_dict(self) -> list[dict[str, Any]]:
         """What the page shows, one dictionary for each search."""
@@ -59,6 +60,21 @@ class Report:
 
     def __repr__(self) -> str:
         return f"Report({'; '.join(view['sentence'] for view in self._views)})"
+
+
+def _facts(result: Result) -> list[list[str]]:
+    """What a result says in a few words."""
+    value, chance = result.value, result.probability_best
+    path = "–" if result.best_path is None else ", ".join(map(str, result.best_path))
+    return [
+        ["best reward", number(result.best_reward)],
+        ["best state", str(result.best_state)],
+        ["path", path],
+        ["best possible reward", f"{number(value.mean)} ± {number(value.variance**0.5)}"],
+        ["probability that nothing is better", "unknown" if chance is None else f"{chance:.2f}"],
+        ["evaluations", str(len(result.history))],
+        ["stopped by", str(result.stopped)],
+    ]
 
 
 def short_names(paths: Sequence[Path]) -> list[str]:

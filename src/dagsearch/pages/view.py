@@ -1,15 +1,16 @@
 """What the page shows, in types that JSON has, computed from what has happened in a search."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from dagsearch.forecasts import Forecast, Progress, forecast, progress_of
-from dagsearch.pages.dag import best_part
+from dagsearch.pages.dag import best_part, best_told, decisions
 from dagsearch.pages.effects import Effect, Effects
+from dagsearch.pages.game import game_view
 from dagsearch.pages.leaves import Part, leaf_text
 from dagsearch.pages.pairs import pairs_of
 from dagsearch.pages.record import Record, Told
@@ -24,6 +25,26 @@ _RECENT = 50
 _AHEAD = (1, 10, 100, 1000)
 # Number of points of the forecast's band.
 _BAND = 24
+# What things are called, in a search and in a feature selection.
+_WORDS = {
+    "so far": "best so far",
+    "reward": "reward",
+    "evaluation": "evaluation",
+    "leaf": "leaf",
+    "leaves": "leaves",
+    "best": "best leaf",
+    "item": "item or choice",
+}
+SELECTION_WORDS = {
+    "so far": "best so far",
+    "reward": "score",
+    "evaluation": "subset",
+    "leaf": "subset",
+    "leaves": "subsets",
+    "best": "best subset",
+    "item": "feature",
+}
+"""What things are called in a feature selection."""
 
 
 class Viewed:
@@ -56,14 +77,17 @@ class Viewed:
         sign = -1.0 if record.minimized else 1.0
         told, best = record.told, _best(record.told)
         progress = progress_of([one.reward for one in told], [one.predicted for one in told])
-        left = None if record.budget is None else max(0, record.budget - len(told))
+        left = _left(record, running)
         effects = self._largest_effects()
-        state = _state(record, running, left)
+        rules = _rules(record, best, now)
+        state = _state(record, running, left, rules)
+        left = 0 if state == "ended" and left is not None else left
         ahead = forecast(progress, left) if progress is not None and left else None
         return {
             "name": self.name,
-            "problem": record.problem,
-            "made_by": record.made_by,
+            "source": _source(self.name, record),
+            "words": SELECTION_WORDS if record.selection else _WORDS,
+            "rows": [] if best is None else [["best so far", leaf_text(told[best].parts)]],
             "dagsearch": record.version,
             "events": record.events,
             "state": state,
@@ -87,14 +111,17 @@ class Viewed:
             "seconds": told[-1].seconds if told else 0.0,
             "history": _history(told, sign),
             "forecast": _band(progress, len(told), left, sign),
+            "failed": sorted({one.step for one in record.failures[-_POINTS:]}),
             "calibration": _calibration(told),
             "gain": _gains(progress, left, sign),
-            "rules": _rules(record, best, now),
+            "rules": rules,
             "effects": [_effect(effect, sign, told, best) for effect in effects],
             "pairs": _pairs(told, effects, sign),
-            "dag": None if best is None else self._best_part(told, told[best], effects, sign),
+            "dag": None if best is None else _best_part(told, told[best], effects, sign),
             "leaves": _best_leaves(told, sign),
+            "game": record.game,
             **_activity(record, now),
+            **(game_view(record, left, _seconds_left(told, left), state) if record.game else {}),
         }
 
     def _largest_effects(self) -> list[Effect]:
@@ -103,10 +130,16 @@ class Viewed:
         self._used = len(self.record.told)
         return self._effects.largest(_EFFECTS)
 
-    def _best_part(
-        self, told: Sequence[Told], best: Told, effects: Sequence[Effect], sign: float
-    ) -> dict[str, Any]:
-        return best_part(told, best, [effect.part for effect in effects], sign)
+
+def _best_part(told: Sequence[Told], best: Told, effects: Sequence[Effect], sign: float) -> dict[str, Any]:
+    way = decisions(best, [effect.part for effect in effects])
+    return best_part(best_told(told), way, sign)
+
+
+def _source(name: str, record: Record) -> list[str]:
+    """What is searched, in a few words."""
+    kind = "feature selection" if record.selection else record.problem
+    return [part for part in (name, kind, *record.asked, record.made_by) if part]
 
 
 def _activity(record: Record, now: float | None) -> dict[str, Any]:
@@ -123,7 +156,12 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
         ],
         "pending_count": len(record.pending),
         "failures": [
-            {"leaf": leaf_text(one.parts) if one.parts else "unknown", "at": one.at, "text": one.text}
+            {
+                "leaf": leaf_text(one.parts) if one.parts else "unknown",
+                "at": one.at,
+                "step": one.step,
+                "text": one.text,
+            }
             for one in record.failures[: -_FAILURES - 1 : -1]
         ],
         "failure_count": len(record.failures),
@@ -139,10 +177,19 @@ def _best(told: Sequence[Told]) -> int | None:
     return max(range(len(told)), key=lambda place: (told[place].reward, -place)) if told else None
 
 
-def _state(record: Record, running: bool, left: int | None) -> str:
+def _left(record: Record, running: bool) -> int | None:
+    """Number of evaluations left; failures count in the run in which they happen, not if it is resumed."""
+    if record.budget is None:
+        return None
+    left = record.budget - len(record.told)
+    return max(0, left - record.failed_now if running or left <= record.failed_now else left)
+
+
+def _state(record: Record, running: bool, left: int | None, rules: Sequence[Mapping[str, Any]]) -> str:
     if running:
         return "paused" if record.paused else "stopping" if record.stopping else "running"
-    return "ended" if left == 0 or record.begun is None else "not running"
+    over = left == 0 or record.stopping or record.settled or any(rule["share"] == 1.0 for rule in rules)
+    return "ended" if over or record.begun is None else "not running"
 
 
 def _ago(record: Record, best: int | None, now: float | None) -> float | None:

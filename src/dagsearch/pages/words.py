@@ -2,6 +2,9 @@
 
 from dagsearch.forecasts import Forecast
 
+# An improvement with a smaller probability is not to be expected.
+_HARDLY = 0.05
+
 
 def number(value: float | None) -> str:
     """A number with four significant digits."""
@@ -57,14 +60,16 @@ def sentence(
         return f"No reward yet ({state})."
     since = f", {duration(ago)} ago" if ago is not None else ""
     text = f"Best so far {number(best)}, found by evaluation {step} of {evaluations}{since}"
-    if left and ahead is not None:
-        gain = abs(ahead.mean - best)
+    rest = "the evaluation that is left" if left == 1 else f"the {left} evaluations that are left"
+    if left and ahead is not None and ahead.chance < _HARDLY:
+        text += f"; {rest} will hardly improve it (probability {percent(ahead.chance)})"
+    elif left and ahead is not None:
         text += (
-            f"; the {left} evaluations that are left are expected to improve it by {number(gain)}, "
-            f"and improve it at all with a probability of {percent(ahead.chance)}"
+            f"; {rest} should bring it to {number(ahead.mean)} (90 % interval {number(ahead.low)} to "
+            f"{number(ahead.high)}), and improve it at all with a probability of {percent(ahead.chance)}"
         )
     elif left:
-        text += f"; {left} evaluations are left"
+        text += f"; {left} {'evaluation is' if left == 1 else 'evaluations are'} left"
     if left and seconds_left is not None and state == "running":
         text += f", in about {duration(seconds_left)}"
     return f"{text}." if state in ("running", "ended") else f"{text} ({state})."
