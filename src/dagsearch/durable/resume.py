@@ -57,7 +57,7 @@ def resume_search(
     search.engine.pending.offer(search.pending)
     search.engine.pending.fruitless_runs = replay.fruitless_runs
     search.engine.history.continue_clock()
-    search.engine.record_with(JournalRecorder(journal, search))
+    search.engine.record_with(JournalRecorder(journal, search, events))
     return search
 
 

@@ -106,7 +106,8 @@ class Findings:
         if self._engine.explored.graph.adversarial:
             line = self.recommend()
             reward = self._mean_reward(line.states[-1])
-            return Result(line.states[-1], line.actions, reward, value, None, stopped, evaluations, *model)
+            found = line.states[-1], line.actions, reward, value, None, stopped, evaluations
+            return Result(*found, *model, game=True)
         mean = self._mean_reward(best.leaf) if self._engine.learner.learns_noise else best.reward
         return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations, *model)
 

@@ -23,6 +23,7 @@ _NAMES = (
     "general",
     "speed",
     "crashes",
+    "forecast",
     "load",
 )
 _OUT = Path("results/beyond")
@@ -49,7 +50,9 @@ def add_parser(commands: "Commands") -> None:
             "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
             "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
             "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
-            "(ten minutes on one core, into results/crashes). load: a long run with a journal "
+            "(ten minutes on one core, into results/crashes). forecast: how often the intervals of "
+            "Search.forecast hold, for docs/watching.md (20 minutes on one core, into results/forecast). "
+            "load: a long run with a journal "
             "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
             "results/load)."
         ),
@@ -79,13 +82,13 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, crashes, general, load, speed
+    from dagsearch_experiments import benchmark, crashes, forecast, general, load, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
     refused += [] if options.name == "load" else ["evaluations"]
-    if options.name in ("general", "speed", "crashes", "load") and options.out == _OUT:
+    if options.name in ("general", "speed", "crashes", "forecast", "load") and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
         return carry_out(
@@ -107,6 +110,9 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "crashes":
         sweep = partial(crashes.run, quick=options.quick)
         return carry_out(options, [*refused, "only"], sweep, crashes.summary)
+    if options.name == "forecast":
+        measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
+        return carry_out(options, [*refused, "only"], measured, forecast.summary)
     if options.name == "load":
         size = load.QUICK if options.quick else load.Size()
         size = size._replace(evaluations=options.evaluations or size.evaluations)
