@@ -1,5 +1,6 @@
 """The rules of the attack, for Hypothesis: any operation in any order, with a fault at any write."""
 
+import importlib.util
 import shutil
 import sys
 import tempfile
@@ -106,87 +107,87 @@ class Attack(RuleBasedStateMachine):
     @rule(count=st.none() | st.integers(1, 4))
     def ask(self, count: int | None) -> None:
         """Ask for one leaf, or for several."""
-        self._count().ask(count)
+        self._count("ask").ask(count)
 
     @rule(index=_NUMBERS, reward=_REWARDS, noise=_NOISES, note=_NOTE, bare=st.booleans())
     def tell(self, index: int, reward: Any, noise: float | None, note: str, bare: bool) -> None:
         """Tell the reward of any pending leaf."""
-        self._count().tell_pending(index, reward, noise, _NOTES[note], bare)
+        self._count("tell").tell_pending(index, reward, noise, _NOTES[note], bare)
 
     @rule(number=_NUMBERS, reward=_REWARDS, noise=_NOISES, note=_NOTE, bare=st.booleans())
     def tell_stranger(self, number: int, reward: Any, noise: float | None, note: str, bare: bool) -> None:
         """Tell the reward of a leaf that nobody asked for."""
-        self._count().tell_stranger(number, reward, noise, _NOTES[note], bare)
+        self._count("tell_stranger").tell_stranger(number, reward, noise, _NOTES[note], bare)
 
     @rule(index=_NUMBERS, reward=_REWARDS)
     def tell_again(self, index: int, reward: Any) -> None:
         """Tell another reward of a leaf."""
-        self._count().tell_again(index, reward)
+        self._count("tell_again").tell_again(index, reward)
 
     @rule(number=_NUMBERS, reward=st.sampled_from(list(_BAD_REWARDS)), noise=_NOISES)
     def tell_bad_reward(self, number: int, reward: str, noise: float | None) -> None:
         """Tell what is no reward."""
-        self._count().tell_nonsense(number, _BAD_REWARDS[reward], noise)
+        self._count("tell_bad_reward").tell_nonsense(number, _BAD_REWARDS[reward], noise)
 
     @rule(number=_NUMBERS, noise=st.sampled_from(list(_BAD_NOISES)))
     def tell_bad_noise(self, number: int, noise: str) -> None:
         """Tell a reward with what is no variance."""
-        self._count().tell_nonsense(number, 1.0, _BAD_NOISES[noise])
+        self._count("tell_bad_noise").tell_nonsense(number, 1.0, _BAD_NOISES[noise])
 
     @rule()
     def tell_inner(self) -> None:
         """Tell the reward of what is not a leaf."""
-        self._count().tell_inner()
+        self._count("tell_inner").tell_inner()
 
     @rule(number=_NUMBERS)
     def propose(self, number: int) -> None:
         """Make a leaf of the user's choice pending."""
-        self._count().propose(number)
+        self._count("propose").propose(number)
 
     @rule(index=_NUMBERS, again=st.booleans(), note=_NOTE)
     def forget(self, index: int, again: bool, note: str) -> None:
         """Take back a proposal."""
-        self._count().forget(index, again, _NOTES[note])
+        self._count("forget").forget(index, again, _NOTES[note])
 
     @rule(note=_NOTE)
     def note(self, note: str) -> None:
         """Write a note."""
-        self._count().note(_NOTES[note])
+        self._count("note").note(_NOTES[note])
 
     @rule()
     def settle(self) -> None:
         """Learn from rewards that are held back."""
-        self._count().settle()
+        self._count("settle").settle()
 
     @rule(first=_NUMBERS, second=st.none() | _NUMBERS)
     def reroot(self, first: int, second: int | None) -> None:
         """Continue from a state below the root; problems that are no games refuse it."""
-        self._count().reroot(first, second)
+        self._count("reroot").reroot(first, second)
 
     @rule(budget=st.integers(1, 3))
     def run(self, budget: int) -> None:
         """Let the search evaluate leaves itself."""
-        self._count().run(budget)
+        self._count("run").run(budget)
 
     @rule()
     def look(self) -> None:
         """Read what the search knows."""
-        self._count().look()
+        self._count("look").look()
 
     @rule()
     def close_and_resume(self) -> None:
         """End properly, and continue."""
-        self._count().close_and_resume()
+        self._count("close_and_resume").close_and_resume()
 
     @rule()
     def open_twice(self) -> None:
         """Try to open the journal a second time."""
-        self._count().open_twice()
+        self._count("open_twice").open_twice()
 
     @rule(by_backup=st.booleans(), move=st.booleans())
     def copy(self, by_backup: bool, move: bool) -> None:
         """Resume a copy of the file."""
-        self._count().copy(by_backup, move)
+        self._count("copy").copy(by_backup, move)
 
     def teardown(self) -> None:
         """Resume a last time, and compare the next proposals."""
@@ -196,6 +197,17 @@ class Attack(RuleBasedStateMachine):
         finally:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _count(self) -> World:
+    def _count(self, rule: str) -> World:
         self.figures["operations"] += 1
+        self.figures[f"operations: {rule}"] += 1
         return self.world
+
+
+def kinds_installed() -> list[str]:
+    """The kinds of search that can be attacked with what is installed."""
+    return [name for name, kind in KINDS.items() if importlib.util.find_spec(kind.needs) is not None]
+
+
+def machine_of(name: str, figures: Counter[str]) -> type[RuleBasedStateMachine]:
+    """The machine that attacks a kind of search, and counts in ``figures``."""
+    return type("Machine", (Attack,), {"name": name, "figures": figures})
