@@ -1,6 +1,8 @@
 """``dagsearch benchmark attacks``, small: what it counts, adds up and finds."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -72,3 +74,15 @@ def test_a_search_that_asks_for_a_told_leaf_is_found_out(monkeypatch):
     found = attack("default, 10 leaves", 1)
     assert found.figures["repeated beyond pending"] > 0
     assert "repeated beyond pending" in found.failures[0].error
+
+
+def test_without_openspiel_all_but_its_kind_can_be_attacked():
+    code = (
+        "import sys; sys.modules['pyspiel'] = None\n"
+        "from dagsearch_experiments.attacks.machine import kinds_installed\n"
+        "print(*kinds_installed(), sep=';')"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    kinds = found.stdout.strip().split(";")
+    assert "game of OpenSpiel" not in kinds
+    assert {"default", "noisy", "paper", "selector", "game"} <= set(kinds)

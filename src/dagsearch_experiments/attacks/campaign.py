@@ -16,10 +16,6 @@ from tqdm import tqdm
 
 from dagsearch_experiments.runner import prepare_worker, stop_workers
 
-SEQUENCES = 10
-"""Number of sequences of operations that one seed stands for."""
-# Enough for a few resumes within a sequence; in a longer one each resume replays more.
-_STEPS = 50
 _MEMORY = Path("/dev/shm")
 
 
@@ -49,7 +45,7 @@ class Found(NamedTuple):
     """Broken promises: Hypothesis stops at the first one."""
 
 
-def attack(kind: str, seed: int, sequences: int = SEQUENCES) -> Found:
+def attack(kind: str, seed: int) -> Found:
     """Attack a kind of search with the sequences of operations that a seed stands for."""
     import hypothesis
     from hypothesis.stateful import run_state_machine_as_test
@@ -57,16 +53,16 @@ def attack(kind: str, seed: int, sequences: int = SEQUENCES) -> Found:
     from dagsearch_experiments.attacks.machine import machine_of
 
     figures: Counter[str] = Counter()
+    machine = hypothesis.seed(seed)(machine_of(kind, figures))
     settings = hypothesis.settings(
-        max_examples=sequences,
-        stateful_step_count=_STEPS,
+        max_examples=machine.sequences,
+        stateful_step_count=machine.steps,
         deadline=None,
         database=None,
         print_blob=False,
         phases=[hypothesis.Phase.generate],  # to make a failure smaller would take long
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    machine = hypothesis.seed(seed)(machine_of(kind, figures))
     try:
         run_state_machine_as_test(machine, settings=settings)
     except Exception as error:

@@ -8,7 +8,6 @@ import numpy as np
 
 from dagsearch._internal.walks import random_walk
 from dagsearch.backups import MomentMatching
-from dagsearch.games.players import game_parts
 from dagsearch.problem import Action, Problem, State
 from dagsearch.problems import OpenSpielGame, Subsets, TicTacToe
 from dagsearch.refinements.proofs import WithProofs
@@ -48,6 +47,12 @@ class _Game(TicTacToe):
 
 def _openspiel() -> Problem:
     return OpenSpielGame("tic_tac_toe")
+
+
+def _openspiel_parts(problem: Any) -> dict[str, Any]:
+    from dagsearch.games.players import game_parts  # needs OpenSpiel
+
+    return dict(game_parts(problem))
 
 
 def _proofs(problem: Problem) -> dict[str, Any]:
@@ -103,6 +108,6 @@ KINDS: dict[str, Kind] = {
     "paper, standardised": Kind(_few, _standardized),
     "game": Kind(_Game, _default),
     "game, with proofs": Kind(_Game, Search.paper, _proofs),
-    "game of OpenSpiel": Kind(_openspiel, Search, lambda problem: dict(game_parts(problem)), "pyspiel"),
+    "game of OpenSpiel": Kind(_openspiel, Search, _openspiel_parts, "pyspiel"),
 }
 """Every kind, by name."""

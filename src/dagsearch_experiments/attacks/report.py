@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dagsearch_experiments.attacks.campaign import SEQUENCES, Found, campaign
+from dagsearch_experiments.attacks.campaign import Found, campaign
 from dagsearch_experiments.markdown import table
 from dagsearch_experiments.runner import ExperimentError, Outcome, Row, read_rows
 
@@ -79,7 +79,7 @@ def run(
         }
     )
     failures += [failure._asdict() for one in found for failure in one.failures]
-    return Outcome(NAME, rows, {"runs": runs, "sequences of a seed": SEQUENCES, "failures": failures})
+    return Outcome(NAME, rows, {"runs": runs, "failures": failures})
 
 
 def _earlier(out: Path | None) -> tuple[list[Row], list[dict[str, Any]], list[dict[str, Any]]]:
