@@ -37,6 +37,7 @@ from dagsearch.errors import (
 )
 from dagsearch.execution.pools import PoolError
 from dagsearch.execution.stopping import Stop
+from dagsearch.forecasts import Forecast
 from dagsearch.functions import maximize, minimize
 from dagsearch.gaussians import Gaussian
 from dagsearch.increments import Increments
@@ -61,6 +62,7 @@ __all__ = [
     "DagSearchError",
     "Evaluation",
     "EvaluationError",
+    "Forecast",
     "Gaussian",
     "Increments",
     "JournalError",

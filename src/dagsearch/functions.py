@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
-from typing import Unpack
+from typing import Literal, Unpack
 
 from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchInterrupted
@@ -26,7 +26,7 @@ def maximize(
     seconds: float | None = None,
     confidence: float | None = None,
     seed: Seed = None,
-    progress: bool = False,
+    progress: bool | Literal["notebook"] = False,
     journal: str | PathLike[str] | None = None,
     **execution: Unpack[Execution],
 ) -> Result:
@@ -78,7 +78,7 @@ def minimize(
     seconds: float | None = None,
     confidence: float | None = None,
     seed: Seed = None,
-    progress: bool = False,
+    progress: bool | Literal["notebook"] = False,
     journal: str | PathLike[str] | None = None,
     **execution: Unpack[Execution],
 ) -> Result:
@@ -114,8 +114,18 @@ def turned(result: Result) -> Result:
         result,
         best_reward=None if result.best_reward is None else 0.0 - result.best_reward,
         value=Gaussian(0.0 - result.value.mean, result.value.variance),
+        minimized=not result.minimized,
         history=tuple(
-            replace(evaluation, reward=0.0 - evaluation.reward, best_reward=0.0 - evaluation.best_reward)
+            replace(
+                evaluation,
+                reward=0.0 - evaluation.reward,
+                best_reward=0.0 - evaluation.best_reward,
+                predicted=_turned(evaluation.predicted),
+            )
             for evaluation in result.history
         ),
     )
+
+
+def _turned(belief: Gaussian | None) -> Gaussian | None:
+    return None if belief is None else Gaussian(0.0 - belief.mean, belief.variance)

@@ -11,6 +11,8 @@ from dagsearch.problem import Action, State
 if TYPE_CHECKING:
     import pandas
 
+    from dagsearch.pages.report import Report
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -64,6 +66,9 @@ class Evaluation:
     """The largest reward so far, this one included."""
     seconds: float = field(compare=False)
     """Time of the tell, in seconds from the start of the search."""
+    predicted: Gaussian | None = field(default=None, compare=False, repr=False)
+    """Belief over the reward just before it was told, its noise included; ``None`` if the model knew no
+    reward yet or learns nothing from rewards but their mean."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,8 @@ class Result:
     probability_best: float | None
     """Probability that no other leaf is better; ``None`` if unknown, and with MIN nodes."""
     stopped: str | None = field(compare=False)
-    """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"`` or
-    ``"confidence"``; ``None`` if there was no run."""
+    """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"``,
+    ``"confidence"`` or ``"steered"``; ``None`` if there was no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
     covariance: str | None = field(default=None, repr=False)
@@ -96,11 +101,25 @@ class Result:
     skill: float | None = field(default=None, repr=False)
     """Share of the variance of recent rewards that the model predicted before they were told: 1 is perfect,
     0 no better than their mean. ``None`` if the model learns nothing or there were too few rewards."""
+    coverage: float | None = field(default=None, repr=False)
+    """Share of the same rewards inside the central 90% intervals that were predicted for them; ``None`` like
+    ``skill``."""
+    minimized: bool = field(default=False, repr=False)
+    """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
+    game: bool = field(default=False, repr=False)
+    """Whether a MIN player decides somewhere."""
 
     def _repr_html_(self) -> str:
-        from dagsearch.selection.page import result_fragment
+        return self.report()._repr_html_()
 
-        return result_fragment(self)
+    def report(self) -> "Report":
+        """A page about the search: progress, forecast, effects of items and choices, the best leaves.
+
+        A notebook shows a part of it; ``report().write("page.html")`` writes all of it to one file.
+        """
+        from dagsearch.pages.report import Report
+
+        return Report.of_result(self)
 
     def to_frame(self) -> "pandas.DataFrame":
         """The history as a pandas data frame, one row per evaluation."""

@@ -10,12 +10,11 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from os import PathLike
 from types import ModuleType
-from typing import Any, Self, Unpack, overload
+from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
-from dagsearch._internal.progress import Progress
 from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance
 from dagsearch.durable.journal import has_begun
@@ -31,6 +30,7 @@ from dagsearch.execution.pools import make_pool
 from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations, log_if_poor
 from dagsearch.execution.stopping import Stop
 from dagsearch.expansions import Expansion
+from dagsearch.pages.notebook import shown_progress
 from dagsearch.problem import Action, Problem, State
 from dagsearch.refinements.optimum import Optimum
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
@@ -343,7 +343,7 @@ def search(
     seconds: float | None = None,
     confidence: float | None = None,
     seed: Seed = None,
-    progress: bool = False,
+    progress: bool | Literal["notebook"] = False,
     journal: str | PathLike[str] | None = None,
     **execution: Unpack[Execution],
 ) -> Result:
@@ -380,8 +380,8 @@ def search(
         Stop once the best leaf so far is the best of all with this probability.
     seed : int, numpy Generator or None
         Source of all randomness.
-    progress : bool
-        Whether to show a progress bar with the best reward so far.
+    progress : bool or "notebook"
+        Whether to show a progress bar; ``"notebook"`` draws rewards and their forecast in a notebook.
     journal : path, optional
         File that records every event. If it exists, its search continues until there are ``budget`` rewards
         in total.
@@ -405,7 +405,7 @@ def run_search(
     problem: Problem,
     budget: int,
     stop: Stop,
-    progress: bool,
+    progress: bool | Literal["notebook"],
     execution: Execution,
     settings: Any,
     sign: int = 1,
@@ -417,11 +417,11 @@ def run_search(
         run = Search.resume(journal, problem, **{name: settings[name] for name in names})
     else:
         run = Search.default(problem, initial=default_initial(budget), **settings)
-    done = len(run.history)
+    done, budget = len(run.history), run.engine.steered.total(budget)
     try:
         if done < budget:
             steps = run.steps(budget - done, stop, **execution)
-            with Progress(budget, "evaluation", progress, done) as bar:
+            with shown_progress(progress, run.history, budget, sign) as bar:
                 for evaluation in steps:
                     bar.update(sign * evaluation.best_reward)
         return log_if_poor(run.result())

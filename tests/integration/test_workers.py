@@ -58,7 +58,7 @@ def test_a_late_evaluation_takes_no_other_with_it(tmp_path, pool):
     wait_until(lambda: all(one.future.began is not None for one in evaluations))
     wait_until(lambda: len(problem.hanging() | problem.begun()) == 4)
     evaluations[0].future.began -= PATIENCE
-    assert pool.finished(evaluations, problem) == evaluations[:1]
+    assert pool.finished(evaluations) == evaluations[:1]
     assert [one.late for one in evaluations] == [True, False, False, False]
     problem.open()
     results = [one.future.result(timeout=PATIENCE).get() for one in evaluations[1:]]

@@ -26,18 +26,22 @@ HOSTILE = [
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(1)</script>",
     "$x_1$",
-    "{{report}}",
+    "{{content}}",
     "\u2028&amp;",
 ]
 SECTIONS = [
     "headline",
-    "code",
-    "score",
+    "progress",
+    "calibration",
     "inclusion",
+    "gain",
+    "effects",
     "substitutes",
+    "code",
     "explored",
+    "leaves",
     "comparisons",
-    "runners-up",
+    "pending",
     "settings",
 ]
 
@@ -81,12 +85,29 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             "features": names[:chosen],
             "score": float(best[-1]),
             "score_interval": interval(best[-1], 0.01),
+            "confirmed_score": float(best[-1]) - 0.003,
+            "simpler": {"features": names[: chosen - 1], "score": float(best[-1]) - 0.002},
             "probability_best": 0.41,
             "stopped": "budget",
             "evaluations": steps,
             "failed": int(failed.sum()),
             "seconds": 12.3,
             "holdout_score": 0.951,
+            "holdout_interval": [0.92, 0.98],
+        },
+        "honest": {
+            "score": 0.944,
+            "interval": interval(0.944, 0.02),
+            "scores": [0.93, 0.958],
+            "stability": 0.62,
+            "baseline": 0.627,
+        },
+        "model": {
+            "skill": 0.71,
+            "coverage": 0.88,
+            "trust": 0.5,
+            "optimism": 0.12,
+            "sentence": "The model predicted 71% of the variance of scores beforehand",
         },
         "features": [
             {
@@ -106,6 +127,7 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
                 "score": value,
                 "interval": interval(value, 0.012),
                 "holdout_score": value - 0.01,
+                "holdout_interval": interval(value - 0.01, 0.03),
             }
             for name, size, subsets_scored, value in [
                 ("all features", features, 1, 0.951),
@@ -120,7 +142,9 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
                 "best": None if np.isinf(best[i]) else float(best[i]),
                 "deviation": 0.02,
                 "features": [names[j] for j in subsets[i]],
-                "seconds": 0.1,
+                "seconds": 0.1 * i,
+                "failure": "ValueError: singular" if failed[i] else None,
+                "predicted": None if failed[i] or i < 5 else [float(scores[i]) - 0.01, 0.02],
             }
             for i in range(steps)
         ],
@@ -181,7 +205,10 @@ def scarce():
     """A report that lacks whatever may be missing."""
     bare = example(steps=1, chosen=1, features=1)
     bare["data"]["holdout_rows"] = None
-    bare["result"] |= dict.fromkeys(["holdout_score", "probability_best", "seconds", "stopped"])
+    bare["result"] |= dict.fromkeys(["holdout_score", "holdout_interval", "confirmed_score", "simpler"])
+    bare["result"] |= dict.fromkeys(["probability_best", "seconds", "stopped"])
+    bare["honest"] = None
+    bare["model"] |= {"skill": None, "coverage": None, "trust": 0.0, "optimism": 0.0}
     bare["result"]["score_interval"] = [None, None]
     bare["features"][0] |= dict.fromkeys(["inclusion", "interval", "evaluated_in"])
     bare["history"][0] |= dict.fromkeys(["score", "best", "deviation"])
@@ -222,14 +249,19 @@ REPORTS = {
 
 def embedded(page):
     """The JSON text in a page."""
-    return re.search(r'<script type="application/json" id="report">(.*?)</script>', page, re.DOTALL)[1]
+    return re.search(r'<script type="application/json" id="content">(.*?)</script>', page, re.DOTALL)[1]
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_page_holds_the_report_and_nothing_a_parser_could_take_for_markup(name):
     made = REPORTS[name]()
     data = embedded(report.html_page(made))
-    assert json.loads(data) == made
+    (shown,) = json.loads(data)["runs"]
+    assert made | shown["selection"] == made
+    assert [point["step"] for point in shown["history"]][-1:] == [
+        entry["step"] for entry in made["history"] if entry["score"] is not None
+    ][-1:]
+    assert [leaf["reward"] for leaf in shown["leaves"]][1:] == [one["score"] for one in made["runners_up"]]
     assert data.isascii()
     assert not set(data) & set("<>&")
 
@@ -242,7 +274,7 @@ def test_numbers_that_json_does_not_know_are_refused():
 def test_undecodable_names_can_be_written():
     name = b"caf\xe9".decode(errors="surrogateescape")
     page = report.html_page(example(names=[name])).encode()
-    assert json.loads(embedded(page.decode()))["features"][0]["name"] == name
+    assert json.loads(embedded(page.decode()))["runs"][0]["selection"]["features"][0]["name"] == name
 
 
 class Content(HTMLParser):
@@ -264,7 +296,7 @@ class Content(HTMLParser):
 def test_fragment_shows_the_chosen_features_as_text(name):
     made = REPORTS[name]()
     content = Content(report.fragment(made))
-    assert not content.tags - {"div", "p", "b", "svg", "path", "table", "thead", "tbody", "tr", "th", "td"}
+    assert not content.tags - {"div", "p", "strong", "svg", "path", "table", "tbody", "tr", "th", "td"}
     assert set(made["result"]["features"]) <= set(content.texts)
 
 
@@ -272,7 +304,7 @@ def test_fragment_draws_the_best_score_as_steps():
     made = example(steps=3)
     for entry, score, best in zip(made["history"], [0.5, None, 1.0], [0.5, 0.5, 1.0], strict=True):
         entry |= {"score": score, "best": best}
-    assert 'd="M4.0 68.0L316.0 68.0L316.0 4.0"' in report.fragment(made)
+    assert 'd="M4.0 116.0L476.0 116.0L476.0 4.0"' in report.fragment(made)
 
 
 @pytest.fixture(scope="module")
@@ -325,7 +357,10 @@ def test_headline_tells_the_result(show):
     made = example()
     text = show(made).locator("#headline").inner_text()
     low, high = made["result"]["score_interval"]
-    for part in [f"{made['result']['score']:.4f}", f"{low:.4f} to {high:.4f}", "0.9510", "41%", "8 of 30"]:
+    parts = [f"{made['result']['score']:.4f}", f"{low:.4f} to {high:.4f}", "0.9510", "41%", "8 of 30"]
+    parts += ["0.9200 to 0.9800", f"{made['result']['confirmed_score']:.4f}", "A simpler choice scores"]
+    parts += ["Nested cross-validation", "0.9440", "without any feature 0.6270", "62%"]
+    for part in parts:
         assert part in text
     assert show(example(warnings=["mind the gap"])).locator("#warnings li").inner_text() == "mind the gap"
     assert show(made).locator("#warnings").count() == 0
@@ -335,7 +370,7 @@ def test_headline_tells_the_result(show):
 def test_headline_begins_with_what_was_found_and_asked(show):
     made = example()
     head = show(made).locator("#headline")
-    assert head.locator(".found").inner_text() == made["headline"]
+    assert head.locator("h1").inner_text() == made["headline"]
     assert (
         "classification · scored by accuracy · LogisticRegression()" in head.locator(".source").inner_text()
     )
@@ -357,6 +392,7 @@ def test_comparisons_are_readable_on_a_phone(show):
         ["Score", "0.9630"],
         ["90% interval", "0.9510 to 0.9750"],
         ["Hold-out", "0.9530"],
+        ["its 90% interval", "0.9230 to 0.9830"],
     ]
     frame = page.locator("#comparisons .sideways")
     assert frame.evaluate("box => box.scrollWidth <= box.clientWidth")  # nothing to scroll to
@@ -367,17 +403,26 @@ def test_comparisons_are_readable_on_a_phone(show):
 @in_browser
 def test_score_by_number_of_features(show):
     page = show(sized())
-    marks = page.locator("#sizes .size-mark")
-    assert marks.count() == 10
-    assert (
-        page.locator("#sizes .size-mark.chosen").get_attribute("aria-label").startswith("8 features: score")
-    )
-    marks.nth(0).hover()
+    assert page.locator("#sizes .size-mark").count() == 10
+    assert page.locator("#sizes .size-mark.chosen").count() == 1
+    page.locator("#sizes svg[tabindex]").focus()
+    page.keyboard.press("Home")
     assert "3 features: score 0.9367" in page.locator("#tip").inner_text()
     page.locator("#sizes summary").click()
     page.locator("#sizes tbody tr").nth(9).wait_for()  # the table is filled when it is opened
     assert page.locator("#sizes tbody tr").count() == 10
     assert show(example()).locator("#sizes").count() == 0
+
+
+@in_browser
+def test_how_well_scores_were_predicted_is_told(show):
+    text = show(example()).locator("#calibration").inner_text()
+    assert "The model predicted 71% of the variance of scores beforehand." in text
+    assert "12% of the lead of the best scores" in text
+    made = scarce()
+    shown = show(made)
+    assert made["model"]["sentence"] in shown.locator("#headline").inner_text()
+    assert "not known" in shown.locator("#inclusion tbody").inner_text()
 
 
 @in_browser
@@ -404,7 +449,7 @@ def test_names_are_shown_as_text(show):
 def test_only_the_own_script_may_run(show):
     injected = "<script>window.ran = true</script><img src=x onerror='window.ran = true'></body>"
     page = show(example(), change=lambda text: text.replace("</body>", injected))
-    assert page.locator("#score").is_visible()
+    assert page.locator("#progress").is_visible()
     assert page.evaluate("window.ran") is None
 
 
@@ -429,17 +474,19 @@ def test_dark_scheme_is_dark_except_on_paper(show):
 def test_every_figure_is_one_stop_of_the_tab_key(show):
     page = show(example())
     marks = []
-    for _ in range(20):
+    for _ in range(30):
         page.keyboard.press("Tab")
         marks.append(
             page.evaluate(
                 """() => {
-                    const mark = document.activeElement.closest('.score-mark, .bars tr, .heat td, .node');
+                    const figure = 'svg[role=application], .bars tr, .heat td, .node';
+                    const mark = document.activeElement.closest(figure);
                     return mark?.closest('section').id ?? null;
                 }"""
             )
         )
-    assert [mark for mark in marks if mark][:4] == ["score", "inclusion", "substitutes", "explored"]
+    stops = [mark for mark in marks if mark]
+    assert stops[:6] == ["progress", "calibration", "inclusion", "effects", "substitutes", "explored"]
 
 
 @in_browser
@@ -447,9 +494,10 @@ def test_arrow_keys_go_from_mark_to_mark_and_explain_them(show):
     made = example()
     page = show(made)
     tip = page.locator("#tip")
-    page.locator(".score-mark").first.focus()
+    page.locator("#progress svg[tabindex]").focus()
+    page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    assert "Subset 2" in tip.inner_text()
+    assert "Subset 2," in tip.inner_text()
     page.keyboard.press("Escape")
     assert tip.is_hidden()
     page.locator(".heat td").first.focus()
@@ -466,19 +514,25 @@ def test_arrow_keys_go_from_mark_to_mark_and_explain_them(show):
 @in_browser
 def test_the_point_nearest_to_the_pointer_is_explained(show):
     page = show(example())
-    at = page.locator(".score-mark").nth(9).bounding_box()
+    figure = page.locator("#progress svg[tabindex]")
+    figure.focus()
+    page.keyboard.press("Home")
+    for _ in range(9):
+        page.keyboard.press("ArrowRight")
+    said, at = page.locator("#tip").inner_text(), page.locator("#progress .cursor").bounding_box()
+    page.keyboard.press("Escape")
     page.mouse.move(at["x"] + at["width"] / 2 + 2, at["y"] + at["height"] / 2 + 2)
-    assert "Subset 10," in page.locator("#tip").inner_text()
+    assert page.locator("#tip").inner_text() == said
 
 
 @in_browser
 def test_all_features_are_shown_when_asked_for(show):
     page = show(example(features=60))
-    rows = page.locator(".bars tbody tr")
-    assert rows.count() == 40
+    rows = page.locator("#inclusion tbody tr")
+    assert rows.count() == 16
     page.get_by_role("button", name="Show all 60").click()
     assert rows.count() == 60
-    assert show(example(features=40)).get_by_role("button", name="Show all").count() == 0
+    assert show(example(features=16)).locator("#inclusion").get_by_role("button").count() == 0
 
 
 def wait_until(page, condition):
@@ -543,7 +597,7 @@ def test_dag_tells_of_a_node_on_hover_focus_and_tap(show):
     assert title.inner_text() == f"+ {made['result']['features'][-1]}"
     nodes = page.locator(".node")
     nodes.nth(3).hover()
-    assert title.inner_text() == f"+ {nodes.nth(3).locator('text').text_content()}"
+    assert title.inner_text() == f"+ {nodes.nth(3).locator('text').first.text_content()}"
     nodes.first.focus()
     page.keyboard.press("ArrowRight")
     first = made["dag"]["nodes"][1]
@@ -554,7 +608,7 @@ def test_dag_tells_of_a_node_on_hover_focus_and_tap(show):
     assert "59" in panel
     phone = show(made, 390, has_touch=True)
     phone.locator(".node").nth(2).tap()
-    assert phone.locator(".panel h3").inner_text() == f"+ {nodes.nth(2).locator('text').text_content()}"
+    assert phone.locator(".panel h3").inner_text() == f"+ {nodes.nth(2).locator('text').first.text_content()}"
 
 
 @in_browser

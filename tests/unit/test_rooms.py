@@ -15,6 +15,7 @@ ROOMS = sorted({path.stem if path.is_file() else path.name for path in PACKAGE.i
 # What the steps of a search are made of.
 PARTS = ("backups", "covariances", "expansions", "explored", "gaussians", "graph", "increments", "learning")
 PARTS += (
+    "forecasts",
     "neighbourhoods",
     "policies",
     "problem",
@@ -24,13 +25,14 @@ PARTS += (
     "rollouts",
     "scores",
 )
-OUTER = {"search", "durable", "execution", "selection", "baselines", "cli"}
+OUTER = {"search", "durable", "execution", "pages", "selection", "baselines", "cli"}
 ABOVE = {
     **{part: {"engine", *OUTER} for part in PARTS},
     "engine": OUTER,
-    "durable": {"selection", "baselines", "games", "cli"},
-    "execution": {"durable", "selection", "baselines", "games", "cli"},
+    "durable": {"pages", "selection", "baselines", "games", "cli"},
+    "execution": {"durable", "pages", "selection", "baselines", "games", "cli"},
     "search": {"selection", "baselines", "games", "cli"},
+    "pages": {"search", "selection", "baselines", "games", "cli"},
     "selection": {"baselines", "games", "cli"},
     "games": {"selection", "cli"},
 }

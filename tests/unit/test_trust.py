@@ -262,6 +262,16 @@ def test_what_another_method_does_better_is_taken():
     assert fitted.report().to_dict()["result"]["features"] == ["0", "3", "7"]
 
 
+def test_a_thrifty_choice_is_not_replaced_by_more_features_that_are_hardly_better():
+    fitted = selector(n_features_to_select=(1, 8), budget=40, parsimonious=True, repeats=0).fit(X, Y)
+    few, scores = set(np.flatnonzero(fitted.support_)), fitted._choice.chosen.folds
+    more = tuple(sorted({*few, *range(len(few) + 1)}))[: len(few) + 1]
+    fitted.consider(Scored(more, scores + np.array([0.05, -0.04, 0.01]), 0.0, None))
+    assert set(np.flatnonzero(fitted.support_)) == few
+    fitted.consider(Scored(more, scores + np.array([0.05, 0.04, 0.06]), 0.0, None))
+    assert set(np.flatnonzero(fitted.support_)) == set(more)
+
+
 # Certainty ---------------------------------------------------------------------------------------------
 
 

@@ -72,6 +72,38 @@ def _place(actions: Sequence[Action], action: Action) -> int:
     return (actions if hasattr(actions, "index") else list(actions)).index(action)
 
 
+def actions_to(problem: Problem, leaf: State) -> list[Action]:
+    """Actions from the root to a leaf that is known without them.
+
+    By the problem's ``path_to``, else by its ``parents``, else along children whose items the leaf has.
+    """
+    capabilities = Capabilities(problem)
+    if capabilities.path_to is not None:
+        return list(capabilities.path_to(leaf))
+    same, found = capabilities.key, list[Action]()
+    root, state = same(problem.root()), leaf
+    if capabilities.parents is not None:
+        while same(state) != root:
+            before = capabilities.parents(state)
+            if not before or len(found) == LONGEST_PATH:
+                raise ProblemError(f"parents({state!r}) does not lead back to the root: is it a state?")
+            state, action = before[0]
+            found.append(action)
+        return found[::-1]
+    if capabilities.items is None:
+        name = type(problem).__name__
+        raise ProblemError(f"the way to {leaf!r} is not known: give {name} path_to(leaf) or parents(state)")
+    wanted, state = set(capabilities.items(leaf)), problem.root()
+    while same(state) != same(leaf):
+        steps = ((action, problem.step(state, action)) for action in problem.actions(state))
+        fitting = ((action, after) for action, after in steps if wanted >= set(capabilities.items(after)))
+        action, state = next(fitting, (None, None))
+        if state is None or len(found) == LONGEST_PATH:
+            raise ProblemError(f"no way to {leaf!r} was found: give the problem path_to(leaf)")
+        found.append(action)
+    return found
+
+
 def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
     """The state that actions given by their indices lead to from the root, and these actions."""
     state, taken = problem.root(), []

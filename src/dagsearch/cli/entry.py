@@ -14,7 +14,7 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
 from dagsearch import __version__
-from dagsearch.cli import backup, demo, example, play, resume, select, show
+from dagsearch.cli import backup, demo, example, play, report, resume, select, show, watch
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -30,7 +30,7 @@ class Command(Protocol):
         """Add the command's parser, with ``run`` among its defaults."""
 
 
-_OWN: tuple[Command, ...] = (demo, example, select, show, resume, backup, play)
+_OWN: tuple[Command, ...] = (demo, example, select, show, watch, report, resume, backup, play)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

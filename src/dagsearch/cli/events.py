@@ -4,12 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from dagsearch.durable.events import Event
+from dagsearch.engine.steered import Steered
 
 
 def budget_of(events: Sequence[Event]) -> int | None:
     """Number of rewards at which the last run was to end; ``None`` if the journal does not state it."""
     budgets = [event.content["budget"] for event in events if event.kind == "run"]
-    return int(budgets[-1]) if budgets else None
+    if not budgets:
+        return None
+    steered = Steered()
+    for event in events:
+        if event.kind == "steer" and event.content["refused"] is None:
+            steered.take(event.content["action"], event.content["value"])
+    return steered.total(int(budgets[-1]))
 
 
 def features_of(events: Sequence[Event]) -> list[str] | None:

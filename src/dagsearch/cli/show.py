@@ -57,7 +57,7 @@ def summary(path: Path) -> dict[str, Any]:
         "begun": _clock(events[0].at),
         "last_event": _clock(events[-1].at),
         "evaluations": len(rewards),
-        "budget": budget_of(events) if selection is None else selection.get("budget"),
+        "budget": budget_of(events) or (selection or {}).get("budget"),
         "pending": _pending(events),
         "failures": len(failures),
         "last_failure": failures[-1] if failures else None,

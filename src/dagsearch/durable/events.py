@@ -58,6 +58,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "run": {"budget": int},
     "learn": {"values": list, "noise": (*_NUMBER, _NOTHING)},
     "note": {},
+    "steer": {"request": str, "action": str, "value": _ANYTHING, "refused": (str, _NOTHING)},
 }
 """Types of the fields that an event of a kind must have."""
 

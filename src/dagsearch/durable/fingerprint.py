@@ -13,6 +13,7 @@ import scipy
 
 from dagsearch._internal.walks import random_leaves, random_walk, shape_rng
 from dagsearch.durable.encoding import StateCodec
+from dagsearch.durable.leaves import leaf_form
 from dagsearch.errors import JournalError
 from dagsearch.problem import Capabilities, Problem
 
@@ -46,6 +47,7 @@ def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) ->
         "parts": parts_of(search),
         "covariance": covariance_of(search),
         "generators": generator_states(search),
+        "leaves": leaf_form(search.problem),
     }
 
 

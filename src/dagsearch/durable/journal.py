@@ -228,11 +228,16 @@ def _converted(path: Path, content: Content) -> LockedFile:
 # Reading --------------------------------------------------------------------------------------------
 
 
-def read_events(path: str | PathLike[str]) -> list[Event]:
-    """All events of a journal, even while a search writes to it. The file is neither locked nor changed."""
+def check_is_file(path: str | PathLike[str]) -> Path:
+    """The path of a journal; raises :class:`JournalError` if there is no such file."""
     path = _checked_path(path)
     _require_file(path)
-    return _read(path)[0].events
+    return path
+
+
+def read_events(path: str | PathLike[str]) -> list[Event]:
+    """All events of a journal, even while a search writes to it. The file is neither locked nor changed."""
+    return _read(check_is_file(path))[0].events
 
 
 def _read(path: Path) -> tuple[Content, bool]:

@@ -165,6 +165,43 @@ def decode(path: Any, head: Head, data: bytes) -> Content:
     return _begun(path, content)
 
 
+class More(NamedTuple):
+    """What a journal holds behind an event that is known."""
+
+    events: list[Event]
+    """The events, in order."""
+    size: int
+    """Length of their lines in bytes."""
+    digest: str
+    """Digest of the last event that is known now."""
+
+
+def decode_more(path: Any, number: int, before: str, data: bytes) -> More | None:
+    """The events that ``data`` begins with; ``None`` if these do not continue what is known.
+
+    Parameters
+    ----------
+    path : path
+        The file, for errors.
+    number : int
+        Number of events that are known.
+    before : str
+        Digest of the last of them; empty if there is none.
+    data : bytes
+        What follows them in the file. The last line may be incomplete, or about to be replaced.
+    """
+    events: list[Event] = []
+    size = 0
+    lines = _lines(data)
+    for place, line in enumerate(lines):
+        digest = _digest_of(line, before)
+        if digest is None:
+            return More(events, size, before) if place == len(lines) - 1 else None
+        events.append(_decode_event(path, number + len(events), line))
+        size, before = size + len(line), digest
+    return More(events, size, before)
+
+
 def _begun(path: Any, content: Content) -> Content:
     if not content.events or content.events[0].kind != "settings":
         raise JournalError(f"{path} has no settings: its search never began. Delete the file and start again")

@@ -1,7 +1,9 @@
 """Writes the events of a search to its journal."""
 
 import math
-from collections.abc import Iterator, Sequence
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +11,14 @@ from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.walks import numbered
 from dagsearch.covariances import Covariance
 from dagsearch.durable.encoding import StateCodec, note_to_json
+from dagsearch.durable.events import Event
 from dagsearch.durable.fingerprint import generator_states
 from dagsearch.durable.journal import Journal
+from dagsearch.durable.leaves import moves_to
+from dagsearch.durable.requests import Requests
 from dagsearch.engine.engine import Told
 from dagsearch.engine.recorder import Recorder
+from dagsearch.engine.steered import Request
 from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
 from dagsearch.problem import Action, State
 from dagsearch.results import Proposal
@@ -30,12 +36,15 @@ class JournalRecorder(Recorder):
         Where to write.
     search : Search
         The search whose events are recorded.
+    events : iterable of Event
+        What the journal holds already.
     """
 
     keeps_pending = True
 
-    def __init__(self, journal: Journal, search: "Search") -> None:
+    def __init__(self, journal: Journal, search: "Search", events: Iterable[Event] = ()) -> None:
         self.journal, self._search = journal, search
+        self._requests = Requests(journal.path, search.problem, events)
         self._codec = StateCodec(search.problem)
         self._changes: list[Sequence[Any]] = []
 
@@ -83,24 +92,39 @@ class JournalRecorder(Recorder):
 
     def asked(self, proposal: Proposal) -> None:
         """Record the leaf that was chosen, and how the choice changed the search."""
-        search = self._search
+        search, leaf = self._search, self._codec.encode(proposal.leaf)
         self._append(
             "ask",
-            leaf=self._codec.encode(proposal.leaf),
+            leaf=leaf,
+            moves=moves_to(leaf, proposal.actions),
+            value=self._value(),
             actions=numbered(search.problem, proposal.actions),
             path=proposal.path,
             turn=list(search.engine.schedule.state),
             nodes=len(search.explored.graph),
         )
 
-    def proposed(self, actions: Sequence[Action]) -> None:
+    def _value(self) -> list[float] | None:
+        """Mean and variance of the root's v in units of the reward; only a game's page needs it."""
+        explored, learner = self._search.explored, self._search.engine.learner
+        if not explored.graph.adversarial or not learner.informed:
+            return None
+        return list(map(float, learner.in_reward_units(explored.value(explored.root))))
+
+    def proposed(self, leaf: State, actions: Sequence[Action], note: Any) -> None:
         """Record a proposal of the user."""
-        self._append("propose", actions=numbered(self._search.problem, actions))
+        self._append(
+            "propose",
+            leaf=self._codec.encode(leaf),
+            actions=numbered(self._search.problem, actions),
+            note=note_to_json(note),
+        )
 
     def told(self, told: Told, note: Any) -> None:
         """Record a reward, with the belief over its leaf just before."""
         explored, proposal = self._search.explored, told.proposal
         leaf, expected = explored.graph.states[told.node], explored.score(told.node)
+        predicted = self._search.engine.prediction(told)
         pending, actions = self._search.engine.pending.find(leaf, proposal), None
         if proposal is not None:
             # The index identifies a pending proposal; its actions do not, as the root may have moved since.
@@ -115,6 +139,7 @@ class JournalRecorder(Recorder):
             reward=told.reward,
             noise=told.noise,
             seconds=told.seconds,
+            predicted=None if predicted is None else list(map(float, predicted)),
             expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
             note=note_to_json(note),
         )
@@ -131,9 +156,17 @@ class JournalRecorder(Recorder):
         """Record the new root."""
         self._append("reroot", state=self._codec.encode(state))
 
-    def running(self, budget: int) -> None:
-        """Record the number of rewards that a run ends with."""
-        self._append("run", budget=budget)
+    def running(self, budget: int, rules: Mapping[str, Any]) -> None:
+        """Record the number of rewards that a run ends with, its rules for stopping, and who runs it."""
+        self._append("run", budget=budget, stop=dict(rules), by=f"{platform.node()}, process {os.getpid()}")
+
+    def requests(self) -> Sequence[Request]:
+        """What the user asks the search to do, from a file beside the journal."""
+        return self._requests.read()
+
+    def steered(self, action: str, value: Any, request: str, refused: str | None) -> None:
+        """Record that a request was taken."""
+        self._append("steer", request=request, action=action, value=note_to_json(value), refused=refused)
 
     def noted(self, note: Any) -> None:
         """Record a note of the user."""

@@ -107,6 +107,9 @@ class Replay:
             self._engine.forget(content["pending"], content["again"])
         elif event.kind == "reroot":
             search.reroot(self._codec.decode(content["state"]))
+        elif event.kind == "steer":
+            if content["refused"] is None:
+                self._engine.steered.take(content["action"], content["value"])
         elif event.kind == "settle":
             set_generators(search, content["generators"])
             search.settle()

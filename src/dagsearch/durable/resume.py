@@ -51,7 +51,7 @@ def resume_search(
         same_rules = check_same(events[0].content, search, path)
         replay = Replay(search, events[1:], same_rules)
         replay.run()
-        recorder = JournalRecorder(journal, search)
+        recorder = JournalRecorder(journal, search, events)
         if replay.unrecorded is not None:
             # Now, because only the event after a reward says what was learnt from it.
             recorder.learnt(*replay.unrecorded)

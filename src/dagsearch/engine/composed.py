@@ -6,6 +6,7 @@ from dagsearch.backups import Backup
 from dagsearch.engine.engine import Engine
 from dagsearch.expansions import Expansion
 from dagsearch.explored import Explored
+from dagsearch.forecasts import Forecast, forecast, progress_of
 from dagsearch.learning.evidence import Evidence
 from dagsearch.learning.refresh import Refresh
 from dagsearch.policies import Policy
@@ -39,6 +40,27 @@ class Composed:
     def pending(self) -> tuple[Proposal, ...]:
         """Proposals that were asked for and not told yet, the oldest first."""
         return tuple(self.engine.pending.proposals)
+
+    def forecast(self, n: int = 1) -> Forecast | None:
+        """The best reward that is to be expected after ``n`` more evaluations, with a 90% interval.
+
+        It follows from the record of the search alone: how often and by how much the best reward improved,
+        and how well rewards were predicted. ``docs/watching.md`` says how often such intervals hold. With
+        noisy rewards it is about the largest reward told, not about the mean of a leaf. ``None`` with fewer
+        than five rewards, or if all are equal.
+
+        Examples
+        --------
+        >>> import dagsearch as ds
+        >>> search = ds.Search.default(ds.problems.Subsets(20, 4, reward=sum), seed=0)
+        >>> best = search.run(15).best_reward
+        >>> ahead = search.forecast(10)
+        >>> best <= ahead.low <= ahead.mean <= ahead.high
+        True
+        """
+        told = self.engine.history.evaluations
+        progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+        return None if progress is None else forecast(progress, n)
 
     @property
     def rng(self) -> np.random.Generator:

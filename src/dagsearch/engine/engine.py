@@ -15,6 +15,7 @@ from dagsearch.engine.learner import Learner
 from dagsearch.engine.pending import Pending
 from dagsearch.engine.recorder import Recorder
 from dagsearch.engine.schedule import Schedule
+from dagsearch.engine.steered import Steered
 from dagsearch.engine.values import Values
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.expansions import Expansion
@@ -27,7 +28,7 @@ from dagsearch.refinements import Refinement
 from dagsearch.remaining import Remaining, Undecided, Way
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.rollouts import Rollout, Uniform
-from dagsearch.scores.base import JointScores, checked_noise
+from dagsearch.scores.base import Capability, JointScores, checked_noise
 
 _NOTHING = nullcontext()
 # Number of descents in one proposal after which it is looked up exactly which leaves are left below them,
@@ -92,6 +93,7 @@ class Engine:
         self.history = History(explored, learner)
         self.foresight = Foresight()
         self.remaining = Remaining(explored)
+        self.steered = Steered()
         self.record_with(Recorder())
 
     def propose(self) -> Proposal:
@@ -242,31 +244,38 @@ class Engine:
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None) -> Evaluation:
         leaf, node, proposal, reward, noise, seconds = told
-        self._compare(node, reward, noise)
+        predicted = self._compare(told)
         self.pending.drop(leaf, proposal)
         self.explored.graph.closed[node] = not self.repeats
         actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
-        evaluation = self.history.record(leaf, actions, reward, seconds)
+        evaluation = self.history.record(leaf, actions, reward, seconds, predicted)
         if self.schedule.refinements and evaluation is self.history.best and actions is not None:
             self.expansion.adopt(self.explored, actions)
         self.learn(self.learner.admit(Episode(path, node, reward, noise)), recorded)
         return evaluation
 
-    def _compare(self, node: int, reward: float, noise: float | None) -> None:
-        """Keep what was predicted for a leaf before its reward, if the model is learnt from rewards."""
+    def _compare(self, told: Told) -> Gaussian | None:
+        """What was predicted for a reward; ``None`` if the model is not learnt from rewards."""
         if self.learner.evidence is None:
-            return
-        if not self.learner.informed:
-            self.foresight.record(None, reward)
-            return
-        belief = self.learner.in_reward_units(self.explored.score(node))
-        if noise is None:
-            noise = self.learner.in_reward_units(
-                Gaussian(0.0, cast(JointScores, self.explored.scores).noise)
-            ).variance
-        self.foresight.record(Gaussian(belief.mean, belief.variance + noise), reward)
+            return None
+        belief = self.prediction(told)
+        self.foresight.record(belief, told.reward)
+        return belief
 
-    def propose_leaf(self, leaf: State, actions: Sequence[Action]) -> Proposal:
+    def prediction(self, told: Told) -> Gaussian | None:
+        """Belief over a reward before it is learnt, its noise included.
+
+        ``None`` if no reward is known yet, or the scores have no joint belief.
+        """
+        if not self.learner.informed or Capability.JOINT not in self.explored.scores.can:
+            return None
+        belief, noise = self.learner.in_reward_units(self.explored.score(told.node)), told.noise
+        if noise is None:
+            scores = cast(JointScores, self.explored.scores)
+            noise = self.learner.in_reward_units(Gaussian(0.0, scores.noise)).variance
+        return Gaussian(belief.mean, belief.variance + noise)
+
+    def propose_leaf(self, leaf: State, actions: Sequence[Action], note: Any = None) -> Proposal:
         """Make a leaf of the user's choice pending."""
         proposal = Proposal(leaf, tuple(actions))
         if not self.explored.describes(proposal):
@@ -275,7 +284,7 @@ class Engine:
                 "Give the actions from the present root to the leaf"
             )
         self.explored.leaf(leaf)  # raises if it is none
-        self.recorder.proposed(actions)
+        self.recorder.proposed(leaf, actions, note)
         return self.pending.add(proposal)
 
     def forget(self, index: int, again: bool, note: Any = None) -> None:

@@ -98,7 +98,8 @@ class Findings:
         history = self._engine.history
         evaluations, stopped = tuple(history.evaluations), history.stopped
         prior = self._engine.explored.scores.covariance
-        model = None if prior is None else repr(prior), self._engine.foresight.skill
+        foresight = self._engine.foresight
+        model = None if prior is None else repr(prior), foresight.skill, foresight.coverage
         value, probability = self._best_possible()
         best = history.incumbent()
         if best is None:
@@ -106,7 +107,8 @@ class Findings:
         if self._engine.explored.graph.adversarial:
             line = self.recommend()
             reward = self._mean_reward(line.states[-1])
-            return Result(line.states[-1], line.actions, reward, value, None, stopped, evaluations, *model)
+            found = line.states[-1], line.actions, reward, value, None, stopped, evaluations
+            return Result(*found, *model, game=True)
         mean = self._mean_reward(best.leaf) if self._engine.learner.learns_noise else best.reward
         return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations, *model)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from dagsearch.engine.learner import Learner
 from dagsearch.explored import Explored
+from dagsearch.gaussians import Gaussian
 from dagsearch.problem import Action, State
 from dagsearch.refinements import Outcomes
 from dagsearch.results import Evaluation
@@ -32,12 +33,17 @@ class History:
         return len(self.evaluations)
 
     def record(
-        self, leaf: State, actions: tuple[Action, ...] | None, reward: float, seconds: float
+        self,
+        leaf: State,
+        actions: tuple[Action, ...] | None,
+        reward: float,
+        seconds: float,
+        predicted: Gaussian | None = None,
     ) -> Evaluation:
         """Add an evaluation."""
         before = self.evaluations
         best = max(reward, before[-1].best_reward) if before else reward
-        evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds)
+        evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted)
         if self.best is None or reward > self.best.reward:
             self.best = evaluation
         before.append(evaluation)

@@ -8,9 +8,10 @@ from dagsearch.problem import Action, State
 from dagsearch.results import Proposal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dagsearch.engine.engine import Told
+    from dagsearch.engine.steered import Request
 
 _NOTHING = nullcontext()
 
@@ -38,8 +39,8 @@ class Recorder:
     def asked(self, proposal: Proposal) -> None:
         """A leaf was chosen."""
 
-    def proposed(self, actions: "Sequence[Action]") -> None:
-        """The user proposes the leaf that ``actions`` lead to."""
+    def proposed(self, leaf: State, actions: "Sequence[Action]", note: Any) -> None:
+        """The user proposes a leaf, to which ``actions`` lead."""
 
     def told(self, told: "Told", note: Any) -> None:
         """A reward was told."""
@@ -53,8 +54,15 @@ class Recorder:
     def rerooted(self, state: State) -> None:
         """The root of the search changes."""
 
-    def running(self, budget: int) -> None:
-        """A run begins that ends with ``budget`` rewards in total."""
+    def running(self, budget: int, rules: "Mapping[str, Any]") -> None:
+        """A run begins that ends with ``budget`` rewards in total, or earlier by one of the ``rules``."""
+
+    def requests(self) -> "Sequence[Request]":
+        """What the user asks the search to do, since the last call."""
+        return ()
+
+    def steered(self, action: str, value: Any, request: str, refused: str | None) -> None:
+        """A request was taken, and refused if ``refused`` says why."""
 
     def noted(self, note: Any) -> None:
         """The user adds a note."""

@@ -1,5 +1,6 @@
 """Pools that compute rewards: in this thread, in processes, or on an executor."""
 
+import math
 import os
 import pickle
 import time
@@ -18,6 +19,8 @@ from dagsearch.results import Proposal
 
 # With at most this number of workers, no evaluation is submitted in advance.
 _FEW = 2
+# Seconds between two attempts to end an evaluation that is neither waiting nor begun.
+_MOMENT = 0.001
 
 
 class PoolError(DagSearchError, RuntimeError):
@@ -47,8 +50,14 @@ class Pool(Protocol):
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Begin an evaluation."""
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
-        """Wait until evaluations have ended or are late; returns these, in the order in which they began."""
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
+        """Wait until evaluations have ended or are late; returns these, in the order in which they began.
+
+        After ``patience`` seconds, if it is a number, none may have ended.
+        """
+
+    def abandon(self, one: Running) -> None:
+        """Wait no longer for an evaluation that may hang."""
 
     def close(self) -> None:
         """Release the resources of this run."""
@@ -106,9 +115,12 @@ class SerialPool:
         except Exception as error:
             return Running(proposal, _Ended(None, error))
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
         """All are."""
         return list(running)
+
+    def abandon(self, one: Running) -> None:
+        """Do nothing: it has ended."""
 
     def close(self) -> None:
         """Nothing."""
@@ -136,24 +148,34 @@ class _WaitingPool:
         """Stop waiting for an evaluation; false if it has ended meanwhile."""
         raise NotImplementedError
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
         """Wait until evaluations have ended or are late; returns these, in the order in which they began."""
         awaited = running[:1] if self._deterministic else running
         ended: list[Running] = []
+        until = math.inf if patience is None else time.monotonic() + patience
         while not ended:
-            wait([one.future for one in awaited], self._time_left(awaited), FIRST_COMPLETED)
+            left = min(self._time_left(awaited), until - time.monotonic())
+            timeout = None if left == math.inf else max(0.0, left)
+            wait([one.future for one in awaited], timeout, FIRST_COMPLETED)
             for one in awaited:
                 one.late = not one.future.done() and self._is_over(one) and self._give_up(one)
             ended = [one for one in awaited if one.late or one.future.done()]
+            if time.monotonic() >= until:
+                break
         for one in ended:
             if not one.late and (broken := breakdown(one.future)) is not None:
                 raise PoolError(_broken(broken)) from broken
         return ended
 
-    def _time_left(self, awaited: Sequence[Running]) -> float | None:
-        """Seconds until the first evaluation is late, as far as is known now; ``None`` if none ever is."""
+    def abandon(self, one: Running) -> None:
+        """Wait no longer for an evaluation that may hang."""
+        while not (one.future.cancel() or one.future.done() or self._give_up(one)):
+            time.sleep(_MOMENT)  # a worker is about to begin it
+
+    def _time_left(self, awaited: Sequence[Running]) -> float:
+        """Seconds until the first evaluation is late, as far as is known now; infinite if none ever is."""
         if self._timeout is None:
-            return None
+            return math.inf
         now = time.monotonic()
         began = [self._began(one) for one in awaited]
         return max(0.0, min(now if when is None else when for when in began) + self._timeout - now)

@@ -12,6 +12,7 @@ from dagsearch.errors import EvaluationError, SearchExhausted
 from dagsearch.execution.outcomes import Outcome, described
 from dagsearch.execution.pools import Pool, Running, breakdown, ended_with
 from dagsearch.execution.processes import ProcessDied
+from dagsearch.execution.steering import Steering
 from dagsearch.execution.stopping import Stop
 from dagsearch.learning.rewards import LARGEST_REWARD, checked_reward
 from dagsearch.results import Evaluation, Proposal, Result
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Seconds between two looks for requests of the user while nothing ends.
+_GLANCE = 0.25
 # Skill of a model below which the search logs that it hardly predicts.
 _POOR = 0.1
 
@@ -71,11 +74,12 @@ class Runner(Generic[T]):
         self._first = list(first)
         self._began = time.perf_counter() if began is None else began
         self._running: list[Running] = []
-        self._left = 0
+        self._left = self._total = 0
+        self._steering = Steering(search, self)
 
-    def steps(self, budget: int) -> Generator[T]:
-        """Evaluate ``budget`` leaves, and yield what ``take`` returns for each."""
-        self._left = budget
+    def steps(self, budget: int, total: int) -> Generator[T]:
+        """Evaluate ``budget`` leaves, to have ``total``, and yield what ``take`` returns for each."""
+        self._total = total
         self.end("budget", left=budget)
         seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
         try:
@@ -88,8 +92,10 @@ class Runner(Generic[T]):
                 self._pool.close()
 
     def _until_the_end(self) -> Generator[T]:
-        while self._start_evaluations():
-            for ended in self._pool.finished(self._running, self._search.problem):
+        # Only a search with a journal can be steered, and has to look for requests while it waits.
+        patience = _GLANCE if self._search.engine.recorder.keeps_pending else None
+        while self._go_on():
+            for ended in self._pool.finished(self._running, patience):
                 self._running.remove(ended)
                 taken = self._take(ended, False)
                 if taken is not None:
@@ -99,9 +105,42 @@ class Runner(Generic[T]):
                 if reason is not None:
                     self.end(reason)
 
+    def _go_on(self) -> bool:
+        """Take requests and start evaluations; returns whether any evaluation is running."""
+        self._steering.take()
+        if self._steering.paused and self._left > 0 and not self._running:
+            logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
+            while self._steering.paused and self._left > 0:
+                time.sleep(_GLANCE)
+                self._steering.take()
+                if self._search.explored.deadline.passed():
+                    self.end("seconds")
+        return bool(self._running) if self._steering.paused else self._start_evaluations()
+
+    # What the user may change while it runs ----------------------------------------------------------
+
+    def set_total(self, total: int) -> int:
+        """Change the number of rewards at which the run ends; returns the number so far."""
+        if self.stopped != "budget":
+            raise ValueError(f"the run is ending ({self.stopped}): the budget no longer counts")
+        before, self._total = self._total, total
+        self._left = max(0, self._left + total - before)
+        return before
+
     def put_first(self, proposal: Proposal) -> None:
-        """Evaluate a leaf before the search is asked for others."""
+        """Evaluate a pending proposal before the search is asked for others."""
         self._first.append(proposal)
+
+    def count_told(self) -> None:
+        """Count a reward that was told without an evaluation."""
+        self._left = max(0, self._left - 1)
+
+    def abandon(self, proposal: Proposal) -> None:
+        """Wait no longer for an evaluation."""
+        self._first = [one for one in self._first if one is not proposal]
+        for one in [one for one in self._running if one.proposal is proposal]:
+            self._running.remove(one)
+            self._pool.abandon(one)
 
     @property
     def stopped(self) -> str:
@@ -160,7 +199,8 @@ def evaluations(
     search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
 ) -> Iterator[Evaluation]:
     """Evaluate ``budget`` leaves by the problem's ``reward``."""
-    search.engine.recorder.running(len(search.history) + budget)
+    total = len(search.history) + budget
+    search.engine.recorder.running(total, stop.rules())
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
@@ -171,7 +211,7 @@ def evaluations(
         budget -= 1
         if told is not None:
             yield told
-    yield from Runner(search, pool, take, stop).steps(budget)
+    yield from Runner(search, pool, take, stop).steps(budget, total)
 
 
 def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:

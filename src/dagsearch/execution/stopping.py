@@ -1,7 +1,7 @@
 """Rules for stopping before the budget is spent."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from dagsearch._internal.checks import is_finite, is_whole
 
@@ -28,6 +28,10 @@ class Stop:
             raise ValueError(f"seconds must be positive and finite, got {self.seconds!r}")
         if self.confidence is not None and not (is_finite(self.confidence) and 0.0 < self.confidence < 1.0):
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
+
+    def rules(self) -> dict[str, float]:
+        """The rules that are set, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     def reason(
         self, best_reward: float, since_best: int, seconds: float, probability: Callable[[], float | None]

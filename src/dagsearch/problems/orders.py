@@ -133,6 +133,11 @@ class Orders:
 
     # For a journal -------------------------------------------------------------------------------------
 
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The items, in the order of their numbers."""
+        return tuple(self._items)
+
     def encode(self, state: Order) -> list[int]:
         """The numbers of the items."""
         return [self._number[item] for item in state]

@@ -283,6 +283,11 @@ class Sequences:
 
     # For a journal -------------------------------------------------------------------------------------
 
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The letters of the alphabet, in the order of their numbers."""
+        return tuple(self._alphabet)
+
     def encode(self, state: Prefix | Letters) -> Any:
         """The numbers of the letters; in a mapping if a sequence of free length has not ended."""
         numbers = [self._number[letter] for letter in self._letters(state)]

@@ -13,9 +13,16 @@ _BREADTH = 5
 
 
 def best_part(
-    search: Search, problem: SubsetProblem, names: Sequence[str], best: frozenset[int]
+    search: Search,
+    problem: SubsetProblem,
+    names: Sequence[str],
+    best: frozenset[int],
+    bounds: tuple[float, float],
 ) -> dict[str, Any]:
-    """Nodes and edges of the best part: at every level, ancestors of the best subset and the best others."""
+    """Nodes and edges of the best part: at every level, ancestors of the best subset and the best others.
+
+    Means are within the ``bounds`` of the score.
+    """
     graph = search.explored.graph
     leads_to_best = _leads_to(problem, best)
     depth, parent = _kept_nodes(search, leads_to_best)
@@ -30,8 +37,8 @@ def best_part(
             "adds": None if before is None else _added(problem, names, before, state),
             "features": [names[column] for column in sorted(problem.items(state))],
             "depth": depth[node],
-            "g": [belief.g.mean, belief.g.variance**0.5],
-            "v": [belief.v.mean, belief.v.variance**0.5],
+            "g": [min(max(belief.g.mean, bounds[0]), bounds[1]), belief.g.variance**0.5],
+            "v": [min(max(belief.v.mean, bounds[0]), bounds[1]), belief.v.variance**0.5],
             "visits": belief.visits,
             "best": leads_to_best(state),
         }

@@ -28,9 +28,7 @@ def support_mask(chosen: frozenset[int], count: int) -> BoolArray:
     return support
 
 
-def findings_of(
-    run: SelectionRun, choice: Choice, features: Features, bounds: tuple[float, float]
-) -> dict[str, Any]:
+def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[str, Any]:
     """The attributes of a fitted selector.
 
     Parameters
@@ -41,10 +39,8 @@ def findings_of(
         The chosen subset.
     features : Features
         The features of the data.
-    bounds : tuple of (float, float)
-        Smallest and largest value that a score can have.
     """
-    search, record, chosen = run.search, run.record, choice.chosen
+    search, record, chosen, bounds = run.search, run.record, choice.chosen, run.bounds
     optimum = search.sample_optimum(SAMPLES, LEAVES, MODELS)
     run.record_belief(optimum)
     fit = model_fit(search, choice.optimism)

@@ -1,128 +1,131 @@
-"""The report of a feature selection as HTML: one self-contained page, or a snippet for a notebook."""
+"""The report of a feature selection: the page of every search, with sections of its own; or a snippet."""
 
-import base64
-import hashlib
-import html
-import json
-import re
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any
 
-from dagsearch.results import Result
+from dagsearch.gaussians import Gaussian
+from dagsearch.pages import html
+from dagsearch.pages.leaves import Part
+from dagsearch.pages.record import Failure, Record, Told
+from dagsearch.pages.view import SELECTION_WORDS, Viewed
 
-# An HTML parser looks for these inside <script>; in JSON they occur only in strings.
-_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
+# What the page has elsewhere, or computes from the history.
+_ELSEWHERE = ("history", "runners_up")
 
 
 def html_page(report: Mapping[str, Any]) -> str:
     """One page with all figures and tables, which loads no other files.
 
-    The page's content security policy allows only its own script, by hash. No other script can run, even if
-    the name of a feature contains one.
-
     Parameters
     ----------
     report : mapping
-        The report in JSON types. Unknown numbers are ``None``; NaN raises ``ValueError``.
+        The report in JSON types, as in ``result.json``. Unknown numbers are ``None``; NaN raises
+        ``ValueError``.
     """
-    page = files("dagsearch.selection").joinpath("page.html").read_text(encoding="utf-8")
-    script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
-    assert script is not None
-    digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
-    # ASCII only, so that U+2028, U+2029 and surrogates of undecodable names are escaped as well.
-    data = json.dumps(dict(report), ensure_ascii=True, allow_nan=False).translate(_ESCAPES)
-    parts = {"script hash": f"sha256-{digest}", "fallback": fragment(report), "report": data}
-    # In one pass, so that a name which looks like a placeholder is not replaced.
-    return re.sub(r"\{\{([a-z ]+)\}\}", lambda found: parts[found[1]], page)
+    return html.html_page([selection_view(report)])
 
 
 def fragment(report: Mapping[str, Any]) -> str:
-    """A snippet for ``_repr_html_`` with the headline, the selected features and the curve of scores.
+    """A snippet for ``_repr_html_``: what was found, the curve of scores and the selected features.
 
     It has no script, and the colours of the page that shows it.
     """
-    result = report["result"]
-    chosen = f"{len(result['features'])} of {_text(report['data']['columns'])} features chosen"
-    score = f"cross-validated score <b>{_number(result['score'])}</b>{_interval(result['score_interval'])}"
-    if result["holdout_score"] is not None:
-        score += f", hold-out score <b>{_number(result['holdout_score'])}</b>"
-    return (
-        '<div style="max-width: 640px">'
-        f"<p>{_text(report['headline'])}</p>"
-        f"<p><b>{chosen}</b>, {score}, {_text(result['evaluations'])} subsets scored</p>"
-        f"{_curve(report['history'])}{_chosen(report)}</div>"
-    )
+    return html.snippet(selection_view(report))
 
 
-def result_fragment(result: Result) -> str:
-    """A snippet for ``_repr_html_`` with the result of a search and the curve of rewards."""
-    history = [
-        {"step": evaluation.step, "score": evaluation.reward, "best": evaluation.best_reward}
-        for evaluation in result.history
-    ]
-    rows = {
-        "best reward": _number(result.best_reward),
-        "best state": _text(result.best_state),
-        "path": _text(None if result.best_path is None else ", ".join(map(str, result.best_path))),
-        "best possible reward": f"{_number(result.value.mean)} ± {_number(result.value.variance**0.5)}",
-        "probability that nothing is better": _number(result.probability_best, ".2f"),
-        "evaluations": str(len(history)),
-        "stopped by": _text(result.stopped),
+def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
+    result, settings = report["result"], report["settings"]
+    view = Viewed("Feature selection", _record(report)).view()
+    data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
+    return {
+        **view,
+        **_numbered(view, report),
+        "source": [part for part in ("Feature selection", data, report["question"]) if part],
+        "sentence": report["headline"],
+        "words": {**SELECTION_WORDS, "best": "chosen subset"},
+        "rows": _facts(report),
+        "best": result["score"],
+        "best_leaf": result["features"],
+        "state": "ended",
+        "rules": [{"rule": "stopped by", "text": str(result["stopped"]), "share": None}],
+        "leaves": _leaves(report),
+        "effects": [{**one, "chosen": one["label"] in result["features"]} for one in view["effects"]],
+        "dagsearch": report["dagsearch"],
+        "evaluations": result["evaluations"],
+        "selection": {name: value for name, value in report.items() if name not in _ELSEWHERE},
     }
-    left = 'style="text-align: left"'
-    table = "".join(
-        f'<tr><th scope="row" {left}>{name}</th><td {left}>{cell}</td></tr>' for name, cell in rows.items()
-    )
-    return f'<div style="max-width: 640px">{_curve(history)}<table><tbody>{table}</tbody></table></div>'
 
 
-def _chosen(report: Mapping[str, Any]) -> str:
-    """Table of the selected features, in the order of their columns."""
+def _record(report: Mapping[str, Any]) -> Record:
+    """The scores as a search's rewards; subsets that could not be scored as its failures."""
+    record = Record()
+    record.selection = True
+    for entry in report["history"]:
+        parts = [Part("", name) for name in entry["features"]]
+        if entry["score"] is None:
+            record.failures.append(Failure(parts, None, str(entry.get("failure")), entry["step"]))
+            continue
+        predicted = entry.get("predicted")
+        belief = None if predicted is None else Gaussian(predicted[0], predicted[1] ** 2)
+        record.told.append(Told(parts, entry["features"], entry["score"], entry["seconds"], belief))
+    return record
+
+
+def _numbered(view: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
+    """The points of the curve by number of the subset: failures count, too."""
+    told = [entry for entry in report["history"] if entry["score"] is not None]
+    failed = len(report["history"]) - len(told)
+    return {
+        "history": [
+            {
+                **point,
+                "step": told[point["step"] - 1]["step"],
+                "deviation": told[point["step"] - 1]["deviation"],
+            }
+            for point in view["history"]
+        ],
+        "forecast": [{**point, "step": point["step"] + failed} for point in view["forecast"]],
+    }
+
+
+def _leaves(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The chosen subset and the runners-up; what differs from the chosen one is marked."""
+    result = report["result"]
+    chosen = result["features"]
+    steps = {frozenset(entry["features"]): entry["step"] for entry in reversed(report["history"])}
+    own = {"features": chosen, "score": result["score"], "interval": result["score_interval"]}
+    return [
+        {
+            "reward": subset["score"],
+            "interval": subset["interval"],
+            "step": steps.get(frozenset(subset["features"])),
+            "parts": [[name, name not in chosen] for name in subset["features"]],
+            "lacks": [name for name in chosen if name not in subset["features"]],
+        }
+        for subset in (own, *report["runners_up"])
+    ]
+
+
+def _facts(report: Mapping[str, Any]) -> list[list[str]]:
+    """The rows of the snippet's table."""
+    result = report["result"]
+    rows = [
+        ["features", f"{len(result['features'])} of {report['data']['columns']} features chosen"],
+        ["cross-validated score", _number(result["score"]) + _interval(result["score_interval"])],
+    ]
+    if result["holdout_score"] is not None:
+        score = _number(result["holdout_score"]) + _interval(result.get("holdout_interval"))
+        rows.append(["hold-out score", score])
+    rows.append(["subsets scored", str(result["evaluations"])])
     known = {feature["name"]: feature for feature in report["features"]}
-    rows = []
-    for name in report["result"]["features"]:
+    for name in result["features"]:
         feature = known.get(name, {"inclusion": None, "interval": None})
-        cells = f"{_number(feature['inclusion'], '.2f')}{_interval(feature['interval'], '.2f')}"
-        rows.append(f'<tr><th scope="row" style="text-align: left">{_text(name)}</th><td>{cells}</td></tr>')
-    head = '<tr><th style="text-align: left">feature</th><th>inclusion probability</th></tr>'
-    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _curve(history: list[dict[str, Any]], width: int = 320, height: int = 72) -> str:
-    """A small drawing of the score of each subset and the best score so far."""
-    scored = [entry for entry in history if entry["score"] is not None]
-    if not scored:
-        return ""
-    low = min(entry["score"] for entry in scored)
-    span = max(entry["score"] for entry in scored) - low or 1.0
-    last = max(scored[-1]["step"] - 1, 1)
-
-    def place(entry: dict[str, Any], value: float) -> str:
-        x = 4 + (width - 8) * (entry["step"] - 1) / last
-        return f"{x:.1f} {height - 4 - (height - 8) * (value - low) / span:.1f}"
-
-    points = "".join(f"M{place(entry, entry['score'])}h0" for entry in scored)
-    steps = ""
-    best = None
-    for entry in scored:
-        if best is not None:
-            steps += f"L{place(entry, best)}"
-        if entry["best"] is not None and entry["best"] != best:
-            steps += f"{'M' if best is None else 'L'}{place(entry, entry['best'])}"
-            best = entry["best"]
-    return (
-        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" fill="none" '
-        'aria-label="score of each subset and the best so far">'
-        f'<path d="{points}" stroke="currentColor" stroke-opacity="0.3" stroke-width="4" '
-        'stroke-linecap="round"/>'
-        f'<path d="{steps}" stroke="#0072b2" stroke-width="2"/></svg>'
-    )
-
-
-def _text(value: object) -> str:
-    # A name that could not be decoded contains surrogates, which cannot be written to a file.
-    return "–" if value is None else html.escape(str(value)).encode(errors="replace").decode()
+        chance = "not known"
+        if feature["inclusion"] is not None:
+            chance = _number(feature["inclusion"], ".2f") + _interval(feature["interval"], ".2f")
+        rows.append([name, f"inclusion probability {chance}"])
+    return rows
 
 
 def _number(value: float | None, form: str = ".4g") -> str:

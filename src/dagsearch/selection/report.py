@@ -123,10 +123,10 @@ class SelectionReport:
             "features": _features(record, names, best, inclusion),
             "comparisons": [asdict(comparison) for comparison in comparisons],
             "by_size": _by_size(record, names),
-            "history": [_history(step, entry, names) for step, entry in enumerate(record.entries, start=1)],
-            "belief": [{"step": step, "mean": v.mean, **_bounds(v)} for step, v in record.beliefs],
+            "history": _history(run, names),
+            "belief": [{"step": step, **_within(v, run.bounds)} for step, v in record.beliefs],
             "substitutes": _substitutes(run, names, best, inclusion.ranking),
-            "dag": best_part(run.search, run.problem, names, frozenset(best)),
+            "dag": best_part(run.search, run.problem, names, frozenset(best), run.bounds),
             "runners_up": [
                 {
                     "features": [str(name) for name in other["features"]],
@@ -200,7 +200,8 @@ def _write_history(file: Any, history: Sequence[Mapping[str, Any]]) -> None:
     writer.writeheader()
     for entry in history:
         names = ", ".join(_inert_json(name) for name in entry["features"])
-        writer.writerow({**entry, "failure": _inert(entry["failure"]), "features": f"[{names}]"})
+        row = {name: entry[name] for name in columns}
+        writer.writerow({**row, "failure": _inert(entry["failure"]), "features": f"[{names}]"})
 
 
 def _inert(text: str | None) -> str | None:
@@ -221,8 +222,12 @@ def central_interval(belief: Gaussian) -> tuple[float, float]:
     return belief.mean - reach, belief.mean + reach
 
 
-def _bounds(belief: Gaussian) -> dict[str, float]:
-    return dict(zip(("low", "high"), central_interval(belief), strict=True))
+def _within(belief: Gaussian, bounds: tuple[float, float]) -> dict[str, float]:
+    numbers = belief.mean, *central_interval(belief)
+    return {
+        name: min(max(number, bounds[0]), bounds[1])
+        for name, number in zip(("mean", "low", "high"), numbers, strict=True)
+    }
 
 
 def _features(
@@ -261,7 +266,15 @@ def _known(number: float) -> float | None:
     return float(number) if np.isfinite(number) else None
 
 
-def _history(step: int, entry: Entry, names: Sequence[str]) -> dict[str, Any]:
+def _history(run: SelectionRun, names: Sequence[str]) -> list[dict[str, Any]]:
+    beliefs = {told.leaf: told.predicted for told in reversed(run.search.history)}
+    return [
+        _entry(step, entry, names, beliefs.get(frozenset(entry.scored.columns)))
+        for step, entry in enumerate(run.record.entries, start=1)
+    ]
+
+
+def _entry(step: int, entry: Entry, names: Sequence[str], predicted: Gaussian | None) -> dict[str, Any]:
     scored = entry.scored
     failed = scored.failure is not None
     return {
@@ -269,6 +282,7 @@ def _history(step: int, entry: Entry, names: Sequence[str]) -> dict[str, Any]:
         "score": None if failed else scored.mean,
         "best": entry.best,
         "deviation": None if failed else float(scored.scores.std()),
+        "predicted": None if failed or predicted is None else [predicted.mean, predicted.variance**0.5],
         "features": [names[column] for column in scored.columns],
         "seconds": entry.seconds,
         "failure": scored.failure,
@@ -293,8 +307,10 @@ def _substitutes(
             return None
         return run.search.belief(leaf).g.mean - now
 
+    changes = {new: [change(old, new) for old in rows] for new in columns}
+    possible = {new: found for new, found in changes.items() if any(one is not None for one in found)}
     return {
         "selected": [names[column] for column in rows],
-        "candidates": [names[column] for column in columns],
-        "change": [[change(old, new) for new in columns] for old in rows],
+        "candidates": [names[column] for column in possible],
+        "change": [list(row) for row in zip(*possible.values(), strict=True)] or [[] for _ in rows],
     }

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dagsearch.selection.arguments import Features
 from dagsearch.selection.choice import Choice
-from dagsearch.selection.confirm import Leader
+from dagsearch.selection.confirm import leader_of, within_one_error
 from dagsearch.selection.honest import HonestScore, nested_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.run import SelectionRun
@@ -21,6 +21,7 @@ class Reporting:
 
     n_features_in_: int
     best_score_: float
+    parsimonious: bool
     _run: SelectionRun
     _choice: Choice
 
@@ -78,6 +79,9 @@ class Reporting:
     def consider(self, scored: Scored | None) -> None:
         """Take another method's choice instead of the own one, if it can be selected and is better.
 
+        With ``parsimonious``, more features must be better by more than one standard error. The smallest
+        subset within one standard error of them is then taken.
+
         Parameters
         ----------
         scored : Scored or None
@@ -89,7 +93,18 @@ class Reporting:
         subset = frozenset(scored.columns)
         if self._choice.notes or not self._run.allows(subset):
             return
-        self._choice = replace(self._choice, chosen=Leader(subset, scored.mean, None, scored.scores))
+        rival, own = leader_of(scored), self._choice.chosen
+        record, chosen = self._run.record, rival
+        if self.parsimonious and len(subset) > len(own.subset):
+            if within_one_error(rival, [own], record.folds, lambda _: 0) is not None:
+                return
+            fewer = [
+                leader_of(one)
+                for one in (entry.scored for entry in record.successes())
+                if len(one.columns) < len(subset)
+            ]
+            chosen = within_one_error(rival, fewer, record.folds, lambda one: len(one.subset)) or rival
+        self._choice = replace(self._choice, chosen=chosen)
         self._run.learn_of(scored)
         self._show_choice(self._features())
 

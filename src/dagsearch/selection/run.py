@@ -1,5 +1,6 @@
 """The run of a feature selection: ask for subsets, score them, tell the scores, until it is time to stop."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -73,6 +74,8 @@ class SelectionRun:
         Why the run ended.
     smallest : bool
         Whether smaller subsets that are as good are looked for in the second half of the budget.
+    bounds : tuple of (float, float)
+        Smallest and largest value that a score can have.
     """
 
     def __init__(self, problem: SubsetProblem, search: Search, rows: int, folds: int) -> None:
@@ -81,6 +84,7 @@ class SelectionRun:
         self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
         self.stopped = "budget"
         self.smallest = False
+        self.bounds = (-math.inf, math.inf)
         self._noise = FoldNoise()
         self._began = time.perf_counter()
 
@@ -122,7 +126,9 @@ class SelectionRun:
         """
         pool.begin_within_batch(len(self.record.entries))
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
-        entries = runner.steps(max(0, budget - len(self.record.entries)))
+        budget = self.search.engine.steered.total(budget)
+        self.search.engine.recorder.running(budget, stop.rules())
+        entries = runner.steps(max(0, budget - len(self.record.entries)), budget)
         self._thin_out(runner, budget)
         with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
             for entry in entries:

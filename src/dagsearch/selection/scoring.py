@@ -166,7 +166,7 @@ class BatchPool:
         """Add a subset to the next batch."""
         return Running(proposal, Future())
 
-    def finished(self, running: Sequence[Running], problem: Problem) -> list[Running]:
+    def finished(self, running: Sequence[Running], patience: float | None = None) -> list[Running]:
         """Score the batch."""
         subsets = [sorted(one.proposal.leaf) for one in running]
         if self._batch_size == 1:
@@ -177,6 +177,10 @@ class BatchPool:
             one.future.set_result(scored)
         self._left = self._batch_size
         return list(running)
+
+    def abandon(self, one: Running) -> None:
+        """Leave a subset out of the batch, which has not begun."""
+        one.future.cancel()
 
     def close(self) -> None:
         """Let joblib end its workers."""

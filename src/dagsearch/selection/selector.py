@@ -274,7 +274,7 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
         known_by = data, weighted, splits, self.estimator, self.scoring
         digest = None if self.journal is None else data_digest(*known_by)
         self._run = run = self._begin(problem, data, budget, seen, digest, scorer)
-        self._bounds = score_bounds(scoring, self.estimator)
+        run.bounds = score_bounds(scoring, self.estimator)
         honest = partial(honest_rankings, seen, problem, data, y, is_classifier(self.estimator), scorer)
         chooser = Chooser(run, scorer, rankings[0] if rankings else None, self.n_jobs)
         try:
@@ -372,7 +372,7 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
             )
 
     def _show_choice(self, features: Features) -> None:
-        found = findings_of(self._run, self._choice, features, self._bounds)
+        found = findings_of(self._run, self._choice, features)
         for name, value in found.items():
             setattr(self, name, value)
 

@@ -23,6 +23,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problems import Subsets
 from dagsearch.selection import SubsetScorer
 from dagsearch.selection.glance import glance, numeric_table, standardised
+from dagsearch.selection.heldout import heldout_interval
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch_experiments.benchmark.selection_tables import TASKS
 from dagsearch_experiments.drawing import figure
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OURS = "DAGSearchSelector"
-FOLDS, BUDGET, SPLITS = 5, 100, 5
+FOLDS, BUDGET = 5, 100
 # Seeds of the search that are compared with each other on the first split of a table.
 _SEEDS = 4
 # Part of the rows that is held out.
@@ -63,6 +64,8 @@ class Round(NamedTuple):
     k: int
     classification: bool
     seed: int
+    fresh: tuple[Any, Any] | None
+    """Many more rows and their target, where there are any."""
 
     @property
     def splits(self) -> list[tuple[IntArray, IntArray]]:
@@ -80,10 +83,22 @@ class Round(NamedTuple):
         scoring = check_scoring(self.estimator)
         return SubsetScorer(self.estimator, scoring, self.data, self.target, self.splits, {}, {})
 
-    def held_out(self, columns: Sequence[int]) -> float:
-        """Score of columns on the held-out rows."""
-        parts = [_safe_indexing(data, list(columns), axis=1) for data in (self.data, self.unseen)]
-        return float(clone(self.estimator).fit(parts[0], self.target).score(parts[1], self.unseen_target))
+    def judged(self, columns: Sequence[int]) -> dict[str, float]:
+        """Score of columns on rows that took no part in the selection, and whether its interval covers.
+
+        With fresh rows, they give the score; then it is known so well that the interval of the score on the
+        held-out rows can be checked.
+        """
+        chosen, scoring = list(columns), check_scoring(self.estimator)
+        fitted = clone(self.estimator).fit(_safe_indexing(self.data, chosen, axis=1), self.target)
+        unseen = _safe_indexing(self.unseen, chosen, axis=1)
+        score = float(scoring(fitted, unseen, self.unseen_target))
+        if self.fresh is None:
+            return {"held out": score}
+        interval = heldout_interval(scoring, fitted, unseen, self.unseen_target, score)
+        assert interval is not None
+        truth = float(scoring(fitted, _safe_indexing(self.fresh[0], chosen, axis=1), self.fresh[1]))
+        return {"held out": truth, "interval covers": float(interval[0] <= truth <= interval[1])}
 
 
 def _round(name: str, number: int) -> Round:
@@ -100,6 +115,7 @@ def _round(name: str, number: int) -> Round:
         task.k,
         task.classification,
         number,
+        task.fresh,
     )
 
 
@@ -228,19 +244,20 @@ METHODS: dict[str, Callable[[Round, int], Answer]] = {
 
 def run(quick: bool, jobs: int, progress: bool) -> Outcome:
     """All methods on all tables."""
-    splits, budget = (1, 25) if quick else (SPLITS, BUDGET)
+    budget = 25 if quick else BUDGET
     names = list(TASKS)[1:2] if quick else list(TASKS)
+    splits = {name: 1 if quick else TASKS[name]().splits for name in names}
     methods, missing = _installed()
     # Longest tasks first, so that no process has a long one left at the end.
     tasks = [
         (method, name, number, budget)
         for method in methods[::-1]
         for name in names[::-1]
-        for number in range(splits)
+        for number in range(splits[name])
     ]
-    seeds = [(name, budget, 2 if quick else _SEEDS) for name in names[::-1]]
+    seeds = [(name, budget, seed) for name in names[::-1] for seed in range(2 if quick else _SEEDS)]
     rows = [*_overhead(20 if quick else 100), *run_rounds(_one, tasks, jobs, progress)]
-    rows += run_rounds(certainty, seeds, jobs, progress)
+    rows += agreement(run_rounds(_statements, seeds, jobs, progress))
     about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT, "missing": missing}
     return Outcome("selection", rows, about, {"selection": draw(rows)})
 
@@ -281,7 +298,7 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     columns, fits = METHODS[method](part, budget)
     seconds = time.perf_counter() - began
     found = {
-        "held out": part.held_out(columns),
+        **part.judged(columns),
         "cross-validated": part.scorer()(columns).mean,
         "fits": float(fits),
         "seconds": seconds,
@@ -289,22 +306,36 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     return [Row(method, f"{name}, {what}", number, 0, value) for what, value in found.items()]
 
 
-def certainty(name: str, budget: int, seeds: int) -> list[Row]:
-    """What searches with different seeds state about the same features, on the same rows and folds.
+def _statements(name: str, budget: int, seed: int) -> list[Row]:
+    """What a search states about the features: its inclusion probabilities of 0.5 or more, by column."""
+    one = _fitted(_round(name, 0), budget, seed)
+    stated = np.nan_to_num(one.inclusion_probability_)
+    rows = [
+        Row(OURS, f"{name}, included", seed, int(i), float(stated[i])) for i in np.flatnonzero(stated > 0.5)
+    ]
+    measured = {"skill": one.model_fit_.skill or 0.0, "coverage": one.model_fit_.coverage or 0.0}
+    return [*rows, *(Row(OURS, f"{name}, {what}", seed, 0, value) for what, value in measured.items())]
+
+
+def agreement(rows: Sequence[Row]) -> list[Row]:
+    """How far searches with different seeds agree, from what each one states.
 
     Of the features that a search states at 0.9 or more, how many do the other searches state above 0.5?
     """
-    part = _round(name, 0)
-    found = [_fitted(part, budget, seed) for seed in range(seeds)]
-    stated = np.array([np.nan_to_num(one.inclusion_probability_) for one in found])
-    rows = []
-    for seed, one in enumerate(found):
-        sure = stated[seed] >= 0.9
-        others = np.delete(stated, seed, axis=0)[:, sure] > 0.5
-        measured = {"stated": float(sure.sum()), "agreed": float(others.mean()) if sure.any() else np.nan}
-        measured |= {"skill": one.model_fit_.skill or 0.0, "coverage": one.model_fit_.coverage or 0.0}
-        rows += [Row(OURS, f"{name}, {what}", seed, 0, value) for what, value in measured.items()]
-    return rows
+    kept = [row for row in rows if not row.setting.endswith(", included")]
+    seeds: dict[str, dict[int, dict[int, float]]] = {}
+    for row in kept:
+        seeds.setdefault(row.setting.rpartition(", ")[0], {})[row.round] = {}
+    for row in rows:
+        if row.setting.endswith(", included"):
+            seeds[row.setting.rpartition(", ")[0]][row.round][row.step] = row.value
+    for name, stated in seeds.items():
+        for seed, own in stated.items():
+            sure = [column for column, value in own.items() if value >= 0.9]
+            agreed = [column in other for column in sure for key, other in stated.items() if key != seed]
+            kept.append(Row(OURS, f"{name}, stated", seed, 0, float(len(sure))))
+            kept.append(Row(OURS, f"{name}, agreed", seed, 0, float(np.mean(agreed)) if agreed else np.nan))
+    return kept
 
 
 class Standing(NamedTuple):

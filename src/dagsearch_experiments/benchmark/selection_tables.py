@@ -33,6 +33,23 @@ class Task:
     estimator: Any
     k: int
     classification: bool = True
+    fresh: tuple[Any, Any] | None = None
+    """Features and target of many more rows of the same kind, if the table is generated."""
+
+    @property
+    def splits(self) -> int:
+        """How often the table is split: more often if only few rows can judge a selection."""
+        return 10 if self.fresh is None else 5
+
+
+# Fresh rows of a generated table: enough to know the score that an estimator really has.
+_FRESH = 4000
+
+
+def _generated(data: Any, target: Any, estimator: Any, k: int, classification: bool = True) -> Task:
+    """A table of all rows but the last ``_FRESH``."""
+    rows, others = slice(None, -_FRESH), slice(-_FRESH, None)
+    return Task(data[rows], target[rows], estimator, k, classification, (data[others], target[others]))
 
 
 def _scaled(model: Any) -> Any:
@@ -47,27 +64,27 @@ def _bundled(load: Callable[..., Any], k: int, model: Any, classification: bool 
 def _madelon() -> Task:
     """Few informative columns, their linear combinations, and many that tell nothing."""
     data, target = make_classification(
-        n_samples=800, n_features=600, n_informative=5, n_redundant=15, random_state=1
+        n_samples=800 + _FRESH, n_features=600, n_informative=5, n_redundant=15, random_state=1
     )
-    return Task(data, target, _scaled(KNeighborsClassifier()), 5)
+    return _generated(data, target, _scaled(KNeighborsClassifier()), 5)
 
 
 def _needles() -> Task:
     """Three of 2,000 columns matter."""
     rng = np.random.default_rng(2)
-    data = rng.standard_normal((400, 2000))
-    target = data[:, [3, 50, 700]].sum(axis=1) + 0.7 * rng.standard_normal(400) > 0.0
-    return Task(data, target.astype(int), _scaled(LogisticRegression()), 5)
+    data = rng.standard_normal((400 + _FRESH, 2000))
+    target = data[:, [3, 50, 700]].sum(axis=1) + 0.7 * rng.standard_normal(len(data)) > 0.0
+    return _generated(data, target.astype(int), _scaled(LogisticRegression()), 5)
 
 
 def _genes() -> Task:
     """Columns in 50 correlated blocks, few rows: like gene expression."""
     rng = np.random.default_rng(3)
-    causes = rng.standard_normal((240, 50))
-    data = 0.8 * np.repeat(causes, 20, axis=1) + 0.6 * rng.standard_normal((240, 1000))
+    causes = rng.standard_normal((240 + _FRESH, 50))
+    data = 0.8 * np.repeat(causes, 20, axis=1) + 0.6 * rng.standard_normal((len(causes), 1000))
     signal = causes[:, :5] @ np.array([1.2, -1.0, 0.8, 0.8, -0.6])
-    target = signal + 0.7 * rng.standard_normal(240) > 0.0
-    return Task(data, target.astype(int), _scaled(LogisticRegression()), 8)
+    target = signal + 0.7 * rng.standard_normal(len(causes)) > 0.0
+    return _generated(data, target.astype(int), _scaled(LogisticRegression()), 8)
 
 
 def _drowned_digits() -> Task:
@@ -81,7 +98,7 @@ def _drowned_digits() -> Task:
 def _sensors() -> Task:
     """Few rows, many weak and redundant columns, no simple boundary."""
     data, target = make_classification(
-        n_samples=280,
+        n_samples=280 + _FRESH,
         n_features=60,
         n_informative=12,
         n_redundant=20,
@@ -89,7 +106,7 @@ def _sensors() -> Task:
         flip_y=0.05,
         random_state=5,
     )
-    return Task(data, target, _scaled(KNeighborsClassifier()), 12)
+    return _generated(data, target, _scaled(KNeighborsClassifier()), 12)
 
 
 def _clinic() -> Task:
@@ -105,7 +122,7 @@ def _clinic() -> Task:
 def _customers() -> Task:
     """Categories of unequal frequency, skewed amounts, and gaps that tell something themselves."""
     rng = np.random.default_rng(7)
-    rows = 900
+    rows = 900 + _FRESH
     region = rng.choice(["north", "south", "east", "west"], rows, p=[0.5, 0.3, 0.15, 0.05])
     contract = rng.choice(["month", "year", "two years"], rows, p=[0.6, 0.25, 0.15])
     channel = rng.choice(["shop", "web", "phone"], rows)
@@ -119,12 +136,12 @@ def _customers() -> Task:
     columns |= {f"usage {i}": 0.3 * np.log(amount) + rng.standard_normal(rows) for i in range(20)}
     data = pd.DataFrame(columns)
     data = data.mask(rng.random(data.shape) < 0.08)
-    return Task(data, target, estimator_for(None, (), True, 0), 6)
+    return _generated(data, target, estimator_for(None, (), True, 0), 6)
 
 
 def _friedman() -> Task:
-    data, target = make_friedman1(400, 40, noise=1.0, random_state=8)
-    return Task(data, target, _scaled(KNeighborsRegressor()), 6, False)
+    data, target = make_friedman1(400 + _FRESH, 40, noise=1.0, random_state=8)
+    return _generated(data, target, _scaled(KNeighborsRegressor()), 6, False)
 
 
 TASKS: dict[str, Callable[[], Task]] = {

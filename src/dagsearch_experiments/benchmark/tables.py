@@ -17,15 +17,18 @@ from dagsearch_experiments.runner import Curve, Row, curves, read_rows
 
 Curves = Mapping[tuple[str, str], Curve]
 
+# Tables that are made from the file of the selectors.
+_OF_SELECTION = ("overhead", "certainty", "covered")
+
 
 def tables(folder: Path) -> dict[str, str]:
     """Every table whose file is in the folder, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
     makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
-    makers |= {"freshness": _freshness, "certainty": _certainty}
+    makers |= {"freshness": _freshness, "certainty": _certainty, "covered": _covered}
     found = {}
     for name, make in makers.items():
-        path = folder / f"{'selection' if name in ('overhead', 'certainty') else name}.csv.gz"
+        path = folder / f"{'selection' if name in _OF_SELECTION else name}.csv.gz"
         if path.exists():
             found[name] = make(curves(read_rows(path)))
     if (folder / "selection.csv.gz").exists():
@@ -139,6 +142,18 @@ def _certainty(found: Curves) -> str:
     rows.append(["all", f"{stated:.0f} in all", f"{agreed / max(stated, 1.0):.0%}", "", ""])
     head = ["table", "features stated at 0.9 or more", "of these above 0.5 by other seeds"]
     return table([*head, "skill", "scores inside predicted 90% intervals"], rows)
+
+
+def _covered(found: Curves) -> str:
+    """How often the intervals of held-out scores cover the score on fresh rows, over all methods."""
+    rows = []
+    for name in TASKS:
+        known = [curve for (_, setting), curve in found.items() if setting == f"{name}, interval covers"]
+        if known:
+            ours = found[OURS, f"{name}, interval covers"].values[:, 0]
+            every = np.concatenate([curve.values[:, 0] for curve in known])
+            rows.append([name, f"{ours.sum():.0f} of {len(ours)}", f"{every.mean():.0%} of {len(every)}"])
+    return table(["table", "of our selections", "of the selections of all methods"], rows)
 
 
 def _overhead(found: Curves) -> str:

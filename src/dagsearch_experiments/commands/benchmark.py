@@ -23,13 +23,14 @@ _NAMES = (
     "general",
     "speed",
     "crashes",
+    "forecast",
     "load",
     "attacks",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
 _ATTACKS = ("operations", "seconds", "seed")
-_OWN_FOLDER = ("general", "speed", "crashes", "load", "attacks")
+_OWN_FOLDER = ("general", "speed", "crashes", "forecast", "load", "attacks")
 
 
 def add_parser(commands: "Commands") -> None:
@@ -52,7 +53,9 @@ def add_parser(commands: "Commands") -> None:
             "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
             "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
             "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
-            "(ten minutes on one core, into results/crashes). load: a long run with a journal "
+            "(ten minutes on one core, into results/crashes). forecast: how often the intervals of "
+            "Search.forecast hold, for docs/watching.md (20 minutes on one core, into results/forecast). "
+            "load: a long run with a journal "
             "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
             "results/load). attacks: any operation in any order on searches whose disk fails at any write, "
             "for docs/durability.md (adds its figures to those in results/attacks)."
@@ -94,7 +97,7 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import attacks, benchmark, crashes, general, load, speed
+    from dagsearch_experiments import attacks, benchmark, crashes, forecast, general, load, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
@@ -123,6 +126,9 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "crashes":
         sweep = partial(crashes.run, quick=options.quick)
         return carry_out(options, [*refused, "only"], sweep, crashes.summary)
+    if options.name == "forecast":
+        measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
+        return carry_out(options, [*refused, "only"], measured, forecast.summary)
     if options.name == "attacks":
         attack = partial(
             attacks.run,

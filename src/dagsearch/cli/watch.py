@@ -1,0 +1,57 @@
+"""``dagsearch watch``: a live page about searches, from their journals."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dagsearch.cli.common import failed
+from dagsearch.errors import JournalError
+
+if TYPE_CHECKING:
+    from dagsearch.cli.common import Commands
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add ``watch``."""
+    watch = commands.add_parser(
+        "watch",
+        help="show a running search on a live local page",
+        description=(
+            "Serve a page that shows searches while they run, from their journals alone; several are "
+            "compared. Only this machine can reach it, by the address that is printed. The searches are not "
+            "disturbed: the journals are neither locked nor written. Needs pip install 'dagsearch[watch]'."
+        ),
+    )
+    watch.add_argument("journals", type=Path, nargs="+", metavar="JOURNAL", help="journal file of a search")
+    watch.add_argument(
+        "--steer",
+        action="store_true",
+        help=(
+            "let the page pause and stop the search, change its budget, forget an evaluation, propose a leaf "
+            "and tell a reward; requests are written to JOURNAL-steer"
+        ),
+    )
+    watch.add_argument("--port", type=_port, default=0, help="port of the page (default: any that is free)")
+    watch.set_defaults(run=run)
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"must be a number from 0 to 65535, got {text!r}")
+    return int(text)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve the page until Ctrl-C; returns the exit code."""
+    try:
+        from dagsearch.pages.server import serve
+        from dagsearch.pages.watched import Watched
+    except ModuleNotFoundError as error:
+        missing = ModuleNotFoundError(f"{error.name} is missing: pip install 'dagsearch[watch]'")
+        return failed("watch", missing)
+    try:
+        watched = Watched(options.journals, options.steer)
+        serve(watched, options.port, options.steer, lambda address: print(address, flush=True))
+    except (JournalError, OSError) as error:
+        return failed("watch", error)
+    return 0

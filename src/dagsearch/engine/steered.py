@@ -1,0 +1,54 @@
+"""What the user asked a running search to do, and what that has changed."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from dagsearch.problem import State
+
+ACTIONS = ("pause", "continue", "stop", "budget", "forget", "propose", "tell")
+"""What can be asked for."""
+
+
+class Request(NamedTuple):
+    """Something that the user asks a running search to do."""
+
+    name: str
+    """Identifies the request; it is carried out once, also if the search is resumed in between."""
+    action: str
+    """One of :data:`ACTIONS`."""
+    value: Any
+    """What the action needs, in JSON types: the budget; the leaf; the leaf and its reward; or ``None``."""
+    leaf: State = None
+    """The leaf of ``"forget"``, ``"propose"`` and ``"tell"``."""
+    error: str | None = None
+    """Why the request cannot be read; ``None`` if it can."""
+
+    @property
+    def note(self) -> dict[str, str]:
+        """The note of an event that carries out the request."""
+        return {"steer": self.name}
+
+
+@dataclass
+class Steered:
+    """What requests have changed, as far as a resumed search has to know it."""
+
+    paused: bool = False
+    """Whether no evaluation is started until the user says so."""
+    budgets: dict[int, int] = field(default_factory=dict)
+    """New total number of evaluations, by the number that it replaces."""
+
+    def take(self, action: str, value: Any) -> None:
+        """Take over the effect of a request that lasts."""
+        if action in ("pause", "continue"):
+            self.paused = action == "pause"
+        elif action == "budget":
+            now, instead = int(value["now"]), int(value["instead"])
+            self.budgets[instead] = now
+            self.budgets.pop(now, None)  # back to an earlier budget
+
+    def total(self, budget: int) -> int:
+        """The number of evaluations that the user wants now where a script says ``budget``."""
+        while budget in self.budgets:
+            budget = self.budgets[budget]
+        return budget

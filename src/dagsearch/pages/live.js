@@ -1,0 +1,96 @@
+/* Steering */
+
+let sent = "";
+async function steer(action, value = null) {
+  sent = "Sending …";
+  try {
+    const answer = await fetch("steer", { method: "POST", headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ run: chosen, action, value }) });
+    const told = await answer.json();
+    sent = answer.ok ? "Sent. The search takes it at its next step." : `Not sent: ${told.error}`;
+  } catch { sent = "Not sent: the page's server does not answer."; }
+  document.getElementById("sent")?.replaceChildren(sent);
+}
+function steerSection(run) {
+  const button = (name, act) => html("button", { type: "button", click: act }, name);
+  const field = (name, key, wide, type = "text") => html("label", { class: wide ? "wide" : null }, name,
+    html("input", { name: key, type, required: "", autocomplete: "off", ...(type === "number" ? { step: "any" } : {}) }));
+  const form = (name, fields, act) => html("form", { submit: (event) => {
+    event.preventDefault();
+    const values = Object.fromEntries(new FormData(event.target));
+    try { act(values); } catch (error) { document.getElementById("sent").replaceChildren(`Not sent: ${error.message}`); }
+  } }, fields, html("button", { type: "submit" }, name));
+  const leaf = (text) => { try { return JSON.parse(text); } catch { throw new Error("the leaf must be JSON, as in the example"); } };
+  const example = JSON.stringify(run.best_encoded ?? [1, 2, 3]);
+  return section("steer", "Steer", `Every request is written to the journal when the search takes it. A leaf is written as in the journal, for example ${shorten(example, 200)}.`,
+    html("div", { class: "tools" },
+      run.state === "paused" ? button("Continue", () => steer("continue")) : button("Pause", () => steer("pause")),
+      button("Stop after the running ones", () => steer("stop"))),
+    form("Set budget", [field("Total evaluations", "budget", false, "number")], (values) => steer("budget", Number(values.budget))),
+    form("Propose", [field("Leaf to evaluate next", "leaf", true)], (values) => steer("propose", leaf(values.leaf))),
+    form("Tell", [field("Leaf whose reward is known", "leaf", true), field("Reward", "reward", false, "number")],
+      (values) => steer("tell", { leaf: leaf(values.leaf), reward: Number(values.reward) })),
+    html("p", { id: "sent", role: "status" }, sent),
+    run.steering.length ? table([{ name: "Taken" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
+      run.steering.map((one) => [clock(one.at), one.what, known(one.refused) ? html("span", { class: "refused" }, `refused: ${one.refused}`) : "done"]), { label: "Requests" }) : null);
+}
+
+/* The page */
+
+let held = false;
+const main = html("main");
+function sections() {
+  chosen = Math.min(chosen, content.runs.length - 1);
+  const run = content.runs[chosen];
+  document.title = `${run.name} · ${number(run.best)} · dagsearch`;
+  const found = run.selection ?? null;
+  const own = (make, when = true) => (found && when ? make(found) : null);
+  return [headline(run), own(warningsSection, found?.warnings.length), progressSection(run), calibrationSection(run), own(inclusionSection),
+    own(sizesSection, found?.by_size.length), gainSection(run), effectsSection(run), own(substitutesSection), own(codeSection), dagSection(run),
+    leavesSection(run), own(comparisonsSection), pendingSection(run), own(settingsSection), content.steer ? steerSection(run) : null,
+    content.runs.length > 1 ? comparisonSection() : null].filter(known);
+}
+/* Only what has changed is replaced, and never what the reader is using. */
+const shownAs = new Map();
+const focusable = "a, button, input, select, summary, [tabindex]";
+function render() {
+  whenPlaced.length = 0;
+  const all = sections();
+  const ids = new Set(all.map((one) => one.id));
+  [...main.children].filter((one) => !ids.has(one.id)).forEach((one) => one.remove()); // of another run
+  for (const [at, fresh] of all.entries()) {
+    const old = document.getElementById(fresh.id);
+    if (!old) { main.insertBefore(fresh, main.children[at] ?? null); continue; }
+    const focus = old.contains(document.activeElement) ? document.activeElement : null;
+    if (focus?.matches("input, select") && fresh.id !== "headline") continue;
+    const place = focus ? [...old.querySelectorAll(focusable)].indexOf(focus) : -1;
+    const opened = [...old.querySelectorAll("details")].map((one) => one.open);
+    const scrolled = [...old.querySelectorAll(".sideways")].map((one) => one.scrollLeft);
+    old.replaceWith(fresh);
+    [...fresh.querySelectorAll("details")].forEach((one, i) => { one.open = opened[i] ?? false; });
+    [...fresh.querySelectorAll(".sideways")].forEach((one, i) => { one.scrollLeft = scrolled[i] ?? 0; });
+    shownAs.set(fresh.id, place);
+  }
+  whenPlaced.forEach((draw) => draw());
+  for (const [id, place] of shownAs)
+    if (place >= 0) document.getElementById(id).querySelectorAll(focusable)[place]?.focus({ preventScroll: true });
+  shownAs.clear();
+}
+document.body.append(main, html("footer", {}, `dagsearch ${content.runs[0].dagsearch}`), tip);
+render();
+let width = document.documentElement.clientWidth;
+addEventListener("resize", () => {
+  if (width === document.documentElement.clientWidth) return;
+  width = document.documentElement.clientWidth;
+  whenPlaced.forEach((draw) => draw());
+});
+
+async function poll() {
+  try {
+    const answer = held ? null : await fetch(`data?seen=${encodeURIComponent(content.version)}`, { cache: "no-store" });
+    if (answer?.status === 200) { content = await answer.json(); render(); }
+    document.getElementById("connection")?.replaceChildren(answer && !answer.ok && answer.status !== 204 ? "The server refuses to answer." : "");
+  } catch { document.getElementById("connection")?.replaceChildren("The page's server has ended."); }
+  setTimeout(poll, 1000 * content.live.every);
+}
+if (live) setTimeout(poll, 1000 * content.live.every);

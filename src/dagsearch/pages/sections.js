@@ -1,0 +1,235 @@
+/* The sections, in the order of the page */
+
+const fact = (name, value, note = null) =>
+  html("div", {}, html("dt", {}, name), html("dd", {}, html("span", { class: "value" }, value), note ? html("small", {}, note) : null));
+
+function searchFacts(run) {
+  return [
+    fact(run.minimized ? "Smallest so far" : capital(run.words["so far"]), number(run.best)),
+    fact("Evaluations", known(run.budget) ? `${count(run.evaluations)} of ${count(run.budget)}` : count(run.evaluations)),
+    fact("Pending", count(run.pending_count)),
+    fact("Failed", count(run.failure_count)),
+    fact("Time", duration(run.seconds)),
+    fact("State", run.state),
+  ];
+}
+
+function headline(run) {
+  const runs = content.runs;
+  const which = html("select", { id: "run", change: (event) => { chosen = Number(event.target.value); render(); } },
+    runs.map((one, i) => html("option", { value: i, ...(i === chosen ? { selected: "" } : {}) }, one.name)));
+  const hold = html("button", { type: "button", id: "hold", "aria-pressed": String(held), click: () => { held = !held; render(); } },
+    held ? "Update again" : "Hold updates");
+  const tools = [
+    runs.length > 1 ? html("label", { for: "run" }, "Run shown in detail", which) : null,
+    live ? hold : null,
+    live ? html("span", { class: "unseen", role: "status", id: "connection" }) : null,
+  ].filter(known);
+  return html("section", { id: "headline", "aria-labelledby": "title" },
+    html("p", { class: "source" }, run.source.join(" · ")),
+    html("h1", { id: "title" }, run.sentence),
+    run.best_leaf ? list("chips", run.best_leaf.slice(0, 40)) : null,
+    html("dl", { class: "facts" }, run.selection ? selectionFacts(run.selection) : searchFacts(run)),
+    run.selection ? simplerChoice(run.selection) : null,
+    tools.length ? html("div", { class: "tools" }, tools) : null,
+    run.problem_text ? html("p", { class: "refused" }, run.problem_text) : null);
+}
+
+function progressSection(run) {
+  const { history, forecast, failed, words } = run;
+  const belief = run.selection?.belief ?? [];
+  const heading = `${capital(words.reward)}s over time`;
+  if (!history.length) return section("progress", heading, `No ${words.reward} is known yet.`);
+  const last = Math.max(history.at(-1).step, forecast.at(-1)?.step ?? 1, failed.at(-1) ?? 1, 2);
+  const draw = (width) => plot(width, {
+    label: `${capital(words.reward)} of each ${words.evaluation}, the ${words["so far"]}${forecast.length ? ", and its forecast" : ""}`,
+    xs: [1, last], xName: `${words.evaluation}s`, whole: true,
+    ys: spanned([...extent(history.map((one) => one.reward)), ...history.slice(-1).map((one) => one.best),
+      ...forecast.flatMap((one) => [one.low, one.high]), ...extent(belief.flatMap((one) => [one.low, one.high]))]),
+    points: history.map((one) => [one.step, one.reward, [
+      capital(words.reward) + ` ${number(one.reward)}` + (known(one.deviation) ? ` ± ${number(one.deviation)}` : ""),
+      `${capital(words.evaluation)} ${one.step}, ${words["so far"]} ${number(one.best)}`, shorten(one.leaf, 300)]]),
+    marks: (x, y, floor) => {
+      const steps = [];
+      for (const one of history) {
+        if (steps.length) steps.push([x(one.step), steps.at(-1)[1]]);
+        steps.push([x(one.step), y(one.best)]);
+      }
+      const band = [...forecast.map((one) => [x(one.step), y(one.high)]), ...forecast.map((one) => [x(one.step), y(one.low)]).reverse()];
+      const thought = [...belief.map((one) => [x(one.step), y(one.high)]), ...belief.map((one) => [x(one.step), y(one.low)]).reverse()];
+      return [
+        svg("path", { class: "band", d: path(band) }),
+        svg("path", { class: "belief-band", d: path(thought) }),
+        svg("path", { class: "belief-line", d: path(belief.map((one) => [x(one.step), y(one.mean)])) }),
+        svg("path", { class: "failed", d: failed.map((step) => `M${(x(step) - 3).toFixed(1)} ${floor - 7}l6 6m0 -6l-6 6`).join("") }),
+        dots(history.map((one) => [x(one.step), y(one.reward)]), history.length > 300),
+        svg("path", { class: "ahead", d: path(forecast.map((one) => [x(one.step), y(one.mean)])) }),
+        svg("path", { class: "best-line", d: path(steps) }),
+      ];
+    },
+  });
+  const legend = [
+    [sample(svg("circle", { cx: 12, cy: 6, r: 4, fill: "var(--point)" })), `a ${words.leaf}`],
+    [sample(svg("path", { class: "best-line", d: "M0 6h24" })), words["so far"]],
+    forecast.length ? [sample(svg("rect", { class: "band", width: 24, height: 12 }), svg("path", { class: "ahead", d: "M0 6h24" })),
+      "forecast of the best, with its 90% interval"] : null,
+    belief.length ? [sample(svg("rect", { class: "belief-band", width: 24, height: 12 }), svg("path", { class: "belief-line", d: "M0 6h24" })),
+      `belief about the best possible ${words.reward}`] : null,
+    failed.length ? [sample(svg("path", { class: "failed", d: "M9 3l6 6m0 -6l-6 6" })), "failed"] : null,
+  ].filter(known);
+  const heads = [{ name: "Number" }, { name: capital(words.reward), kind: "figure" }, { name: capital(words["so far"]), kind: "figure" }, { name: capital(words.leaf), kind: "long" }];
+  const thinned = run.evaluations > history.length ? `${count(history.length)} of ${count(run.evaluations)} evaluations are shown, all improvements among them.` : null;
+  return section("progress", heading, thinned, list("legend", legend), drawn(draw),
+    asTable(heads, () => history.map((one) => [String(one.step), number(one.reward), number(one.best), one.leaf])));
+}
+
+function calibrationSection(run) {
+  const { calibration, words } = run;
+  const heading = `Predicted and actual ${words.reward}s`;
+  const told = run.selection ? html("p", {}, modelText(run.selection.model)) : null;
+  const points = run.history.filter((one) => one.predicted).slice(-400);
+  if (!calibration || !points.length) return section("calibration", heading, `There are no predictions to compare with ${words.reward}s.`, told);
+  const covered = Object.fromEntries(calibration.covered);
+  const text = `${percent(covered[0.9])} of ${count(calibration.count)} ${words.reward}s were inside the 90% interval that was predicted for them` +
+    (known(calibration.explained) ? `; predictions explain ${percent(Math.max(calibration.explained, 0))} of the variance.` : ".");
+  const draw = (width) => {
+    const all = spanned([...extent(points.map((one) => one.reward)), ...extent(points.map((one) => one.predicted[0]))]);
+    return plot(width, {
+      label: `Predicted against actual ${words.reward}`, xs: all, ys: all, xName: `predicted ${words.reward}`,
+      points: points.map((one) => [one.predicted[0], one.reward, [
+        `${capital(words.reward)} ${number(one.reward)}`, `Predicted ${number(one.predicted[0])} ± ${number(one.predicted[1])}`,
+        `${capital(words.evaluation)} ${one.step}`]]),
+      marks: (x, y) => [
+        svg("path", { class: "axis", fill: "none", d: path([[x(all[0]), y(all[0])], [x(all[1]), y(all[1])]]) }),
+        svg("path", { class: "whisker", d: points.map((one) => {
+          const reach = 1.645 * one.predicted[1];
+          return `M${x(one.predicted[0] - reach).toFixed(1)} ${y(one.reward).toFixed(1)}H${x(one.predicted[0] + reach).toFixed(1)}`;
+        }).join("") }),
+        dots(points.map((one) => [x(one.predicted[0]), y(one.reward)]), points.length > 150),
+      ],
+    });
+  };
+  const legend = [
+    [sample(svg("path", { class: "axis", d: "M4 12L20 0" })), "a perfect prediction"],
+    [sample(svg("path", { class: "whisker", d: "M0 6h24" }), svg("circle", { cx: 12, cy: 6, r: 4, fill: "var(--point)" })), `a ${words.leaf}, with its predicted 90% interval`],
+  ];
+  const heads = [{ name: "Interval" }, { name: `${capital(words.reward)}s inside`, kind: "figure" }];
+  return section("calibration", heading, text, told, list("legend", legend), drawn(draw),
+    asTable(heads, () => calibration.covered.map(([level, share]) => [percent(level), percent(share)])));
+}
+
+function gainSection(run) {
+  const heads = [{ name: `More ${run.words.evaluation}s` }, { name: "Expected gain", kind: "figure" }, { name: "90% interval", kind: "figure" }, { name: "Chance of any", kind: "figure" }];
+  const rows = run.gain.map((one) => [one.rest ? `${count(one.n)} (all that are left)` : count(one.n), number(one.gain[0]),
+    `${number(one.gain[1])} to ${number(one.gain[2])}`, percent(one.chance)]);
+  const rules = run.rules.map((one) => html("tr", {},
+    html("th", { scope: "row" }, one.rule),
+    html("td", {}, one.text,
+      known(one.share) ? html("div", { class: "meter", role: "meter", "aria-label": one.rule, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(100 * one.share) },
+        html("div", { style: { width: `${100 * one.share}%` } })) : null)));
+  return section("gain", "Gain of going on", rows.length ? `How much the best ${run.words.reward} is expected to improve, from the record of this search.`
+    : run.game ? "The value of a game may rise or fall: going on makes it more certain." : "Too little is known to say what going on would gain.",
+    rows.length ? table(heads, rows, { label: "Gain of going on", class: "cards" }) : null,
+    html("h3", {}, "Rules for stopping"),
+    rules.length ? html("table", { class: "rules" }, html("tbody", {}, rules)) : html("p", {}, "No rule is known from this record."));
+}
+
+function effectsSection(run) {
+  const { effects, pairs, words } = run;
+  const heading = `What each ${words.item} is worth`;
+  if (!effects.length) return section("effects", heading, "Too few evaluations to tell.");
+  const ends = [...effects, ...pairs].flatMap((one) => [clamp(one.low, -1e300, 1e300), one.high, 0]);
+  const span = [ends.reduce((a, b) => Math.min(a, b)), ends.reduce((a, b) => Math.max(a, b))];
+  const entry = (one) => ({
+    ...one, value: one.effect, text: Math.abs(one.effect) < 1e-4 * Math.max(...span.map(Math.abs)) ? "0" : signed(one.effect), heard: `90% interval ${number(one.low)} to ${number(one.high)}`, seen: count(one.count),
+    lines: [one.label + (one.chosen ? ` (in the ${words.best})` : ""), `${signed(one.effect)}, 90% interval ${signed(one.low)} to ${signed(one.high)}`,
+      `In ${count(one.count)} of the evaluated ${words.leaves}`],
+  });
+  const drawnAs = (key, name, all) => bars(key, [name, "effect", words.leaves], all.map(entry), span, `in the ${words.best}`);
+  return section("effects", heading,
+    `Expected change of the ${words.reward} when a ${words.leaf} has it, other things equal; the thin line is the 90% interval. From a linear model of all evaluations.`,
+    list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
+    drawnAs("effects", capital(words.item), effects),
+    html("h3", {}, "Pairs"),
+    html("p", {}, pairs.length ? "What two are worth together beyond the sum of both." : "No two are clearly worth more or less together than one by one."),
+    pairs.length ? drawnAs("pairs", "Pair", pairs) : null);
+}
+
+/* What the drawing shows of a state: of what was evaluated below it, or of the belief over it. */
+function evaluatedNode(node, { words, game }) {
+  const value = game ? node.mean : node.reward;
+  return { ...node, title: node.label, value, small: `${number(value)} · ${count(node.count)}`, chips: [],
+    facts: [[`Best ${words.reward} below`, number(node.reward)], [`Mean ${words.reward} below`, number(node.mean)], ["Evaluations below", count(node.count)]] };
+}
+
+function dagSection(run) {
+  const heading = "The best part of what was explored";
+  const { words } = run;
+  const believed = Boolean(run.selection);
+  const dag = believed ? run.selection.dag : run.dag;
+  if (!dag || dag.nodes.length < 2) return section("explored", heading, "There is nothing to show yet.");
+  const nodes = dag.nodes.map((node) => (believed ? believedNode(node) : evaluatedNode(node, run)));
+  const text = believed
+    ? "From left to right, each node adds a feature to the ones before it. Numbers: v, the best score to be expected from there, and visits."
+    : `From left to right the parts of the ${words.best}, each with the alternatives that ${run.game ? "were evaluated most" : `led to the next best ${words.reward}s`}. ` +
+      `Numbers: ${run.game ? "mean" : "best"} ${words.reward} below, and evaluations${run.evaluations > 3000 ? " among the best 3,000" : ""}.`;
+  const heads = [{ name: "Step" }, { name: "State after it", kind: "long" }, ...nodes[0].facts.map(([name]) => ({ name, kind: "figure" }))];
+  return section("explored", heading, text + (dag.more ? ` ${count(dag.more)} further parts are not drawn.` : ""),
+    list("legend", [
+      [html("span", { class: "swatch path" }), `the ${words.best}`],
+      [html("span", { class: "swatch promise" }), `${words.reward}, bad to good`],
+      html("span", { class: "by-hand" }, "Drag to move; zoom with the buttons, two fingers, or the wheel after a click."),
+    ]),
+    explorer(run.name, nodes, dag.edges, run.minimized),
+    asTable(heads, () => nodes.map((node) => [String(node.depth), node.title + (node.best ? ` (${words.best})` : ""), ...node.facts.map(([, value]) => value)])));
+}
+
+function leavesSection(run) {
+  const { words } = run;
+  const intervals = run.leaves.some((leaf) => leaf.interval);
+  const heads = [{ name: "Rank" }, { name: capital(words.reward), kind: "figure" }, ...(intervals ? [{ name: "90% interval", kind: "figure" }] : []),
+    { name: "Number", kind: "figure" }, { name: capital(words.leaf), kind: "long" }];
+  const rows = run.leaves.map((leaf, i) => [String(i + 1), number(leaf.reward), ...(intervals ? [range(leaf.interval)] : []), count(leaf.step), html("span", {},
+    leaf.parts.map(([name, different]) => html("span", { class: different ? "part plus" : "part" }, different ? html("span", { class: "unseen" }, "different: ") : null, name)),
+    leaf.lacks.map((name) => html("span", { class: "part minus" }, html("span", { class: "unseen" }, "without "), name)),
+  )]);
+  return section("leaves", run.game ? `The latest ${words.leaves}` : `The best ${words.leaves} side by side`,
+    rows.length ? `What differs from the ${words.best} is marked; what is struck out is missing.` : `No ${words.reward} is known yet.`,
+    rows.length ? table(heads, rows, { label: `The best ${words.leaves}`, class: "cards" }) : null);
+}
+
+function pendingSection(run) {
+  const leaf = { name: capital(run.words.leaf), kind: "long" };
+  const heads = [leaf, { name: "Age", kind: "figure" }, { name: "Worker" }, ...(content.steer ? [{ name: "Steer" }] : [])];
+  const rows = run.pending.map((one) => [one.leaf, duration(one.age), one.by ?? "–",
+    ...(content.steer ? [html("button", { type: "button", click: () => steer("forget", one.encoded) }, "Forget")] : [])]);
+  const failures = run.failures.map((one) => [known(one.at) ? clock(one.at) : `${run.words.evaluation} ${one.step}`, one.leaf, one.text]);
+  return section("pending", "Pending and failed evaluations", null,
+    html("h3", {}, `${count(run.pending_count)} pending`), rows.length ? table(heads, rows, { label: "Pending evaluations" }) : null,
+    html("h3", {}, `${count(run.failure_count)} failed`),
+    failures.length ? table([{ name: "Time" }, leaf, { name: "Error", kind: "long" }], failures, { label: "Failed evaluations" }) : null);
+}
+
+function comparisonSection() {
+  const runs = content.runs;
+  const dash = ["", "7 3", "2 3", "9 3 2 3", "4 4", "12 4"];
+  const line = (i) => ({ class: "run-line", "stroke-dasharray": dash[i % 6], style: { stroke: `var(--run-${i % 6})` } });
+  const draw = (width) => plot(width, {
+    label: "Best reward so far of every run", xName: "evaluations", whole: true, points: [],
+    xs: [1, Math.max(2, ...runs.map((run) => run.evaluations))],
+    ys: spanned(runs.flatMap((run) => extent(run.history.map((one) => one.best)))),
+    marks: (x, y) => runs.map((run, i) => {
+      const steps = [];
+      for (const one of run.history) {
+        if (steps.length) steps.push([x(one.step), steps.at(-1)[1]]);
+        steps.push([x(one.step), y(one.best)]);
+      }
+      return svg("path", { ...line(i), d: path(steps) });
+    }),
+  });
+  const heads = [{ name: "Run", kind: "long" }, { name: "State" }, { name: "Evaluations", kind: "figure" }, { name: "Best", kind: "figure" }, { name: "Expected with the rest", kind: "figure" }, { name: "Time", kind: "figure" }];
+  const rows = runs.map((run) => [run.name, run.state, count(run.evaluations), number(run.best), number(run.gain.find((one) => one.rest)?.best), duration(run.seconds)]);
+  return section("comparison", "The runs compared", null,
+    list("legend", runs.map((run, i) => [sample(svg("path", { ...line(i), d: "M0 6h24" })), run.name])),
+    drawn(draw), table(heads, rows, { label: "The runs compared", class: "cards" }));
+}

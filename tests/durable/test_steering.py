@@ -1,0 +1,270 @@
+"""Requests to a running search: each is an event, and a resumed search goes on as if it had not stopped."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import dagsearch as ds
+from dagsearch.cli.events import budget_of
+from dagsearch.durable.journal import read_events
+from dagsearch.durable.requests import requests_path, send_request
+from dagsearch.pages.record import Record
+
+WEIGHTS = [3.0, -1.0, 2.5, 0.5, -2.0, 1.5, 4.0, -0.5, 1.0, 2.0]
+
+
+def weight(chosen):
+    return sum(WEIGHTS[item] for item in chosen)
+
+
+def problem(reward=weight):
+    return ds.problems.Subsets(10, 3, reward=reward)
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "run.db"
+
+
+def steered(journal, requests, budget=16, at=6, **execution):
+    """A run to which requests come during an evaluation, and the search afterwards."""
+    calls = []
+
+    def reward(chosen):
+        calls.append(chosen)
+        if len(calls) == at:
+            for request in requests:
+                send_request(journal, *request)
+        return weight(chosen)
+
+    search = ds.Search.default(problem(reward), seed=0, initial=4, journal=journal)
+    search.run(budget, **execution)
+    return search
+
+
+def known(search):
+    graph = search.explored.graph
+    nodes = slice(len(graph))
+    return (
+        [(one.leaf, one.actions, one.reward, one.predicted) for one in search.history],
+        graph.visits[nodes].tolist(),
+        graph.v_mean[nodes].tolist(),
+        search.rng.bit_generator.state,
+        search.engine.steered,
+        [proposal.leaf for proposal in search.pending],
+    )
+
+
+REQUESTS = {
+    "stop": [("stop",)],
+    "more": [("budget", 20)],
+    "less": [("budget", 9)],
+    "propose": [("propose", [1, 3, 5])],
+    "tell": [("tell", {"leaf": [0, 6, 9], "reward": 9.0})],
+    "refused": [("propose", [0, 1]), ("tell", {"leaf": [99], "reward": 1.0}), ("forget", [0, 1, 2])],
+    "all": [
+        ("tell", {"leaf": [1, 4, 7], "reward": -3.5}),
+        ("propose", [1, 3, 5]),
+        ("pause",),
+        ("continue",),
+        ("budget", 18),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_steered_search_is_resumed_to_the_last_bit(journal, name):
+    search = steered(journal, REQUESTS[name])
+    search.close()
+    resumed = ds.Search.resume(journal, problem())
+    assert known(resumed) == known(search)
+    assert resumed.ask() == search.ask()
+    resumed.close()
+
+
+def test_what_was_asked_is_done_once_and_recorded(journal):
+    search = steered(journal, REQUESTS["all"])
+    leaves = [evaluation.leaf for evaluation in search.history]
+    assert len(leaves) == 18
+    assert leaves[6] == frozenset({1, 4, 7})
+    assert leaves[7] == frozenset({1, 3, 5})
+    search.close()
+    events = read_events(journal)
+    record = Record.of(events)
+    assert [one.what for one in record.steering] == ["tell", "propose", "pause", "continue", "budget 18"]
+    assert (record.budget, record.paused, budget_of(events)) == (18, False, 18)
+    resumed = ds.Search.resume(journal, problem())
+    resumed.run(2)
+    assert [evaluation.leaf for evaluation in resumed.history].count(frozenset({1, 3, 5})) == 1
+    resumed.close()
+
+
+def test_a_stop_waits_for_the_running_evaluations(journal):
+    search = steered(journal, [("stop",)])
+    assert len(search.history) == 6
+    assert search.result().stopped == "steered"
+    search.close()
+
+
+def test_a_script_that_runs_again_keeps_the_new_budget(journal):
+    calls = []
+
+    def reward(chosen):
+        calls.append(chosen)
+        if len(calls) == 5:
+            send_request(journal, "budget", 14)
+        if len(calls) == 9:
+            raise KeyboardInterrupt
+        return weight(chosen)
+
+    with pytest.raises(ds.SearchInterrupted):
+        ds.search(problem(reward), 12, seed=0, journal=journal)
+    assert len(ds.search(problem(reward), 12, seed=0, journal=journal).history) == 14
+    assert len(ds.search(problem(reward), 12, seed=0, journal=journal).history) == 14
+    assert len(ds.search(problem(reward), 16, seed=0, journal=journal).history) == 16
+
+
+def test_refusals_say_why_and_nothing_is_lost(journal):
+    search = steered(journal, REQUESTS["refused"])
+    assert len(search.history) == 16
+    search.close()
+    refused = [one.refused for one in Record.of(read_events(journal)).steering]
+    assert len(refused) == 3
+    assert all(refused)
+    assert "not pending" in refused[2]
+
+
+def test_a_leaf_that_is_known_is_not_evaluated_again(journal):
+    first = steered(journal, []).history[0].leaf
+    other = journal.with_name("other.db")
+    search = steered(other, [("propose", sorted(first)), ("tell", {"leaf": sorted(first), "reward": 1.0})])
+    search.close()
+    refused = [one.refused for one in Record.of(read_events(other)).steering]
+    assert refused == ["the leaf was evaluated already, or failed"] * 2
+
+
+def test_a_paused_search_waits_until_it_may_continue(journal):
+    search = ds.Search.default(problem(), seed=0, initial=4, journal=journal)
+    send_request(journal, "pause")
+    runner = threading.Thread(target=search.run, args=(6,))
+    runner.start()
+    runner.join(1.0)
+    assert runner.is_alive()
+    assert search.history == []
+    send_request(journal, "continue")
+    runner.join(60.0)
+    assert len(search.history) == 6
+    search.close()
+
+
+def test_a_resumed_search_is_still_paused(journal):
+    search = steered(journal, [("pause",), ("stop",)])
+    search.close()
+    resumed = ds.Search.resume(journal, problem())
+    assert resumed.engine.steered.paused
+    send_request(journal, "continue")
+    resumed.run(2)
+    assert len(resumed.history) == 8
+    resumed.close()
+
+
+def test_a_hanging_evaluation_is_forgotten(journal):
+    hanging, released, calls = threading.Event(), threading.Event(), []
+
+    def reward(chosen):
+        calls.append(chosen)
+        if len(calls) == 3:
+            hanging.set()
+            released.wait(60.0)
+        return weight(chosen)
+
+    search = ds.Search.default(problem(reward), seed=0, initial=4, journal=journal)
+    with ThreadPoolExecutor(2) as executor:
+        runner = threading.Thread(target=search.run, args=(8,), kwargs={"executor": executor})
+        runner.start()
+        assert hanging.wait(60.0)
+        send_request(journal, "forget", sorted(calls[2]))
+        runner.join(60.0)
+        ended = not runner.is_alive()
+        released.set()
+    runner.join(60.0)
+    assert ended
+    assert len(search.history) == 7  # a failed evaluation counts
+    assert calls[2] not in [evaluation.leaf for evaluation in search.history]
+    search.close()
+    record = Record.of(read_events(journal))
+    assert [one.text for one in record.failures] == ["forgotten at the user's request"]
+    assert record.pending == []
+
+
+def test_requests_to_an_earlier_journal_of_this_name_are_ignored(journal):
+    steered(journal, []).close()
+    send_request(journal, "stop")
+    journal.unlink()
+    search = steered(journal, [])
+    assert len(search.history) == 16
+    search.close()
+
+
+def test_lines_that_are_not_requests_are_ignored(journal, caplog):
+    search = ds.Search.default(problem(), seed=0, initial=4, journal=journal)
+    lines = ["not JSON", "[]", json.dumps({"request": "a"}), '{"request": 1,']
+    requests_path(journal).write_text("\n".join(lines))
+    search.run(5)
+    assert len(search.history) == 5
+    assert "is not a request" in caplog.text
+    search.close()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        ("fly", None),
+        ("budget", 0),
+        ("budget", "many"),
+        ("budget", True),
+        ("propose", None),
+        ("tell", [1, 2]),
+        ("tell", {"leaf": [1], "reward": "much"}),
+        ("tell", {"leaf": [1], "reward": float("nan")}),
+    ],
+)
+def test_a_request_that_lacks_something_is_not_sent(journal, request_):
+    steered(journal, []).close()
+    with pytest.raises(ValueError, match=r"must be|needs"):
+        send_request(journal, *request_)
+    assert not requests_path(journal).exists()
+
+
+def test_a_search_that_nobody_steers_has_no_file_beside_its_journal(journal):
+    steered(journal, []).close()
+    assert [path.name for path in journal.parent.iterdir()] == ["run.db"]
+
+
+class Walk:
+    """A problem of the user's own, without path_to and parents."""
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        return ["a", "b"] if len(state) < 4 else []
+
+    def step(self, state, action):
+        return (*state, action)
+
+    def items(self, state):
+        return set(enumerate(state))
+
+    def reward(self, state):
+        return float(state.count("b"))
+
+
+def test_leaves_of_a_problem_of_ones_own_can_be_proposed(journal):
+    search = ds.Search.paper(Walk(), seed=0, journal=journal)
+    send_request(journal, "propose", {"tuple": ["b", "b", "b", "b"]})
+    search.run(1)
+    assert search.history[0].leaf == ("b", "b", "b", "b")
+    search.close()

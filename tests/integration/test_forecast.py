@@ -1,0 +1,48 @@
+"""The measured coverage of forecasts: its table in the docs, and that the experiment runs."""
+
+from pathlib import Path
+
+import pytest
+
+from dagsearch.cli import main
+from dagsearch.forecasts import FITTED
+from dagsearch_experiments.forecast import OTHERS, SHIPPED, measured, table
+from dagsearch_experiments.runner import read_rows
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return read_rows(ROOT / "results" / "forecast" / "forecast.csv.gz")
+
+
+def markdown(lines):
+    head, *body = (" | ".join(line) for line in lines)
+    return "\n".join(f"| {line} |" for line in (head, "---|" * (len(lines[0]) - 1) + "---", *body))
+
+
+def test_the_table_of_the_docs_is_what_was_measured(rows):
+    assert markdown(table(rows)) in (ROOT / "docs" / "watching.md").read_text()
+
+
+def test_forecasts_hold_as_often_as_they_should(rows):
+    *_, line = table(rows)
+    assert all(0.8 <= float(share) <= 0.95 for share in line[1:])
+
+
+def test_coverage_is_measured_from_the_rewards_in_the_file(rows):
+    """With the coefficients in use, which the file was written with."""
+    kept = [row for row in rows if row.setting == "cover" or row.setting.startswith("cover,")]
+    told = [row for row in kept if row.method in ("reward", "prediction")]
+    again = [row for row in measured(told) if row.method == SHIPPED]
+    assert again == [row for row in kept if row.method == SHIPPED]
+    assert {row.method for row in rows} == {"reward", "prediction", SHIPPED, OTHERS}
+    assert len(FITTED.hazard) + len(FITTED.size) == 9
+
+
+@pytest.mark.slow
+def test_the_experiment_runs(tmp_path, capsys):
+    assert main(["benchmark", "forecast", "--quick", "--out", str(tmp_path)]) == 0
+    assert "subsets" in capsys.readouterr().out
+    assert (tmp_path / "forecast.csv.gz").exists()

@@ -1,0 +1,196 @@
+"""The page of a search in a browser: what it shows, and that nothing in it can act."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.cli import main
+from dagsearch.pages import Report
+from dagsearch.pages.html import html_page, policy, snippet
+from dagsearch.pages.leaves import Part
+from dagsearch.pages.record import Record, Told
+from dagsearch.pages.view import Viewed
+
+try:
+    from playwright.sync_api import sync_playwright
+except ModuleNotFoundError:  # the browser tests are skipped
+    sync_playwright = None
+
+CHROMIUM = shutil.which("chromium")
+in_browser = pytest.mark.skipif(
+    CHROMIUM is None or sync_playwright is None, reason="needs chromium and playwright"
+)
+HOSTILE = '</script><img src=x onerror="document.title=1">{{content}}\u2028<b>'
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    """Hostile names, notes and failures."""
+    path = tmp_path_factory.mktemp("hostile") / "<i>run&.db"
+    places = {HOSTILE: ["a", HOSTILE, "c"], "y": range(6)}
+    problem = ds.problems.Choices(places, reward=lambda chosen: chosen["y"] + 2.0 * (chosen[HOSTILE] == "a"))
+    search = ds.Search.default(problem, seed=0, journal=path, initial=5)
+    search.run(12)
+    search.forget(search.ask(), again=False, note={"failure": HOSTILE})
+    search.ask()
+    search.note(HOSTILE)
+    search.close()
+    return path
+
+
+def content_of(page):
+    found = re.search(r'<script type="application/json" id="content">(.*?)</script>', page, re.DOTALL)
+    return json.loads(found[1])
+
+
+def test_the_page_is_one_file_that_loads_nothing(journal):
+    page = Report.of_journals(journal).to_html()
+    assert not re.search(r'(src|href|action)\s*=\s*["\']', page.replace("src=x", ""))
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+    assert page.count("<script") == 2
+    assert HOSTILE not in page
+    assert "{{" not in re.sub(r"\{\{content\}\}", "", page)
+
+
+def test_names_reach_the_script_as_they_are(journal):
+    (run,) = content_of(Report.of_journals(journal).to_html())["runs"]
+    assert run["name"] == "<i>run&.db"
+    assert run["failures"][0]["text"] == HOSTILE
+    assert any(part.startswith(HOSTILE[:20]) for part in run["best_leaf"])
+
+
+def test_only_a_live_page_may_ask_for_more():
+    assert "connect-src" not in policy(False)
+    assert "connect-src 'self'" in policy(True)
+    for live in (False, True):
+        assert policy(live).startswith("default-src 'none'")
+        assert "unsafe" not in policy(live)
+
+
+def test_the_snippet_has_no_script(journal):
+    shown = Report.of_journals(journal)._repr_html_()
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert "<svg" in shown
+    assert snippet(Viewed("empty", Record()).view()).count("No reward yet") == 1
+
+
+def test_a_result_has_a_report(tmp_path):
+    result = ds.search(ds.problems.Subsets(12, 3, reward=sum), 20, seed=0)
+    report = result.report()
+    (view,) = report.to_dict()
+    assert view["best"] == result.best_reward
+    assert view["evaluations"] == 20
+    assert view["state"] == "ended"
+    assert view["calibration"]["count"] > 0
+    path = report.write(tmp_path / "page.html")
+    assert path.read_text(encoding="utf-8") == report.to_html()
+    assert "Best so far 30" in repr(report)
+
+
+def test_the_command_writes_the_page(journal, tmp_path, capsys):
+    out = tmp_path / "page.html"
+    assert main(["report", str(journal), "--out", str(out)]) == 0
+    assert out.read_text(encoding="utf-8") == Report.of_journals(journal).to_html()
+    assert main(["report", str(tmp_path / "missing.db"), "--out", str(out)]) == 1
+    assert "there is no journal" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    """Opens a page; what the browser complains about, or loads, is collected."""
+    contexts = []
+
+    def opened(text, width=1400, scheme="light"):
+        path = tmp_path / "page.html"
+        path.write_text(text, encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.complaints, page.requests = [], []
+        page.on("console", lambda message: page.complaints.append(message.text))
+        page.on("pageerror", lambda error: page.complaints.append(str(error)))
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.goto(path.as_uri())
+        page.wait_for_selector("#leaves")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def inside(page):
+    """Elements that are wider than the window, and the number of requests."""
+    return page.locator("html").evaluate("html => html.scrollWidth - html.clientWidth"), len(page.requests)
+
+
+@in_browser
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_the_page_fits_and_nothing_in_it_acts(journal, show, width, scheme):
+    page = show(Report.of_journals(journal, journal).to_html(), width, scheme)
+    assert page.complaints == []
+    assert inside(page) == (0, 1)
+    assert page.title().endswith("dagsearch")
+    assert page.locator("img, main b, main i").count() == 0
+    ids = page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
+    order = ["headline", "progress", "calibration", "gain", "effects", "explored", "leaves", "pending"]
+    assert ids == [*order, "comparison"]
+    assert HOSTILE[:20] in page.locator("#pending").inner_text()
+
+
+@in_browser
+@pytest.mark.slow
+def test_figures_are_read_by_keyboard(journal, show):
+    page = show(Report.of_journals(journal).to_html())
+    figure = page.locator("#progress svg[tabindex]")
+    figure.focus()
+    page.keyboard.press("Home")
+    assert "Evaluation 1," in page.locator("#tip").inner_text()
+    page.keyboard.press("ArrowRight")
+    assert "Evaluation 2," in page.locator("#tip").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden()
+    page.locator("#progress summary").focus()
+    page.keyboard.press("Enter")
+    page.locator("#progress tbody tr").nth(11).wait_for()  # the table is filled when it is opened
+    assert page.locator("#progress tbody tr").count() == 12
+
+
+@in_browser
+@pytest.mark.slow
+def test_every_control_and_figure_has_a_name(journal, show):
+    page = show(Report.of_journals(journal, journal).to_html())
+    nameless = page.locator("button, select, [tabindex], section").evaluate_all(
+        "all => all.filter(one => !(one.getAttribute('aria-label') || one.getAttribute('aria-labelledby')"
+        " || one.textContent.trim())).length"
+    )
+    assert nameless == 0
+    assert page.locator("h1").count() == 1
+
+
+@in_browser
+@pytest.mark.slow
+def test_a_large_search_is_drawn_at_once(show):
+    record, rng = Record(), np.random.default_rng(0)
+    for reward in rng.normal(size=20_000):
+        parts = [Part("", str(item)) for item in rng.choice(50, 5, replace=False)]
+        record.told.append(Told(parts, None, float(reward), 0.0, None))
+    page = show(html_page([Viewed("large", record).view()]))
+    assert page.complaints == []
+    assert "20,000" in page.locator("#progress").inner_text()

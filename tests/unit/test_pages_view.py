@@ -1,0 +1,328 @@
+"""What the page shows, computed from events: every kind of problem, nothing but JSON."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.neighbors import KNeighborsClassifier
+
+import dagsearch as ds
+from dagsearch.durable.journal import read_events
+from dagsearch.forecasts import forecast, progress_of
+from dagsearch.pages.effects import Effects
+from dagsearch.pages.leaves import Part, parts_of
+from dagsearch.pages.record import Record, Told
+from dagsearch.pages.view import Viewed
+from dagsearch.sklearn import DAGSearchSelector
+
+
+def viewed(journal, **now):
+    return Viewed(journal.name, Record.of(read_events(journal))).view(**now)
+
+
+WEIGHTS = np.random.default_rng(0).normal(size=16)
+
+
+def weight(chosen):
+    return float(WEIGHTS[sorted(chosen)].sum())
+
+
+@pytest.fixture
+def journal(tmp_path):
+    return tmp_path / "run.db"
+
+
+@pytest.fixture
+def half_way(journal):
+    """30 of 50 evaluations, two pending, one failure."""
+    search = ds.Search.default(ds.problems.Subsets(16, 4, reward=weight), seed=0, journal=journal)
+    for evaluation in search.steps(50, ds.Stop(patience=40, target=99.0, seconds=1e6, confidence=0.9999999)):
+        if evaluation.step == 30:
+            break
+    failed, *_ = search.ask(3)
+    search.forget(failed, again=False, note={"failure": "ValueError: no\nmore"})
+    search.close()
+    return search
+
+
+def test_the_view_says_what_the_search_knows(half_way, journal):
+    view = viewed(journal)
+    json.dumps(view, allow_nan=False)
+    best = half_way.incumbent()
+    assert view["best"] == best.reward
+    assert view["best_leaf"] == [str(item) for item in sorted(best.leaf)]
+    assert (view["evaluations"], view["budget"], view["left"]) == (30, 50, 20)
+    assert [point["reward"] for point in view["history"]] == [one.reward for one in half_way.history]
+    assert [point["best"] for point in view["history"]] == [one.best_reward for one in half_way.history]
+    for point, one in zip(view["history"], half_way.history, strict=True):
+        if one.predicted is None:
+            assert point["predicted"] is None
+        else:
+            assert point["predicted"] == pytest.approx([one.predicted.mean, one.predicted.variance**0.5])
+    assert view["forecast"][-1]["mean"] == half_way.forecast(20).mean
+    assert view["forecast"][-1]["step"] == 50
+    rest = view["gain"][-1]
+    assert (rest["n"], rest["chance"]) == (20, half_way.forecast(20).chance)
+    assert [rule["rule"] for rule in view["rules"]] == [
+        "budget",
+        "patience",
+        "target",
+        "seconds",
+        "confidence",
+    ]
+    assert len(view["pending"]) == view["pending_count"] == 2
+    assert [one["text"] for one in view["failures"]] == ["ValueError: no\nmore"]
+    assert view["sentence"].startswith(
+        f"Best so far {best.reward:.4g}, found by evaluation {best.step} of 30"
+    )
+    assert "20 evaluations that are left" in view["sentence"]
+
+
+def test_pending_evaluations_have_an_age_and_the_process_that_asked(half_way, journal):
+    events = read_events(journal)
+    asked = [event.at for event in events if event.kind == "ask"][-2:]
+    view = viewed(journal, now=events[-1].at + 100.0)
+    assert [one["age"] for one in view["pending"]] == [events[-1].at + 100.0 - at for at in asked]
+    assert all(", process " in one["by"] for one in view["pending"])
+
+
+def test_events_may_come_in_pieces(half_way, journal):
+    events = read_events(journal)
+    record = Record()
+    shown = Viewed("run.db", record)
+    for start in range(0, len(events), 7):
+        record.add(events[start : start + 7])
+        shown.view()
+    assert shown.view() == viewed(journal)
+
+
+def test_the_best_leaves_are_compared_with_the_best(half_way, journal):
+    first, *others = viewed(journal)["leaves"]
+    assert not any(different for _, different in first["parts"])
+    for other in others:
+        added = {name for name, different in other["parts"] if different}
+        assert added == {name for name, _ in other["parts"]} - {name for name, _ in first["parts"]}
+        assert set(other["lacks"]) == {name for name, _ in first["parts"]} - {
+            name for name, _ in other["parts"]
+        }
+    assert [leaf["reward"] for leaf in others] == sorted((leaf["reward"] for leaf in others), reverse=True)
+
+
+def test_the_way_to_the_best_leaf_is_part_of_the_dag(half_way, journal):
+    view = viewed(journal)
+    dag = view["dag"]
+    way = [node for node in dag["nodes"] if node["best"]]
+    assert sorted(node["label"] for node in way[1:]) == sorted(view["best_leaf"])
+    assert [node["depth"] for node in way] == list(range(5))
+    assert all(node["reward"] == view["best"] for node in way)
+    assert way[0]["count"] == 30
+    assert all(
+        dag["nodes"][child]["depth"] == dag["nodes"][parent]["depth"] + 1 for parent, child in dag["edges"]
+    )
+
+
+def test_what_is_minimised_is_shown_in_its_own_sign(journal):
+    def distance(choose):
+        return abs(choose("x", range(50)) - 20) + choose("y", range(5))
+
+    result = ds.minimize(distance, budget=25, seed=0, journal=journal)
+    view = viewed(journal)
+    assert view["minimized"]
+    assert view["best"] == result.best_reward
+    assert view["history"][0]["reward"] == result.history[0].reward
+    assert view["leaves"][0]["parts"] == [[f"x: {result.best_state['x']}", False], ["y: 0", False]]
+    of_result = Viewed("result", Record.of_result(result)).view()
+    assert of_result["best"] == view["best"]
+    assert [point["reward"] for point in of_result["history"]] == [
+        point["reward"] for point in view["history"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (ds.problems.Orders(["a", "b", "<i>c"], reward=lambda order: order.index("a")), {"1: b", "1: <i>c"}),
+        (ds.problems.Sequences("xy", 3, reward=lambda letters: letters.count("y")), {"1: x", "1: y"}),
+        (ds.problems.TicTacToe(), None),
+    ],
+)
+def test_every_kind_of_problem_has_a_view(problem, expected, journal):
+    search = ds.Search.paper(problem, seed=0, journal=journal)
+    search.run(4)
+    search.close()
+    view = viewed(journal)
+    json.dumps(view, allow_nan=False)
+    assert view["evaluations"] == 4
+    if expected is not None:
+        assert view["best_leaf"][0] in expected
+
+
+def test_a_game_is_shown_by_its_value_and_its_moves(journal):
+    search = ds.Search.default(ds.problems.TicTacToe(), seed=0, journal=journal)
+    result = search.run(60)
+    search.close()
+    view, of_result = viewed(journal), Viewed("result", Record.of_result(result)).view()
+    assert view["game"]
+    assert of_result["game"]
+    assert of_result["best"] == pytest.approx(result.value.mean)
+    assert "to the first player after 60 evaluations; the first move" in view["sentence"]
+    assert view["forecast"] == view["gain"] == []
+    firsts = [one.actions[0] for one in result.history]
+    most = max(set(firsts), key=firsts.count)
+    for shown in (view, of_result):
+        assert shown["best_leaf"][0] == f"1: {most}"
+        first = next(node for node in shown["dag"]["nodes"] if node["label"] == f"1: {most}")
+        assert first["count"] == firsts.count(most)
+        assert first["mean"] == pytest.approx(
+            np.mean([one.reward for one in result.history if one.actions[0] == most])
+        )
+    known = [point["best"] for point in view["history"]]
+    assert all(-1.5 < value < 1.5 for value in known)
+    assert len(set(known)) > 10
+
+
+def test_a_run_that_failures_or_a_rule_have_ended_is_over(journal, tmp_path):
+    def fails_often(chosen):
+        if sum(chosen) % 3 == 0:
+            raise OSError("no licence")
+        return sum(chosen)
+
+    problem = ds.problems.Subsets(12, 3, reward=fails_often)
+    ds.search(problem, 12, seed=0, journal=journal, on_error="skip")
+    view = viewed(journal)
+    assert view["failure_count"] > 0
+    assert view["evaluations"] + view["failure_count"] == 12
+    assert (view["state"], view["left"]) == ("ended", 0)
+    assert view["failed"]
+
+    ds.search(ds.problems.Subsets(12, 3, reward=sum), 60, seed=0, patience=5, journal=tmp_path / "two.db")
+    assert viewed(tmp_path / "two.db")["state"] == "ended"
+    ds.search(ds.problems.Subsets(4, 2, reward=sum), 60, seed=0, journal=tmp_path / "three.db")
+    assert viewed(tmp_path / "three.db")["state"] == "ended"
+
+
+def test_features_of_a_selection_have_their_names(journal):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    selector = DAGSearchSelector(
+        KNeighborsClassifier(), n_features_to_select=3, budget=8, random_state=0, journal=journal
+    ).fit(X, y)
+    view = viewed(journal)
+    assert view["best_leaf"] == list(selector.get_feature_names_out())
+    assert (view["budget"], view["state"]) == (8, "ended")
+
+
+def test_a_search_without_rewards_has_a_view(journal):
+    search = ds.Search.paper(ds.problems.Subsets(5, 2, reward=sum), seed=0, journal=journal)
+    assert viewed(journal, running=True)["sentence"] == "No reward yet (running)."
+    search.close()
+
+
+def test_of_very_many_evaluations_all_improvements_are_kept():
+    record = Record()
+    rewards = np.random.default_rng(0).normal(size=20_000)
+    record.told = [Told([Part("", "a")], "a", float(reward), 0.0, None) for reward in rewards]
+    points = Viewed("many", record).view()["history"]
+    assert len(points) < 2000
+    best = np.maximum.accumulate(rewards)
+    steps = {point["step"] for point in points}
+    assert {1 + int(place) for place in np.flatnonzero(np.diff(best) > 0.0) + 1} <= steps
+    assert {1, 20_000} <= steps
+
+
+@pytest.mark.parametrize(
+    ("leaf", "form", "labels", "parts"),
+    [
+        ([3, 1], "set", None, [("", "3"), ("", "1")]),
+        ([3, 1], None, None, [("1", "3"), ("2", "1")]),
+        ([1, 0], "sequence", ["a", "b"], [("1", "b"), ("2", "a")]),
+        ({"set": [2, 5]}, None, None, [("", "2"), ("", "5")]),
+        ({"tuple": ["x", {"tuple": [1, 2]}]}, None, None, [("1", "x"), ("2", "(1, 2)")]),
+        ([["depth", 3], ["model", "tree"]], None, None, [("depth", "3"), ("model", "tree")]),
+        ([["layer", {"option": 2}]], "choices", None, [("layer", "option 2")]),
+        ({"board": "x", "turn": 1}, None, None, [("board", "x"), ("turn", "1")]),
+        ("end", None, None, [("", "end")]),
+        (7, None, None, [("", "7")]),
+        (["\udc80"], "set", None, [("", "?")]),
+    ],
+)
+def test_parts_of_a_leaf(leaf, form, labels, parts):
+    assert parts_of(leaf, form, labels) == parts
+
+
+def test_long_text_is_cut():
+    (part,) = parts_of(["x" * 10_000], "set")
+    assert len(part.value) == 80
+
+
+# Main effects ----------------------------------------------------------------------------------------
+
+
+def linear(n, noise, shift=0.0):
+    rng, effects = np.random.default_rng(3), Effects()
+    for _ in range(n):
+        chosen = np.flatnonzero(rng.random(8) < 0.5)
+        reward = shift + float(chosen @ (chosen >= 4)) + noise * rng.normal()
+        effects.add([Part("", str(item)) for item in chosen], reward)
+    return {effect.part.value: effect for effect in effects.largest(40)}
+
+
+def test_effects_of_a_linear_reward_are_found():
+    found = linear(400, 0.1)
+    for item in range(8):
+        assert found[str(item)].effect == pytest.approx(item if item >= 4 else 0.0, abs=0.05)
+
+
+def test_intervals_of_effects_hold_as_often_as_they_should():
+    truth, held = [0.0, 0.5, 1.0, -1.0, 2.0, 0.0], []
+    for seed in range(60):
+        rng, effects = np.random.default_rng(seed), Effects()
+        for _ in range(60):
+            chosen = np.flatnonzero(rng.random(6) < 0.5)
+            reward = float(np.take(truth, chosen).sum()) + rng.normal()
+            effects.add([Part("", str(item)) for item in chosen], reward)
+        held += [one.low <= truth[int(one.part.value)] <= one.high for one in effects.largest(40)]
+    assert 0.84 < np.mean(held) < 0.96
+
+
+def test_effects_do_not_depend_on_a_large_shift_of_the_rewards():
+    near, far = linear(100, 0.1), linear(100, 0.1, shift=1e8)
+    for item, effect in near.items():
+        assert far[item].effect == pytest.approx(effect.effect, abs=1e-4)
+
+
+def test_a_part_that_never_varied_has_no_effect():
+    effects = Effects()
+    for step in range(20):
+        effects.add([Part("", "always"), Part("", str(step % 3))], float(step % 3))
+    assert {effect.part.value for effect in effects.largest(40)} == {"0", "1", "2"}
+    assert Effects().largest(40) == []
+
+
+def test_the_forecast_of_the_page_is_that_of_the_search(half_way):
+    told = half_way.history
+    progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+    assert half_way.forecast(7) == forecast(progress, 7)
+    assert math.isfinite(half_way.forecast(7).high)
+
+
+def interacting(strength, seed=5, n=150):
+    rng, record = np.random.default_rng(seed), Record()
+    for _ in range(n):
+        chosen = np.flatnonzero(rng.random(8) < 0.5)
+        reward = float(chosen.sum()) + strength * ({2, 6} <= set(chosen.tolist())) + 0.5 * rng.normal()
+        parts = [Part("", str(item)) for item in chosen]
+        record.told.append(Told(parts, None, reward, 0.0, None))
+    return Viewed("pairs", record).view()["pairs"]
+
+
+def test_a_pair_that_matters_is_found():
+    for strength in (3.0, -3.0):
+        first, *_ = interacting(strength)
+        assert first["label"] in ("2 and 6", "6 and 2")
+        assert first["low"] < strength < first["high"]
+
+
+def test_pairs_that_do_not_matter_are_not_shown():
+    assert sum(len(interacting(0.0, seed)) for seed in range(20)) <= 2
