@@ -101,6 +101,9 @@ class Result:
     skill: float | None = field(default=None, repr=False)
     """Share of the variance of recent rewards that the model predicted before they were told: 1 is perfect,
     0 no better than their mean. ``None`` if the model learns nothing or there were too few rewards."""
+    coverage: float | None = field(default=None, repr=False)
+    """Share of the same rewards inside the central 90% intervals that were predicted for them; ``None`` like
+    ``skill``."""
     minimized: bool = field(default=False, repr=False)
     """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
     game: bool = field(default=False, repr=False)

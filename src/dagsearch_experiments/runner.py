@@ -64,7 +64,7 @@ class Outcome:
         """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
         folder.mkdir(parents=True, exist_ok=True)
         written = [folder / f"{self.name}.csv.gz", folder / f"{self.name}.json"]
-        rounded = (row._replace(value=float(f"{row.value:.5g}")) for row in self.rows)
+        rounded = (row._replace(value=_rounded(row.value)) for row in self.rows)
         write_csv(written[0], Row._fields, rounded)
         about = {"experiment": self.name, "seed": SEEDS, **self.settings, "versions": versions()}
         written[1].write_text(json.dumps(about, indent=2) + "\n")
@@ -73,6 +73,11 @@ class Outcome:
                 written.append(folder / f"{name}.{ending}")
                 figure.savefig(written[-1], dpi=150)
         return written
+
+
+def _rounded(value: float) -> float:
+    """Five digits, or all of a count."""
+    return value if value.is_integer() else float(f"{value:.5g}")
 
 
 def versions() -> dict[str, str]:

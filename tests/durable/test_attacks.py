@@ -336,11 +336,13 @@ def test_a_forked_process_that_outlives_the_search_does_not_keep_the_file(tmp_pa
     search = search_in(path)
     search.run(2)
     reading, writing = os.pipe()
+    hearing, saying = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
         os.close(writing)
+        os.write(saying, b".")  # it has begun, and so given up the file
         refused = 1
         with suppress(JournalError):
             search.ask()
@@ -348,13 +350,15 @@ def test_a_forked_process_that_outlives_the_search_does_not_keep_the_file(tmp_pa
         os.read(reading, 1)  # until the parent ends
         os._exit(refused)
     os.close(reading)
+    os.read(hearing, 1)
     assert is_in_use(path)
     search.ask()
     search.close()
     again = ds.Search.resume(path, Sum())
     assert len(again.pending) == 1
     again.close()
-    os.close(writing)
+    for end in (writing, hearing, saying):
+        os.close(end)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,9 @@ from dagsearch.cli import main
 from dagsearch.cli.select import comparisons, task
 from dagsearch.cli.select.summary import summary
 from dagsearch.selection import SelectionReport
+from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.quiet import quiet
+from dagsearch.selection.scoring import Scored
 from support.processes import PATIENCE, running, wait_until
 
 # Most tests run the whole command on a table.
@@ -739,6 +742,21 @@ def test_forward_selection_is_not_begun_when_time_is_up(folder):
     content = outcome.report.to_dict()
     assert content["result"]["stopped"] == "seconds"
     assert not any(other["name"] == "forward selection" for other in content["comparisons"])
+
+
+def test_forward_selection_ends_when_time_is_up():
+    """Its time is over before the second column is added."""
+    scored = []
+
+    def score(columns):
+        scored.append(columns)
+        return Scored(tuple(columns), np.ones(3), 0.0, None)
+
+    clock = iter(range(100))
+    with mock.patch("time.perf_counter", side_effect=clock):
+        found = comparisons.forward_selection(score, range(5), 2, FoldNoise(), until=6)
+    assert found is None
+    assert len(scored) == 6
 
 
 COUNTED = """

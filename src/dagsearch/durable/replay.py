@@ -12,6 +12,7 @@ from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.walks import walked
+from dagsearch.covariances import Covariance
 from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.events import Event
 from dagsearch.durable.fingerprint import set_generators
@@ -49,6 +50,12 @@ class Replay:
         self._first: Proposal | None = None  # the oldest pending one when the last run began
         self.fruitless_runs = 0
         """Number of runs in a row that began with the same pending leaf and ended without any reward."""
+        self.unrecorded: tuple[Covariance, float] | None = None
+        """Hyperparameters that the replay itself has learnt, because the process ended before it had."""
+
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        """Hyperparameters have been learnt after a reward that is the last event."""
+        self.unrecorded = covariance, noise
 
     def run(self) -> None:
         """Repeat all events."""
@@ -57,6 +64,8 @@ class Replay:
         tells = [number for number, event in enumerate(self._events) if event.kind == "tell"]
         last_tell = tells[-1] if tells else 0
         for number, (event, follower) in enumerate(zip(self._events, followers, strict=True)):
+            if follower is None and event.kind == "tell":
+                self._engine.learner.listener = self
             with self._engine.values.deferred() if number < last_tell else nullcontext():
                 self._repeat_or_explain(event, follower)
         if self._largest_difference > 0.0:

@@ -51,13 +51,17 @@ def resume_search(
         same_rules = check_same(events[0].content, search, path)
         replay = Replay(search, events[1:], same_rules)
         replay.run()
+        recorder = JournalRecorder(journal, search, events)
+        if replay.unrecorded is not None:
+            # Now, because only the event after a reward says what was learnt from it.
+            recorder.learnt(*replay.unrecorded)
     except BaseException:
         journal.close()
         raise
     search.engine.pending.offer(search.pending)
     search.engine.pending.fruitless_runs = replay.fruitless_runs
     search.engine.history.continue_clock()
-    search.engine.record_with(JournalRecorder(journal, search, events))
+    search.engine.record_with(recorder)
     return search
 
 

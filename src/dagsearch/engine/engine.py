@@ -136,12 +136,7 @@ class Engine:
     def _descend(self) -> tuple[list[int], list[Action]]:
         if self.schedule.starts_at_root() and not self.explored.graph.closed[self.explored.root]:
             return [self.explored.root], []
-        try:
-            return descend(self.explored, self.policy, self.expansion, self.rng)
-        except SearchExhausted:
-            self._complete()
-            self.settle()  # no further reward will come to standardise with
-            raise
+        return descend(self.explored, self.policy, self.expansion, self.rng)
 
     def _complete(self) -> None:
         """Add the states of a small problem that no descent came to, so that its values are exact."""
@@ -180,13 +175,19 @@ class Engine:
 
     def _next(self) -> Proposal:
         self.pending.fantasise()
-        turn = self.schedule.state
+        turn, drawn = self.schedule.state, self.rng.bit_generator.state
         refinement = self.schedule.next(self.foresight.kept, self.rng)
         try:
             proposal = None if refinement is None else self._refined(refinement)
             return self.pending.add(self.propose() if proposal is None else proposal)
-        except (OutOfTime, SearchExhausted):
+        except OutOfTime:
             self.schedule.state = turn  # nothing was proposed; a resumed search does not know of it either
+            raise
+        except SearchExhausted:
+            # As if nothing had been tried: the process may end between here and the next event.
+            self.schedule.state, self.rng.bit_generator.state = turn, drawn
+            self._complete()
+            self.settle()  # no further reward will come to standardise with
             raise
 
     def _refined(self, refinement: Refinement) -> Proposal | None:

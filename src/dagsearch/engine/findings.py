@@ -98,7 +98,8 @@ class Findings:
         history = self._engine.history
         evaluations, stopped = tuple(history.evaluations), history.stopped
         prior = self._engine.explored.scores.covariance
-        model = None if prior is None else repr(prior), self._engine.foresight.skill
+        foresight = self._engine.foresight
+        model = None if prior is None else repr(prior), foresight.skill, foresight.coverage
         value, probability = self._best_possible()
         best = history.incumbent()
         if best is None:

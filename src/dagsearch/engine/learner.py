@@ -160,7 +160,7 @@ class Learner:
                 old.covariance, self._noise(old), observed, shape_rng(), explored.deadline
             )
         else:
-            covariance, noise = evidence.recall(old.covariance, recorded), recorded["noise"]
+            covariance, noise = evidence.recall(old.covariance, recorded, observed), recorded["noise"]
         self.listener.learnt(covariance, noise)
         scores = old.refitted(covariance, noise, explored.graph.states)
         scores.condition_all(leaves, rewards, noises)

@@ -25,6 +25,8 @@ from dagsearch.scores.base import Capability
 # Beyond this number n of rewards, hyperparameters are not learnt again: they are known well enough, and
 # learning costs n³.
 _MOST = 1200
+# Number of distinct leaves below which there is nothing to learn from.
+_FEWEST = 2
 # A hyperparameter stays within this many prior deviations of its median.
 _REACH = 5.0
 # Step in the logarithms of hyperparameters by which the curvature of the evidence is measured.
@@ -80,9 +82,11 @@ class Evidence:
         """Set the number of rewards at which to learn again after learning at this number."""
         self._next = math.ceil(self.growth * rewards)
 
-    def recall(self, covariance: Covariance, learnt: Mapping[str, Any]) -> Covariance:
+    def recall(
+        self, covariance: Covariance, learnt: Mapping[str, Any], observations: Observations
+    ) -> Covariance:
         """The covariance with hyperparameters that :meth:`maximise` found before, from a journal."""
-        self._begun = True
+        self._begun = self._begun or len(observations.mean) >= _FEWEST
         return covariance.with_values(learnt["values"])
 
     def maximise(
@@ -100,7 +104,7 @@ class Evidence:
         from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
 
         learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
-        if not learnt or len(observations.mean) < 2:
+        if not learnt or len(observations.mean) < _FEWEST:
             return covariance, noise.value
         medians = np.log([parameter.median for parameter in learnt])
         deviations = np.array([parameter.deviation for parameter in learnt])
@@ -149,7 +153,7 @@ class Evidence:
         curvature there (Laplace's approximation); it is nowhere wider than the prior.
         """
         learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
-        if not learnt or len(observations.mean) < 2:
+        if not learnt or len(observations.mean) < _FEWEST:
             return [(covariance, noise.value)] * count
         medians = np.log([parameter.median for parameter in learnt])
         deviations = np.array([parameter.deviation for parameter in learnt])

@@ -110,8 +110,11 @@ class Standardizer:
     def standardized(self, episode: Episode) -> Episode:
         """A raw episode in the model's units."""
         path, leaf, reward, noise = episode
-        noise = None if noise is None else noise / self._scale**2
-        return Episode(path, leaf, (reward - self._shift) / self._scale, noise)
+        # If the first rewards were tiny, others may be too large in these units until the next calibration.
+        if noise is not None:
+            noise = min(noise / self._scale / self._scale, LARGEST_REWARD)
+        reward = min(max((reward - self._shift) / self._scale, -LARGEST_REWARD), LARGEST_REWARD)
+        return Episode(path, leaf, reward, noise)
 
     def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""

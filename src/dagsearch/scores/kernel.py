@@ -66,6 +66,7 @@ class KernelScores(WhitenedScores):
         self._observed = np.zeros(0, dtype=np.int64)  # the leaf of each reward
         self._fantasies = 0  # rewards that are not real, the last ones
         self._variance_before = np.zeros(0)  # the fantasies
+        self._since: list[slice] = []  # nodes tracked since then, as they came
         self._keeps_columns = True
         self._whitened = np.zeros((0, 0))  # V, with room for more; empty if it is not kept
         self._prepared = RowStore()  # of all nodes, as long as they are few
@@ -114,6 +115,8 @@ class KernelScores(WhitenedScores):
             self._prepared.append(self.covariance.prepared(rows))
         else:
             self._prepared = RowStore()
+        if self._fantasies > 0:
+            self._since.append(slice(old, new))
         if self._keeps_columns:
             self._whitened = grown(self._whitened, self._rewards, new)
             self._whitened[: self._rewards, old:new] = whitened
@@ -232,13 +235,13 @@ class KernelScores(WhitenedScores):
         self._fantasies, self._alpha_now = 0, np.zeros(0)
         self._stale = not self._keeps_columns
         if self._keeps_columns:
-            known = self._variance_before.size
-            self._variance[:known] = self._variance_before
-            since = np.arange(known, self._nodes)
-            if since.size > 0:
-                prior, whitened = self._whiten_nodes(since)
-                self._whitened[:told, since] = whitened
-                self._mean[since], self._variance[since] = self._moments(self._prior[since], prior, whitened)
+            self._variance[: self._variance_before.size] = self._variance_before
+            # As they came: the last digits of a product of matrices depend on the number of its columns.
+            for some in self._since:
+                prior, whitened = self._whiten_nodes(np.arange(some.start, some.stop))
+                self._whitened[:told, some] = whitened
+                self._mean[some], self._variance[some] = self._moments(self._prior[some], prior, whitened)
+        self._since = []
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from joblib import Parallel, delayed
 
-from dagsearch.selection.confirm import Leader, best_leader, leader_count, within_one_error
+from dagsearch.selection.confirm import Leader, best_leader, leader_count, leader_of, within_one_error
 from dagsearch.selection.optimism import Honest, excess, simple_instead
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, SubsetScorer
@@ -126,7 +126,7 @@ class Chooser:
         first = [found[place] for place in np.argsort(-np.array(expected), kind="stable")[:count]]
         best = max(found, key=lambda scored: scored.mean)
         taken = {scored.columns: scored for scored in [best, *first]}
-        return [_leader(scored) for scored in taken.values()]
+        return [leader_of(scored) for scored in taken.values()]
 
     def _confirmed(self, leaders: list[Leader]) -> list[Leader]:
         """The leaders with their scores on re-drawn folds; as they are unless all have been scored there."""
@@ -146,19 +146,15 @@ class Chooser:
     def _simpler(self, chosen: Leader) -> Leader | None:
         """The subset with the fewest features within one standard error, else the ranking's choice."""
         fewer = [
-            _leader(scored) for scored in self._scored.values() if len(scored.columns) < len(chosen.subset)
+            leader_of(scored) for scored in self._scored.values() if len(scored.columns) < len(chosen.subset)
         ]
         folds = self._run.record.folds
         found = within_one_error(chosen, fewer, folds, lambda leader: len(leader.subset))
         if found is None and self._ranked is not None and self._rival != chosen.subset:
-            found = within_one_error(chosen, [_leader(self._ranked)], folds, lambda leader: 0)
+            found = within_one_error(chosen, [leader_of(self._ranked)], folds, lambda leader: 0)
         return found
 
     def _score(self, subset: Subset) -> Scored:
         if subset not in self._scored:
             self._scored[subset] = self._scorer(sorted(subset))
         return self._scored[subset]
-
-
-def _leader(scored: Scored) -> Leader:
-    return Leader(frozenset(scored.columns), scored.mean, None, scored.scores)

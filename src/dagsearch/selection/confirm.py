@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 
 from dagsearch._internal.typing import FloatArray
+from dagsearch.selection.scoring import Scored
 
 Subset = frozenset[int]
 
@@ -34,6 +35,11 @@ class Leader(NamedTuple):
     def mean(self) -> float:
         """Mean score over all folds."""
         return float(self.folds.mean())
+
+
+def leader_of(scored: Scored) -> Leader:
+    """A subset with its scores on the folds of the search."""
+    return Leader(frozenset(scored.columns), scored.mean, None, scored.scores)
 
 
 def leader_count(budget: int) -> int:

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.problems.ground import SubsetProblem
-from dagsearch.selection.confirm import Leader, standard_error
+from dagsearch.selection.confirm import Leader, leader_of, standard_error
 from dagsearch.selection.firsts import best_of
 from dagsearch.selection.glance import Glance, glance
 from dagsearch.selection.scoring import Scored, SubsetScorer
@@ -116,4 +116,4 @@ def simple_instead(
         f"about {too_high:.2g} too high in this table, which has few rows for its columns; a simple ranking, "
         f"repeated inside the folds, has {best.folds.mean():.4g}, and its choice was taken"
     )
-    return Leader(frozenset(taken.columns), taken.mean, None, taken.scores), words
+    return leader_of(taken), words

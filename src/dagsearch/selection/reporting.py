@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dagsearch.selection.arguments import Features
 from dagsearch.selection.choice import Choice
-from dagsearch.selection.confirm import Leader, within_one_error
+from dagsearch.selection.confirm import leader_of, within_one_error
 from dagsearch.selection.honest import HonestScore, nested_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.run import SelectionRun
@@ -93,13 +93,13 @@ class Reporting:
         subset = frozenset(scored.columns)
         if self._choice.notes or not self._run.allows(subset):
             return
-        rival, own = Leader(subset, scored.mean, None, scored.scores), self._choice.chosen
+        rival, own = leader_of(scored), self._choice.chosen
         record, chosen = self._run.record, rival
         if self.parsimonious and len(subset) > len(own.subset):
             if within_one_error(rival, [own], record.folds, lambda _: 0) is not None:
                 return
             fewer = [
-                Leader(frozenset(one.columns), one.mean, None, one.scores)
+                leader_of(one)
                 for one in (entry.scored for entry in record.successes())
                 if len(one.columns) < len(subset)
             ]

@@ -1,6 +1,5 @@
 """Score against number of features."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from dagsearch.errors import ProblemError
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.search import Search
+from dagsearch.selection.confirm import best_leader, leader_of, within_one_error
 from dagsearch.selection.record import SelectionRecord
 
 
@@ -40,11 +40,12 @@ def best_by_size(record: SelectionRecord) -> list[SizeScore]:
     return [found[size] for size in sorted(found)]
 
 
-def smallest_within_error(sizes: Sequence[SizeScore]) -> SizeScore:
-    """The smallest subset whose score is at most one standard error below the best score."""
-    best = max(sizes, key=lambda size: size.score)
-    least = best.score - (best.error or 0.0)
-    return next(size for size in sizes if size.score >= least)
+def smallest_good(record: SelectionRecord) -> frozenset[int]:
+    """The smallest subset whose score is within one standard error of the best score."""
+    leaders = [leader_of(entry.scored) for entry in record.successes()]
+    best = best_leader(leaders)
+    fewer = [leader for leader in leaders if len(leader.subset) < len(best.subset)]
+    return (within_one_error(best, fewer, record.folds, lambda leader: len(leader.subset)) or best).subset
 
 
 def next_smaller(search: Search, problem: SubsetProblem, record: SelectionRecord) -> frozenset[int] | None:
@@ -55,7 +56,7 @@ def next_smaller(search: Search, problem: SubsetProblem, record: SelectionRecord
     """
     if not record.successes():
         return None
-    current = frozenset(smallest_within_error(best_by_size(record)).columns)
+    current = smallest_good(record)
     scored = {frozenset(entry.scored.columns) for entry in record.entries}
     left = [current - {column} for column in sorted(current)]
     open_ones = [leaf for leaf in left if leaf not in scored and can_be_chosen(leaf, problem)]

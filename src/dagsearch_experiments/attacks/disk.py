@@ -1,7 +1,9 @@
 """A disk that fails at an operation chosen before: the process is killed, the power is cut, writing fails."""
 
 import errno
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from dagsearch_experiments.crashes.layer import Operation
@@ -43,19 +45,19 @@ class Disk:
         self._synced, self._since = b"", list[Operation]()
         self.fired: Fault | None = None
         """The fault that has happened since the journal was opened."""
+        self._fired_at = ""  # "write", "sync" or "truncate"
 
     def arm(self, fault: Fault) -> None:
         """Let a fault happen later."""
         self._fault, self._left = fault, fault.after
 
-    @property
-    def armed(self) -> bool:
-        """Whether a fault is to come."""
-        return self._fault is not None
-
-    def reopen(self, content: bytes) -> None:
-        """A new process opens a file with this content, all of which is on the disk."""
-        self._synced, self._since, self._state, self.fired = content, [], "works", None
+    def restart(self, path: Path, figures: Counter[str]) -> None:
+        """Let the file be what the disk holds for the next process, and count the fault that has happened."""
+        if self.fired is not None:
+            figures[f"faults: {self.fired.end} at a {self._fired_at}"] += 1
+        if self.fired is not None and self.fired.end == "power":
+            path.write_bytes(self._content_after_power_cut(self.fired.kept))
+        self._synced, self._since, self._state, self.fired = path.read_bytes(), [], "works", None
 
     def __call__(self, operation: Operation, carry_out: Callable[[bytes], None]) -> None:
         """Carry out an operation, or fail."""
@@ -78,7 +80,7 @@ class Disk:
             self._since = []
 
     def _fail(self, fault: Fault, operation: Operation, carry_out: Callable[[bytes], None]) -> None:
-        self._fault, self.fired = None, fault
+        self._fault, self.fired, self._fired_at = None, fault, operation.kind
         if fault.moment == "after":
             self._carry_out(operation, carry_out, operation.data)
         elif fault.moment == "amid" and operation.kind == "write":
@@ -89,7 +91,7 @@ class Disk:
         self._state = "broken" if fault.end == "broken" else "works"
         raise OSError(errno.ENOSPC, "no space is left on the disk")
 
-    def content_after_power_cut(self, kept: tuple[int, int, int]) -> bytes:
+    def _content_after_power_cut(self, kept: tuple[int, int, int]) -> bytes:
         """What the disk holds if of each operation since the last sync only a part is there."""
         content = self._synced
         for operation, number in zip(self._since, kept, strict=False):

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.walks import random_walk
-from dagsearch.games.players import game_parts
+from dagsearch.backups import MomentMatching
 from dagsearch.problem import Action, Problem, State
-from dagsearch.problems import OpenSpielGame, Subsets
+from dagsearch.problems import OpenSpielGame, Subsets, TicTacToe
+from dagsearch.refinements.proofs import WithProofs
 from dagsearch.search import Search
 
 _WEIGHTS = np.random.default_rng(0).normal(size=12)
@@ -28,8 +29,34 @@ def _few() -> Problem:
     return Subsets(5, 2, reward=_value)
 
 
-def _game() -> Problem:
+class _Game(TicTacToe):
+    """Tic-Tac-Toe that may continue from any board."""
+
+    def __init__(self, board: str | None = None) -> None:
+        super().__init__()
+        self._board = super().root() if board is None else board
+
+    def root(self) -> str:
+        """The first board."""
+        return self._board
+
+    def from_state(self, state: str) -> "_Game":
+        """The game from a board on."""
+        return _Game(state)
+
+
+def _openspiel() -> Problem:
     return OpenSpielGame("tic_tac_toe")
+
+
+def _openspiel_parts(problem: Any) -> dict[str, Any]:
+    from dagsearch.games.players import game_parts  # needs OpenSpiel
+
+    return dict(game_parts(problem))
+
+
+def _proofs(problem: Problem) -> dict[str, Any]:
+    return {"backup": WithProofs(MomentMatching(prior=(0.0, 1.0)), -1.0, 1.0)}
 
 
 class Kind(NamedTuple):
@@ -41,6 +68,8 @@ class Kind(NamedTuple):
     """Makes the search; called with the problem, the seed, the journal and the parts."""
     parts: Callable[[Any], dict[str, Any]] = lambda problem: {}
     """Arguments that a journal cannot hold; they must be given again to resume."""
+    needs: str = "dagsearch"
+    """Module that must be installed."""
 
     def begin(self, seed: int, journal: Path | None = None) -> Search:
         """A new search."""
@@ -77,7 +106,8 @@ KINDS: dict[str, Kind] = {
     "noisy, 10 leaves": Kind(_few, _noisy),
     "paper": Kind(_many, Search.paper),
     "paper, standardised": Kind(_few, _standardized),
-    "game, default": Kind(_game, _default),
-    "game, with proofs": Kind(_game, Search, lambda problem: dict(game_parts(problem))),
+    "game": Kind(_Game, _default),
+    "game, with proofs": Kind(_Game, Search.paper, _proofs),
+    "game of OpenSpiel": Kind(_openspiel, Search, _openspiel_parts, "pyspiel"),
 }
 """Every kind, by name."""

@@ -1,97 +1,53 @@
-"""A search with a journal on a disk that fails, beside a model: the same search without either.
+"""What is done to a search with a journal on a disk that fails, and to its model.
 
 Every operation is carried out by both. If a fault interrupts it, the search is resumed from its file, and the
 model carries out what the file holds of the operation: everything or nothing. Afterwards both must know the
 same, to the last bit.
 """
 
-import gc
 import shutil
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from dagsearch.durable.journal import Event, backup_journal, has_begun, read_events
+from dagsearch.durable.journal import Event, backup_journal, read_events
 from dagsearch.errors import JournalError, SearchExhausted
 from dagsearch.problem import State
 from dagsearch.results import Proposal
 from dagsearch.search import Search
-from dagsearch_experiments.attacks.disk import Crash, Disk, Fault
-from dagsearch_experiments.attacks.kinds import Kind
-from dagsearch_experiments.crashes.layer import watched
+from dagsearch_experiments.attacks.disk import Crash
+from dagsearch_experiments.attacks.pair import Pair, Refusal, outcome_of
 
 Act = Callable[[Search], Any]
 
 
-class Refusal(NamedTuple):
-    """An error that an operation ended with."""
-
-    kind: type[BaseException]
-    message: str
-
-
-class World:
-    """A search that is attacked, and its model.
-
-    Parameters
-    ----------
-    kind : Kind
-        What kind of search.
-    folder : Path
-        Empty folder for journals.
-    seed : int
-        Seed of the search and of its model.
-    figures : Counter
-        Counts what was tried and what went wrong.
-    fault : Fault, optional
-        What happens while the journal is begun.
-    """
-
-    def __init__(
-        self, kind: Kind, folder: Path, seed: int, figures: Counter[str], fault: Fault | None = None
-    ) -> None:
-        self.kind, self.figures, self._folder, self._seed = kind, figures, folder, seed
-        self.disk = Disk()
-        self.model = kind.begin(seed)
-        self._offered: list[Proposal] = []  # of the model's pending ones: they must be asked for first
-        self._confirmed: list[tuple[State, float]] = []
-        self._files = 0
-        self.path = self._new_path()
-        if fault is not None:
-            self.disk.arm(fault)
-        self.search = self._begin()
-        self._check_equal(self.search)
+class World(Pair):
+    """The operations."""
 
     # Operations ----------------------------------------------------------------------------------------
 
     def ask(self, count: int | None) -> None:
         """Ask for one leaf, or for several."""
         before = self._number_of_events()
-        told = {evaluation.leaf for evaluation in self.search.history}
-        pending = Counter(proposal.leaf for proposal in self.search.pending)
-        pending -= Counter(proposal.leaf for proposal in self._offered)
+        known = [evaluation.leaf for evaluation in self.search.history]
+        known += [proposal.leaf for proposal in self.search.pending]
+        # What is offered again may be told already, or be pending twice, if the user proposed it.
+        again = {proposal.leaf for proposal in self._offered} | self._freed
         found = self._attempt(lambda: self.search.ask() if count is None else self.search.ask(count))
         if isinstance(found, list | Proposal) and not self.search.repeats:
-            asked = [found.leaf] if isinstance(found, Proposal) else [proposal.leaf for proposal in found]
-            again = sum(leaf in told or leaf in pending for leaf in asked) + len(asked) - len(set(asked))
-            self._must_be_none("repeated beyond pending", again)
+            asked = [found] if isinstance(found, Proposal) else found
+            fresh = [proposal.leaf for proposal in asked if proposal.leaf not in again]
+            self._freed -= {proposal.leaf for proposal in asked}
+            repeated = len(fresh) - len(set(fresh) - set(known))
+            self._must_be_none("repeated beyond pending", repeated)
         if not self._was_interrupted:
-            self._require(found, _outcome(lambda: self._ask_model(count)))
+            self._require(found, outcome_of(lambda: self._ask_model(count)))
             return
-        kinds = [event.kind for event in read_events(self.path)[before:]]
-        for _ in range(kinds.count("ask")):
+        events = read_events(self.path)[before:]
+        for _ in range([event.kind for event in events].count("ask")):
             self.model.ask()
-        self._offered = list(self.model.pending)
-        if "settle" in kinds and kinds[-1] != "ask":
-            # The search had found that no leaf is left, or none but pending ones, and was to act on that.
-            offered = [self.search.ask() for _ in self.model.pending]
-            self._require(offered, list(self.model.pending))
-            self._offered = []
-            self._require(_outcome(self.search.ask), _outcome(self.model.ask))
-        self._check_equal(self.search)
+        self._after_interrupted_asks(events)
 
     def tell_pending(self, index: int, reward: float, noise: float | None, note: Any, bare: bool) -> None:
         """Tell the reward of a pending leaf, by its proposal or ``bare`` by the leaf."""
@@ -152,6 +108,8 @@ class World:
             self._change("forget", lambda search: search.forget(never, again=again, note=note))
             return
         index %= pending
+        if again:
+            self._freed.add(self.model.pending[index].leaf)
         self._change("forget", lambda search: search.forget(search.pending[index], again=again, note=note))
 
     def note(self, note: Any) -> None:
@@ -176,17 +134,23 @@ class World:
         """Let the search evaluate leaves itself; the model does what the journal says."""
         before = self._number_of_events()
         self._attempt(lambda: self.search.run(budget, on_error="skip"))
-        for event in read_events(self.path)[before:]:
+        events = read_events(self.path)[before:]
+        for event in events:
             self._follow(event)
         if self._was_interrupted:
-            self._offered = list(self.model.pending)
+            self._after_interrupted_asks(events)
+            return
+        if self.search.result().stopped == "exhausted":
+            found = outcome_of(self.model.ask)
+            assert isinstance(found, Refusal), f"the model found {found!r}, the search no leaf"
         self._check_equal(self.search)
 
     def look(self) -> None:
-        """Read what the attacked search knows. The model does not: looking must change nothing."""
-        self.search.result()
-        self.search.recommend()
-        self.search.belief(self.search.problem.root())
+        """Read what both know."""
+        for search in (self.search, self.model):
+            search.result()
+            search.recommend()
+            search.belief(search.problem.root())
 
     def close_and_resume(self) -> None:
         """End properly, and continue."""
@@ -198,7 +162,7 @@ class World:
     def open_twice(self) -> None:
         """A second search must be refused, and a new one must not replace the journal."""
         for attempt in (lambda: self.kind.resume(self.path), lambda: self.kind.begin(0, self.path)):
-            refused = _outcome(attempt)
+            refused = outcome_of(attempt)
             assert isinstance(refused, Refusal), "a second search was let in"
             assert refused.kind is JournalError
 
@@ -212,10 +176,11 @@ class World:
         again = self.kind.resume(copy)
         self.figures["copies resumed"] += 1
         self._check_equal(again)
+        self._check_equal(self.search)  # the model has been looked at
         if not move:
             offered = [again.ask() for _ in self.model.pending]
             self._require(offered, list(self.model.pending))
-            self._require(_outcome(again.ask), _outcome(deepcopy(self.model).ask))
+            self._require(outcome_of(again.ask), outcome_of(deepcopy(self.model).ask))
             again.close()
             copy.unlink()
             return
@@ -250,72 +215,12 @@ class World:
         before = self._number_of_events()
         found = self._attempt(lambda: act(self.search))
         if not self._was_interrupted:
-            return self._require(found, _outcome(lambda: act(self.model)))
+            return self._require(found, outcome_of(lambda: act(self.model)))
         kinds = [event.kind for event in read_events(self.path)[before:]]
-        done = _outcome(lambda: act(self.model)) if kind in kinds else None
+        done = outcome_of(lambda: act(self.model)) if kind in kinds else None
         self._offered = list(self.model.pending)
         self._check_equal(self.search)
         return done
-
-    def _attempt(self, act: Callable[[], Any]) -> Any:
-        """The outcome of an operation of the attacked search, which is resumed if a fault interrupts it."""
-        self._was_interrupted = False
-        try:
-            found = _outcome(act)
-        except Crash:
-            found = None
-        fault = self.disk.fired
-        if fault is None:
-            if isinstance(found, Refusal) and found.kind is JournalError:
-                raise AssertionError(f"without any fault: {found.message}")
-            return found
-        self._was_interrupted = True
-        if fault.end in ("full", "broken"):
-            self._check_stopped(found)
-        with suppress(Crash):
-            self.search.close()
-        self._resume()
-        return None
-
-    def _check_stopped(self, found: Any) -> None:
-        """A search that cannot write must say so, and learn nothing more."""
-        assert isinstance(found, Refusal), f"a write failed, and the search went on: {found!r}"
-        assert found.kind is JournalError, found
-        known = len(self.search.history)
-        leaf, _ = self.kind.random_leaf(0)
-        refused = _outcome(lambda: self.search.tell(leaf, 1.0))
-        assert isinstance(refused, Refusal), "a search that cannot write accepted a reward"
-        assert refused.kind is JournalError, refused
-        assert len(self.search.history) == known
-        self.search.result()
-
-    def _begin(self) -> Search:
-        while not has_begun(self.path):
-            try:
-                with watched(self.disk):
-                    return self.kind.begin(self._seed, self.path)
-            except (Crash, JournalError):
-                if self.disk.fired is None:
-                    raise
-            gc.collect()  # the file of the dead process is closed
-            self._restart()
-        with watched(self.disk):
-            return self.kind.resume(self.path)
-
-    def _resume(self) -> None:
-        self._restart()
-        with watched(self.disk):
-            self.search = self.kind.resume(self.path)
-        self._offered = list(self.model.pending)
-
-    def _restart(self) -> None:
-        """What the disk holds for the next process."""
-        fault = self.disk.fired
-        if fault is not None:
-            self.figures[f"faults: {fault.end}"] += 1
-        if fault is not None and fault.end == "power":
-            self.path.write_bytes(self.disk.content_after_power_cut(fault.kept))
-        self.disk.reopen(self.path.read_bytes())
 
     def _ask_model(self, count: int | None) -> Proposal | list[Proposal]:
         first = self._next_of_model()
@@ -334,6 +239,18 @@ class World:
                 return offered
         return self.model.ask()
 
+    def _after_interrupted_asks(self, events: Sequence[Event]) -> None:
+        """Compare after a resume; the model has carried out the events of asks that a fault interrupted."""
+        self._offered = list(self.model.pending)
+        asks = [event.kind for event in events if event.kind in ("ask", "settle")]
+        if asks and asks[-1] == "settle":
+            # The search had found that no leaf is left, or none but pending ones, and was to act on that.
+            offered = [self.search.ask() for _ in self.model.pending]
+            self._require(offered, list(self.model.pending))
+            self._offered = []
+            self._require(outcome_of(self.search.ask), outcome_of(self.model.ask))
+        self._check_equal(self.search)
+
     def _follow(self, event: Event) -> None:
         """Let the model do what an event of a run says."""
         content = event.content
@@ -346,54 +263,3 @@ class World:
             self.figures["rewards told"] += 1
         elif event.kind == "forget":
             self.model.forget(self.model.pending[content["pending"]], again=content["again"])
-
-    # Checks --------------------------------------------------------------------------------------------
-
-    def _number_of_events(self) -> int:
-        """Number of events in the file."""
-        return len(read_events(self.path))
-
-    def _require(self, found: Any, expected: Any) -> Any:
-        assert found == expected, f"the model answered {expected!r}, the search {found!r}"
-        return expected
-
-    def _must_be_none(self, what: str, count: int) -> None:
-        self.figures[what] += count
-        assert count == 0, f"{what}: {count}"
-
-    def _check_equal(self, search: Search) -> None:
-        """The search must know what the model knows."""
-        self.figures["states compared"] += 1
-        kept = Counter((evaluation.leaf, evaluation.reward) for evaluation in search.history)
-        self._must_be_none("rewards lost", (Counter(self._confirmed) - kept).total())
-        for one, other in zip(knowledge(search), knowledge(self.model), strict=True):
-            assert one == other, f"the model knows {other}, the search {one}"
-
-    def _new_path(self) -> Path:
-        self._files += 1
-        return self._folder / f"{self._files}.db"
-
-
-def _outcome(act: Callable[[], Any]) -> Any:
-    """What a call returns, or the error that it raises."""
-    try:
-        return act()
-    except Exception as error:
-        return Refusal(type(error), str(error))
-
-
-def knowledge(search: Search) -> Sequence[Any]:
-    """All that decides what a search does next, to the last bit."""
-    search.belief(search.problem.root())  # pending leaves are left out of the belief
-    graph, count = search.explored.graph, len(search.explored.graph)
-    mean, variance = search.explored.scores.moments()
-    arrays = (graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var, mean, variance)
-    return [
-        [(e.leaf, e.actions, e.reward, e.best_reward) for e in search.history],
-        list(search.pending),
-        graph.states,
-        *(array[:count].tolist() for array in arrays),
-        search.engine.schedule.state,
-        search.engine.learner.standardizer.scale,
-        search.rng.bit_generator.state,
-    ]

@@ -36,6 +36,11 @@ class Task:
     fresh: tuple[Any, Any] | None = None
     """Features and target of many more rows of the same kind, if the table is generated."""
 
+    @property
+    def splits(self) -> int:
+        """How often the table is split: more often if only few rows can judge a selection."""
+        return 10 if self.fresh is None else 5
+
 
 # Fresh rows of a generated table: enough to know the score that an estimator really has.
 _FRESH = 4000

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import positive
+from dagsearch.cli.common import positive, seconds
 from dagsearch_experiments.commands.common import add_network_options, add_options, carry_out
 
 if TYPE_CHECKING:
@@ -25,9 +25,12 @@ _NAMES = (
     "crashes",
     "forecast",
     "load",
+    "attacks",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
+_ATTACKS = ("operations", "seconds", "seed")
+_OWN_FOLDER = ("general", "speed", "crashes", "forecast", "load", "attacks")
 
 
 def add_parser(commands: "Commands") -> None:
@@ -54,7 +57,8 @@ def add_parser(commands: "Commands") -> None:
             "Search.forecast hold, for docs/watching.md (20 minutes on one core, into results/forecast). "
             "load: a long run with a journal "
             "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
-            "results/load)."
+            "results/load). attacks: any operation in any order on searches whose disk fails at any write, "
+            "for docs/durability.md (adds its figures to those in results/attacks)."
         ),
     )
     benchmark.add_argument("name", choices=_NAMES)
@@ -63,7 +67,8 @@ def add_parser(commands: "Commands") -> None:
         "--only",
         nargs="+",
         metavar="MEASUREMENT",
-        help="speed: run only these measurements, such as growth and memory",
+        help="speed: run only these measurements, such as growth and memory; attacks: only these kinds of "
+        "search, such as noisy",
     )
     benchmark.add_argument("--no-peers", action="store_true", help="digits: leave out other packages")
     general = benchmark.add_argument_group("options of general")
@@ -76,19 +81,30 @@ def add_parser(commands: "Commands") -> None:
     benchmark.add_argument_group("options of load").add_argument(
         "--evaluations", type=positive, metavar="N", help="number of evaluations (default: 20,000)"
     )
+    attacks = benchmark.add_argument_group("options of attacks")
+    attacks.add_argument(
+        "--operations", type=positive, metavar="N", help="number of operations (default: 100,000)"
+    )
+    attacks.add_argument(
+        "--seconds", type=seconds, metavar="S", help="begin no further sequence of operations after S seconds"
+    )
+    attacks.add_argument(
+        "--seed", type=positive, help="the first seed (default: the first one that --out does not have)"
+    )
     add_network_options(benchmark.add_argument_group("options of mnist"))
     benchmark.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, crashes, forecast, general, load, speed
+    from dagsearch_experiments import attacks, benchmark, crashes, forecast, general, load, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
     refused += [] if options.name == "load" else ["evaluations"]
-    if options.name in ("general", "speed", "crashes", "forecast", "load") and options.out == _OUT:
+    refused += [] if options.name == "attacks" else _ATTACKS
+    if options.name in _OWN_FOLDER and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
         return carry_out(
@@ -113,6 +129,17 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "forecast":
         measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
         return carry_out(options, [*refused, "only"], measured, forecast.summary)
+    if options.name == "attacks":
+        attack = partial(
+            attacks.run,
+            operations=options.operations or (attacks.QUICK if options.quick else attacks.OPERATIONS),
+            seconds=options.seconds,
+            jobs=options.jobs,
+            seed=options.seed,
+            kinds=options.only or (),
+            out=options.out,
+        )
+        return carry_out(options, refused, attack, attacks.summary)
     if options.name == "load":
         size = load.QUICK if options.quick else load.Size()
         size = size._replace(evaluations=options.evaluations or size.evaluations)

@@ -1,7 +1,9 @@
 """Other subsets that the chosen one is compared with, scored on the same folds."""
 
+import math
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.feature_selection import f_classif, f_regression
@@ -19,8 +21,17 @@ Score = Callable[[Sequence[int]], Scored]
 """Cross-validated score of some columns."""
 
 
+class Budget(NamedTuple):
+    """What comparisons may cost."""
+
+    subsets: int
+    """Number of subsets that one comparison may score."""
+    until: float
+    """When the time is over, by ``time.perf_counter()``."""
+
+
 def comparisons(
-    score: Score, noise: FoldNoise, table: Table, forbidden: Collection[str], count: int, budget: int
+    score: Score, noise: FoldNoise, table: Table, forbidden: Collection[str], count: int, budget: Budget
 ) -> Iterator[Chosen]:
     """All features, those that are best one by one, and forward selection if the budget covers it."""
     columns = [i for i, name in enumerate(table.features.columns) if name not in forbidden]
@@ -32,21 +43,31 @@ def comparisons(
     best = sorted(columns[i] for i in np.argsort(-strength, kind="stable")[:count])
     yield _compared(f"best {count} one by one ({test.__name__})", score(best), best, 1, noise)
     needed = sum(len(columns) - taken for taken in range(count))
-    if needed <= budget:
-        yield forward_selection(score, columns, count, noise)
+    if needed <= budget.subsets:
+        found = forward_selection(score, columns, count, noise, budget.until)
+        if found is not None:
+            yield found
 
 
 def _target_numbers(table: Table) -> Any:
     return numbers(table.target) if not table.classification else table.target.to_numpy()
 
 
-def forward_selection(score: Score, columns: Sequence[int], count: int, noise: FoldNoise) -> Chosen:
-    """Add the column that helps most, ``count`` times."""
+def forward_selection(
+    score: Score, columns: Sequence[int], count: int, noise: FoldNoise, until: float = math.inf
+) -> Chosen | None:
+    """Add the column that helps most, ``count`` times; ``None`` if the time is over before the end."""
     taken: list[int] = []
     tried = 0
     last: Scored | None = None
     for _ in range(count):
-        options = [score([*taken, column]) for column in columns if column not in taken]
+        options = []
+        for column in columns:
+            if column in taken:
+                continue
+            if time.perf_counter() >= until:
+                return None
+            options.append(score([*taken, column]))
         tried += len(options)
         valid = [option for option in options if option.failure is None]
         if not valid:

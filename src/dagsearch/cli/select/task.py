@@ -3,7 +3,9 @@
 import argparse
 import csv
 import json
+import math
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +21,7 @@ from sklearn.metrics import check_scoring
 from dagsearch._internal.defaults import BUDGET
 from dagsearch.cli.common import printable
 from dagsearch.cli.select.code import code_for
-from dagsearch.cli.select.comparisons import comparisons
+from dagsearch.cli.select.comparisons import Budget, comparisons
 from dagsearch.cli.select.estimator import check_weights, described, estimator_for, scoring_for
 from dagsearch.cli.select.splits import folds_for, hold_out
 from dagsearch.selection.heldout import heldout_interval
@@ -107,6 +109,7 @@ class Outcome(NamedTuple):
 
 def select(request: Request) -> Outcome:
     """Select, compare, and make the report."""
+    until = math.inf if request.seconds is None else time.perf_counter() + request.seconds
     prepared = _prepared(request)
     if request.progress:
         _announce(prepared)
@@ -116,7 +119,7 @@ def select(request: Request) -> Outcome:
         interrupted = _fit(selector, prepared)
         others: list[Comparison] = []
         if not interrupted:
-            others, interrupted = _compare(selector, prepared, int(selector.support_.sum()))
+            others, interrupted = _compare(selector, prepared, until)
         held = prepared.held_out(np.flatnonzero(selector.support_).tolist())
         honest = None
         if request.honest and not interrupted:
@@ -262,7 +265,7 @@ def _fit(selector: DAGSearchSelector, prepared: _Prepared) -> bool:
     return False
 
 
-def _compare(selector: DAGSearchSelector, prepared: _Prepared, count: int) -> tuple[list[Comparison], bool]:
+def _compare(selector: DAGSearchSelector, prepared: _Prepared, until: float) -> tuple[list[Comparison], bool]:
     """Other subsets with their scores on the held-out rows, and whether Ctrl-C ended the comparison."""
     request, score = prepared.request, prepared.on_folds()
     noise = FoldNoise()
@@ -270,8 +273,7 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, count: int) -> tu
     for scores in np.column_stack(by_fold):
         if np.all(np.isfinite(scores)):
             noise.add(scores)
-    out_of_time = selector.stopped_ == "seconds"  # forward selection then gets no more time, either
-    budget = len(selector.history_["features"]) if out_of_time else request.budget
+    count, budget = int(selector.support_.sum()), Budget(request.budget, until)
     found: list[Comparison] = []
     try:
         for comparison, columns, scored in comparisons(

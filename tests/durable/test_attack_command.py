@@ -1,0 +1,88 @@
+"""``dagsearch benchmark attacks``, small: what it counts, adds up and finds."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from dagsearch.durable.journal import Journal
+from dagsearch_experiments.attacks import report, run, summary
+from dagsearch_experiments.attacks.campaign import attack
+from dagsearch_experiments.runner import ExperimentError, read_rows
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_second_run_adds_its_operations_to_those_of_the_first(tmp_path):
+    first = run(operations=1, jobs=2, kinds=["paper, standardised"], out=tmp_path, progress=False)
+    first.write(tmp_path)
+    second = run(operations=1, kinds=["game, with proofs"], out=tmp_path, progress=False)
+    second.write(tmp_path)
+    rows = read_rows(tmp_path / "attacks.csv.gz")
+    about = json.loads((tmp_path / "attacks.json").read_text())
+    assert rows[: len(first.rows)] == list(first.rows)
+    counted = report.totals(rows)
+    assert counted.keys() == {"paper, standardised", "game, with proofs"}
+    assert [one["operations"] for one in about["runs"]] == [one["operations"] for one in counted.values()]
+    for figures in counted.values():
+        by_rule = sum(count for name, count in figures.items() if name.startswith("operations: "))
+        assert by_rule == figures["operations"] > 50
+        assert figures["resumes"] > 0
+        assert figures["rewards lost"] == figures["repeated beyond pending"] == 0
+    assert about["failures"] == []
+    assert "all promises kept" in summary(second)
+    ends = [(one["first seed"], one["first seed"] + one["seeds"]) for one in about["runs"]]
+    assert ends[1][0] == ends[0][1]
+    with pytest.raises(ExperimentError, match="must not count twice"):
+        run(operations=1, seed=ends[1][0], out=tmp_path, progress=False)
+
+
+def test_a_run_without_time_begins_nothing(tmp_path):
+    outcome = run(operations=1000, seconds=0.0, kinds=["paper"], progress=False)
+    assert outcome.settings["runs"][0]["operations"] == 0
+
+
+def test_an_unknown_kind_is_named():
+    with pytest.raises(ExperimentError, match="does not know chess"):
+        run(operations=1, kinds=["chess"])
+
+
+def test_a_journal_that_forgets_a_reward_is_found_out_and_the_seed_finds_it_again(monkeypatch):
+    append = Journal.append
+
+    def forgetful(self, kind, content):
+        if kind != "tell" or content["reward"] != 0.0:
+            append(self, kind, content)
+
+    monkeypatch.setattr(Journal, "append", forgetful)
+    found = [attack("paper", seed) for seed in (1, 1)]
+    assert found[0] == found[1]
+    assert len(found[0].failures) == 1
+    assert any("tell" in step for step in found[0].failures[0].steps)
+
+
+def test_a_search_that_asks_for_a_told_leaf_is_found_out(monkeypatch):
+    from dagsearch.engine.pending import Pending
+
+    def add(self, proposal):
+        self._explored.node(proposal.leaf)
+        self.proposals.append(proposal)  # without closing the leaf
+        return proposal
+
+    monkeypatch.setattr(Pending, "add", add)
+    found = attack("default, 10 leaves", 1)
+    assert found.figures["repeated beyond pending"] > 0
+    assert "repeated beyond pending" in found.failures[0].error
+
+
+def test_without_openspiel_all_but_its_kind_can_be_attacked():
+    code = (
+        "import sys; sys.modules['pyspiel'] = None\n"
+        "from dagsearch_experiments.attacks.machine import kinds_installed\n"
+        "print(*kinds_installed(), sep=';')"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    kinds = found.stdout.strip().split(";")
+    assert "game of OpenSpiel" not in kinds
+    assert {"default", "noisy", "paper", "selector", "game"} <= set(kinds)
