@@ -24,7 +24,7 @@ from dagsearch.durable.lines import content_of
 from dagsearch.pages.watched import Watched
 
 EVALUATIONS = 20_000
-BLOCK, PAIRS = 30, 150
+BLOCK, PAIRS = 5, 900
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "watching" / "watching.json"
 
 
