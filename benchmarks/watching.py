@@ -1,19 +1,22 @@
 """What watching costs: how fast a journal is followed, and how much slower a watched run is.
 
-``python benchmarks/watching.py`` prints both. Blocks of evaluations of one run take turns: in one the journal
-is watched by another process, in the next that process is stopped. So the load of the machine matters little.
+``python benchmarks/watching.py`` prints both and writes ``results/watching/watching.json``. Blocks of
+evaluations of one run take turns: in one the journal is watched by another process, in the next that process
+is stopped. So the load of the machine matters little.
 """
 
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import dagsearch as ds
 from dagsearch.durable.journal import Journal
@@ -21,7 +24,8 @@ from dagsearch.durable.lines import content_of
 from dagsearch.pages.watched import Watched
 
 EVALUATIONS = 20_000
-BLOCK, BLOCKS = 60, 60
+BLOCK, PAIRS = 5, 900
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "watching" / "watching.json"
 
 
 def large_journal(folder: Path) -> Path:
@@ -41,24 +45,31 @@ def large_journal(folder: Path) -> Path:
     return large
 
 
-def following(journal: Path) -> None:
-    """Prints how long the page takes to read a large journal, and then to show one more evaluation."""
+def following(journal: Path) -> dict[str, float]:
+    """How much processor time the page takes to read a large journal, and then to be updated."""
     watched = Watched([journal])
-    began = time.perf_counter()
+    began = time.process_time()
     text = watched.content("")
-    first = time.perf_counter() - began
+    first = time.process_time() - began
     size = journal.stat().st_size
-    began = time.perf_counter()
+    began = time.process_time()
     watched.content("")
-    again = time.perf_counter() - began
+    again = time.process_time() - began
     count = json.loads(text)["runs"][0]["evaluations"]
     print(f"{count} evaluations, {size / 1e6:.0f} MB: read and shown in {first:.2f} s")
     print(f"  that is {count / first:.0f} evaluations a second; an update takes {again:.3f} s")
     print(f"  the page's data are {len(text) / 1e3:.0f} kB")
+    return {
+        "evaluations": count,
+        "megabytes": round(size / 1e6, 1),
+        "processor seconds to read and show": round(first, 2),
+        "evaluations a second": round(count / first),
+        "processor seconds of an update": round(again, 3),
+    }
 
 
-def slowdown(folder: Path) -> None:
-    """Prints the time of an evaluation while watched, as a share of the time while not."""
+def slowdown(folder: Path) -> dict[str, Any]:
+    """The time of an evaluation while watched, as a share of the time while not."""
     path = folder / "run.db"
     search = ds.Search.default(ds.problems.Subsets(60, 6, reward=sum), seed=0, journal=path)
     search.run(50)
@@ -69,32 +80,38 @@ def slowdown(folder: Path) -> None:
     poller = subprocess.Popen(
         [sys.executable, "-c", _POLL, address + "data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    ratios = []
+    pairs = []
     try:
         with urllib.request.urlopen(address) as page:
             page.read()
-        for block in range(BLOCKS):
+        for block in range(PAIRS):
             times = {}
             for watched in (True, False) if block % 2 else (False, True):
                 for process in (server, poller):
                     process.send_signal(signal.SIGCONT if watched else signal.SIGSTOP)
                 began = time.process_time(), time.perf_counter()
-                search.run(BLOCK // 2)
+                search.run(BLOCK)
                 times[watched] = time.process_time() - began[0], time.perf_counter() - began[1]
-            ratios.append([times[True][kind] / times[False][kind] for kind in (0, 1)])
+            pairs.append([times[watched] for watched in (True, False)])
     finally:
         for process in (poller, server):
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
         search.close()
-    for name, kind in (("processor", 0), ("wall clock", 1)):
-        found = [ratio[kind] for ratio in ratios]
-        error = statistics.stdev(found) / len(found) ** 0.5
-        print(
-            f"watched / not watched, {name}: median {statistics.median(found):.3f}, "
-            f"mean {statistics.fmean(found):.3f} ± {error:.3f} ({len(found)} pairs of blocks)"
-        )
+    rng, taken = np.random.default_rng(0), np.array(pairs)  # pair, watched or not, kind of time
+    draws = taken[rng.integers(len(taken), size=(2000, len(taken)))].sum(axis=1)
+    shares = {}
+    for kind, name in enumerate(("processor", "wall clock")):
+        watched, alone = taken[:, :, kind].sum(axis=0)
+        low, high = np.quantile(draws[:, 0, kind] / draws[:, 1, kind], (0.05, 0.95))
+        shares[name] = {
+            "ratio": round(float(watched / alone), 3),
+            "90% interval": [round(float(end), 3) for end in (low, high)],
+            "seconds while watched": round(float(watched), 1),
+        }
+        print(f"watched / not watched, {name}: {watched / alone:.3f} ({low:.3f} to {high:.3f})")
+    return {"pairs of blocks": PAIRS, "evaluations of a block": BLOCK, **shares}
 
 
 _POLL = """
@@ -108,5 +125,9 @@ while True:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        following(large_journal(Path(name)))
-        slowdown(Path(name))
+        found = {
+            "following": following(large_journal(Path(name))),
+            "watched / not watched": slowdown(Path(name)),
+        }
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

@@ -1,11 +1,15 @@
 """``dagsearch watch``: a live page about searches, from their journals."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagsearch.cli.common import failed
 from dagsearch.errors import JournalError
+
+# How much the page's server lowers its priority, so that a search on the same cores is not slower.
+_NICE = 10
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -49,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         missing = ModuleNotFoundError(f"{error.name} is missing: pip install 'dagsearch[watch]'")
         return failed("watch", missing)
+    if hasattr(os, "nice"):  # not on Windows
+        os.nice(_NICE)
     try:
         watched = Watched(options.journals, options.steer)
         serve(watched, options.port, options.steer, lambda address: print(address, flush=True))

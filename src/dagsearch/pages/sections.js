@@ -119,8 +119,8 @@ function calibrationSection(run) {
 }
 
 function gainSection(run) {
-  const heads = [{ name: `More ${run.words.evaluation}s` }, { name: "Expected gain", kind: "figure" }, { name: "90% interval", kind: "figure" }, { name: "Chance of any", kind: "figure" }];
-  const rows = run.gain.map((one) => [one.rest ? `${count(one.n)} (all that are left)` : count(one.n), number(one.gain[0]),
+  const heads = [{ name: capital(`${run.words.evaluation}s`) }, { name: "Expected gain", kind: "figure" }, { name: "90% interval", kind: "figure" }, { name: "Chance of any", kind: "figure" }];
+  const rows = run.gain.map((one) => [`${count(one.n)} more${one.rest ? " (all that are left)" : ""}`, number(one.gain[0]),
     `${number(one.gain[1])} to ${number(one.gain[2])}`, percent(one.chance)]);
   const rules = run.rules.map((one) => html("tr", {},
     html("th", { scope: "row" }, one.rule),
@@ -205,9 +205,9 @@ function pendingSection(run) {
     ...(content.steer ? [html("button", { type: "button", click: () => steer("forget", one.encoded) }, "Forget")] : [])]);
   const failures = run.failures.map((one) => [known(one.at) ? clock(one.at) : `${run.words.evaluation} ${one.step}`, one.leaf, one.text]);
   return section("pending", "Pending and failed evaluations", null,
-    html("h3", {}, `${count(run.pending_count)} pending`), rows.length ? table(heads, rows, { label: "Pending evaluations" }) : null,
+    html("h3", {}, `${count(run.pending_count)} pending`), rows.length ? table(heads, rows, { label: "Pending evaluations", class: "cards" }) : null,
     html("h3", {}, `${count(run.failure_count)} failed`),
-    failures.length ? table([{ name: "Time" }, leaf, { name: "Error", kind: "long" }], failures, { label: "Failed evaluations" }) : null);
+    failures.length ? table([{ name: "Time" }, leaf, { name: "Error", kind: "long" }], failures, { label: "Failed evaluations", class: "cards" }) : null);
 }
 
 function comparisonSection() {

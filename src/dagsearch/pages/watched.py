@@ -16,7 +16,7 @@ from dagsearch.pages.report import short_names
 from dagsearch.pages.view import Viewed
 
 # Least time between updates of the page, in seconds, and the share of a core that these may take.
-_LEAST, _SHARE = 1.0, 0.05
+_LEAST, _SHARE = 1.0, 0.02
 
 
 class _Run:

@@ -1,6 +1,7 @@
 """``dagsearch benchmark``: comparisons beyond the paper, and speed."""
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,25 @@ _GENERAL = ("methods", "problems", "seeds", "keep")
 _ATTACKS = ("operations", "seconds", "seed")
 _OWN_FOLDER = ("general", "speed", "crashes", "forecast", "load", "attacks")
 
+_ABOUT = (
+    "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
+    "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
+    "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
+    "the best reward contain the truth as often as they should? selection: feature selectors on "
+    "held-out rows of twelve tables (ten minutes on 16 cores). batches: eight evaluations at once, "
+    "on digits. freshness: all nodes "
+    "updated after every reward, or only those that a descent reads. general: every kind of choice "
+    "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
+    "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
+    "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
+    "(ten minutes on one core, into results/crashes). forecast: how often the intervals of "
+    "Search.forecast hold, for docs/watching.md (two minutes on one core, into results/forecast). "
+    "load: a long run with a journal "
+    "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
+    "results/load). attacks: any operation in any order on searches whose disk fails at any write, "
+    "for docs/durability.md (adds its figures to those in results/attacks)."
+)
+
 
 def add_parser(commands: "Commands") -> None:
     """Add ``benchmark``."""
@@ -42,24 +62,7 @@ def add_parser(commands: "Commands") -> None:
             "Run what docs/beyond.md reports. Writes the measurements as compressed CSV, the settings as "
             "JSON, and the figures as PNG and PDF."
         ),
-        epilog=(
-            "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
-            "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
-            "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
-            "the best reward contain the truth as often as they should? selection: feature selectors on "
-            "held-out rows of twelve tables (ten minutes on 16 cores). batches: eight evaluations at once, "
-            "on digits. freshness: all nodes "
-            "updated after every reward, or only those that a descent reads. general: every kind of choice "
-            "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
-            "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
-            "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
-            "(ten minutes on one core, into results/crashes). forecast: how often the intervals of "
-            "Search.forecast hold, for docs/watching.md (20 minutes on one core, into results/forecast). "
-            "load: a long run with a journal "
-            "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
-            "results/load). attacks: any operation in any order on searches whose disk fails at any write, "
-            "for docs/durability.md (adds its figures to those in results/attacks)."
-        ),
+        epilog=_ABOUT,
     )
     benchmark.add_argument("name", choices=_NAMES)
     add_options(benchmark, _OUT)
@@ -97,7 +100,7 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import attacks, benchmark, crashes, forecast, general, load, speed
+    from dagsearch_experiments import benchmark, crashes, forecast, general, load, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
@@ -130,16 +133,7 @@ def run(options: argparse.Namespace) -> int:
         measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
         return carry_out(options, [*refused, "only"], measured, forecast.summary)
     if options.name == "attacks":
-        attack = partial(
-            attacks.run,
-            operations=options.operations or (attacks.QUICK if options.quick else attacks.OPERATIONS),
-            seconds=options.seconds,
-            jobs=options.jobs,
-            seed=options.seed,
-            kinds=options.only or (),
-            out=options.out,
-        )
-        return carry_out(options, refused, attack, attacks.summary)
+        return _attack(options, refused)
     if options.name == "load":
         size = load.QUICK if options.quick else load.Size()
         size = size._replace(evaluations=options.evaluations or size.evaluations)
@@ -159,3 +153,18 @@ def run(options: argparse.Namespace) -> int:
         ),
         benchmark.summary,
     )
+
+
+def _attack(options: argparse.Namespace, refused: Sequence[str]) -> int:
+    from dagsearch_experiments import attacks
+
+    attack = partial(
+        attacks.run,
+        operations=options.operations or (attacks.QUICK if options.quick else attacks.OPERATIONS),
+        seconds=options.seconds,
+        jobs=options.jobs,
+        seed=options.seed,
+        kinds=options.only or (),
+        out=options.out,
+    )
+    return carry_out(options, refused, attack, attacks.summary)
