@@ -125,16 +125,7 @@ def figures_table(rows: Sequence[Row], failures: int) -> str:
     """The figures of each kind of search as a table of a page."""
     by_kind = totals(rows)
     everything = sum(by_kind.values(), Counter[str]())
-    head = [
-        "search",
-        "operations",
-        "faults",
-        "resumes",
-        "rewards told",
-        "states compared",
-        "lost",
-        "repeated",
-    ]
+    head = ["search", "operations", "faults", "resumes", "rewards told", "states compared", *BROKEN]
     lines = [_line(kind, figures) for kind, figures in by_kind.items()]
     return table(head, [*lines, _line("**all**", everything)]) + f"\n\nFailures: {failures}."
 
