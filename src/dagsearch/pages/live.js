@@ -7,7 +7,8 @@ async function steer(action, value = null) {
     const answer = await fetch("steer", { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ run: chosen, action, value }) });
     const told = await answer.json();
-    sent = answer.ok ? "Sent. The search takes it at its next step." : `Not sent: ${told.error}`;
+    const running = ["running", "paused", "stopping"].includes(content.runs[chosen].state);
+    sent = answer.ok ? `Sent. The search takes it ${running ? "at its next step" : "when it is resumed: no process runs it now"}.` : `Not sent: ${told.error}`;
   } catch { sent = "Not sent: the page's server does not answer."; }
   document.getElementById("sent")?.replaceChildren(sent);
 }
@@ -32,7 +33,7 @@ function steerSection(run) {
       (values) => steer("tell", { leaf: leaf(values.leaf), reward: Number(values.reward) })),
     html("p", { id: "sent", role: "status" }, sent),
     run.steering.length ? table([{ name: "Taken" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
-      run.steering.map((one) => [clock(one.at), one.what, known(one.refused) ? html("span", { class: "refused" }, `refused: ${one.refused}`) : "done"]), { label: "Requests" }) : null);
+      run.steering.map((one) => [clock(one.at), one.what, known(one.refused) ? html("span", { class: "refused" }, `refused: ${one.refused}`) : "done"]), { label: "Requests", class: "cards" }) : null);
 }
 
 /* The page */
