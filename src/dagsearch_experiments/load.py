@@ -4,6 +4,8 @@ Every evaluation writes to a log when it begins, so that it can be counted from 
 evaluated how often. In the end the journal is resumed and compared with what the run knew.
 """
 
+import importlib.util
+import json
 import logging
 import math
 import multiprocessing
@@ -22,7 +24,7 @@ from tqdm import tqdm
 
 from dagsearch import Search
 from dagsearch.problems import Subsets
-from dagsearch_experiments.runner import Outcome, Row
+from dagsearch_experiments.runner import ExperimentError, Outcome, Row, read_rows
 
 WORKERS = 8
 ITEMS, CHOSEN = 60, 6
@@ -118,19 +120,48 @@ def cluster() -> Iterator[Surroundings]:
         yield Surroundings({"executor": client.get_executor()}, disturb)
 
 
-KINDS = {"processes, one killed each time": processes, "Dask workers that leave and join": cluster}
+KINDS = {"processes": processes, "Dask": cluster}
 """Kinds of workers."""
+TITLES = {"processes": "processes, one killed each time", "Dask": "Dask workers that leave and join"}
+"""What happens to workers of each kind."""
 
 
-def run(size: Size, progress: bool = True) -> Outcome:
-    """Run under load with workers of each kind."""
-    rows = []
-    for kind, surroundings in KINDS.items():
-        with tempfile.TemporaryDirectory() as folder, surroundings() as around:
+def run(size: Size, kinds: Sequence[str] = (), out: Path | None = None, progress: bool = True) -> Outcome:
+    """Run under load with workers of each kind.
+
+    Parameters
+    ----------
+    size : Size
+        How large the run is.
+    kinds : sequence of str
+        Kinds of workers; all by default.
+    out : Path, optional
+        Folder with the results of an earlier run, from which the figures of other kinds are kept.
+    progress : bool
+        Whether to show the progress.
+    """
+    unknown = sorted(set(kinds) - set(KINDS))
+    if unknown:
+        raise ExperimentError(f"load does not know {', '.join(unknown)}: choose among {', '.join(KINDS)}")
+    chosen = [kind for kind in KINDS if not kinds or kind in kinds]
+    if "Dask" in chosen and importlib.util.find_spec("distributed") is None:
+        raise ExperimentError("load needs Dask: pip install 'dagsearch[dask]', or give --only processes")
+    rows, cores = _kept(out, chosen)
+    for kind in chosen:
+        with tempfile.TemporaryDirectory() as folder, KINDS[kind]() as around:
             found = _measure(Path(folder), size, around, progress)
         rows += [Row(kind, what, 0, size.evaluations, found[what]) for what in FIGURES]
-    about = {"workers": WORKERS, "seconds between disturbances": size.every, "cores": os.cpu_count()}
-    return Outcome("load", rows, about)
+        cores[kind] = os.cpu_count()
+    about = {"workers": WORKERS, "seconds between disturbances": size.every, "cores": cores}
+    return Outcome("load", sorted(rows, key=lambda row: list(KINDS).index(row.method)), about)
+
+
+def _kept(out: Path | None, chosen: Sequence[str]) -> tuple[list[Row], dict[str, int | None]]:
+    """The rows of the kinds that are not run now, and the number of cores of each."""
+    if out is None or not (out / "load.json").is_file():
+        return [], {}
+    rows = [row for row in read_rows(out / "load.csv.gz") if row.method not in chosen]
+    return rows, json.loads((out / "load.json").read_text())["cores"]
 
 
 def _measure(folder: Path, size: Size, around: Surroundings, progress: bool) -> dict[str, float]:
@@ -161,8 +192,8 @@ def _measure(folder: Path, size: Size, around: Surroundings, progress: bool) -> 
         len(told) - len({leaf for leaf, _ in told}),
         len(begun) - len(set(begun)),
         seconds,
-        _milliseconds(when[: len(when) // 10]),
-        _milliseconds(when[-(len(when) // 10) :]),
+        _milliseconds(when[: max(1, len(when) // 10)]),
+        _milliseconds(when[-max(1, len(when) // 10) :]),
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         sum(path.stat().st_size for path in folder.glob("run.db*")) / 1e6,
     )
@@ -177,7 +208,7 @@ def table(rows: Sequence[Row]) -> str:
     """The figures as a table of a page."""
     kinds = list(dict.fromkeys(row.method for row in rows))
     values = {(row.method, row.setting): row.value for row in rows}
-    lines = [f"| | {' | '.join(kinds)} |", "|" + "---|" * (len(kinds) + 1)]
+    lines = [f"| | {' | '.join(TITLES[kind] for kind in kinds)} |", "|" + "---|" * (len(kinds) + 1)]
     for what, shown in FIGURES.items():
         cells = [shown.format(values[kind, what]) for kind in kinds]
         lines.append(f"| {what} | {' | '.join(cells)} |")

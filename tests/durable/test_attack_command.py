@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from dagsearch_experiments.attacks.campaign import attack
 from dagsearch_experiments.runner import ExperimentError, read_rows
 
 pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_a_second_run_adds_its_operations_to_those_of_the_first(tmp_path):
@@ -86,3 +89,10 @@ def test_without_openspiel_all_but_its_kind_can_be_attacked():
     kinds = found.stdout.strip().split(";")
     assert "game of OpenSpiel" not in kinds
     assert {"default", "noisy", "paper", "selector", "game"} <= set(kinds)
+
+
+def test_the_tables_of_the_page_are_those_of_the_results():
+    page = (ROOT / "docs" / "durability.md").read_text()
+    assert report.filled(page, ROOT / "results" / "attacks") == page
+    about = json.loads((ROOT / "results" / "attacks" / "attacks.json").read_text())
+    assert about["failures"] == []

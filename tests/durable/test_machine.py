@@ -174,3 +174,19 @@ def test_beliefs_do_not_depend_on_when_fantasies_are_discarded():
         search.belief(search.problem.root())
         found.append([part.tolist() for part in search.explored.scores.moments()])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("make", [ds.Search.default, ds.Search.paper])
+def test_looking_between_asks_changes_no_digit_of_what_is_pending(make):
+    """Nodes that came after some of the fantasies and before others are as if all had come before."""
+    found = []
+    for looks in (False, True):
+        search = make(ds.problems.Subsets(20, 4, reward=lambda s: sum(s) / 10 + 0.1 * min(s)), seed=0)
+        search.run(15)
+        for _ in range(7):
+            search.ask()
+            if looks:
+                search.belief(search.problem.root())
+        search.engine.pending.fantasise()
+        found.append([part.tolist() for part in search.explored.scores.moments()])
+    assert found[0] == found[1]

@@ -216,3 +216,12 @@ def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
     monkeypatch.undo()
     search.tell(first, chosen.reward(first.leaf))
     assert len(search.pending) == 2
+
+
+def test_of_many_pending_leaves_only_the_last_count_as_observed():
+    """So that the cost of an ask does not grow with their number."""
+    search = ds.Search.default(ds.problems.Subsets(40, 3, reward=sum), initial=4, seed=0)
+    search.run(6)
+    search.ask(140)
+    search.engine.pending.fantasise()
+    assert 64 <= search.explored.scores._rewards - 6 < 128

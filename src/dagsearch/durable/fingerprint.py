@@ -186,9 +186,14 @@ def _generators(search: "Search") -> list[np.random.Generator]:
 
 def generator_states(search: "Search") -> list[Any]:
     """The states of all generators."""
-    return [
-        json.loads(json.dumps(g.bit_generator.state, default=np.ndarray.tolist)) for g in _generators(search)
-    ]
+    return [_plain(generator.bit_generator.state) for generator in _generators(search)]
+
+
+def _plain(value: Any) -> Any:
+    """Nested mappings without arrays, for JSON."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def set_generators(search: "Search", states: Sequence[Any]) -> None:

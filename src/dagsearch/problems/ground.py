@@ -1,5 +1,6 @@
 """Base class of problems over subsets: the ground set, and the choices that build a subset of it."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -59,6 +60,10 @@ class Remaining(Sequence[int]):
 
     def __contains__(self, feature: object) -> bool:
         return bool(np.any(self.array == feature))
+
+    def index(self, value: Any, start: int = 0, stop: int = sys.maxsize) -> int:
+        """The first place of a feature."""
+        return int(self.array.tolist().index(value, start, stop))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Remaining) and other._features is self._features:

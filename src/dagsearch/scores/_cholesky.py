@@ -51,10 +51,6 @@ class GrowingCholesky:
         inverse[n, n] = 1.0 / pivot
         self.inverse = inverse
 
-    def truncate(self, size: int) -> None:
-        """Take back the last rows, so that ``size`` remain, to the last digit."""
-        self.inverse = np.ascontiguousarray(self.inverse[:size, :size])
-
     def whiten(self, columns: FloatArray) -> FloatArray:
         """L⁻¹ times columns, shape ``(size, columns)``, by the inverse."""
         return columns if self.size == 0 else times_triangle(self.inverse, columns)

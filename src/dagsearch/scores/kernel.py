@@ -24,6 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch._internal.arrays import grown
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows, RowStore
@@ -66,7 +67,7 @@ class KernelScores(WhitenedScores):
         self._observed = np.zeros(0, dtype=np.int64)  # the leaf of each reward
         self._fantasies = 0  # rewards that are not real, the last ones
         self._variance_before = np.zeros(0)  # the fantasies
-        self._since: list[slice] = []  # nodes tracked since then, as they came
+        self._inverse_before = np.zeros((0, 0))  # L⁻¹ before the fantasies
         self._keeps_columns = True
         self._whitened = np.zeros((0, 0))  # V, with room for more; empty if it is not kept
         self._prepared = RowStore()  # of all nodes, as long as they are few
@@ -109,14 +110,37 @@ class KernelScores(WhitenedScores):
         fresh._adopt_nodes(self)
         return fresh
 
+    def track(self, states: Sequence[State]) -> None:
+        """Number new states and bring their beliefs up to date.
+
+        Their digits must not depend on whether there are fantasies, nor those of the fantasies on which came
+        first.
+        """
+        if self._fantasies == 0 or not self._keeps_columns:
+            super().track(states)
+            return
+        old, rewards, inverse = self._nodes, self._rewards, self._factor.inverse
+        told = rewards - self._fantasies
+        self._anchors.truncate(told)
+        self._factor.inverse = self._inverse_before
+        try:
+            super().track(states)
+        finally:
+            self._anchors.truncate(rewards)
+            self._factor.inverse = inverse
+        new = slice(old, self._nodes)
+        self._variance_before = np.concatenate([self._variance_before, self._variance[new]])
+        nodes, pivots = self._observed[told:rewards], self._factor.lower.diagonal()[told:].copy()
+        _add_fantasies(self._prior_rows(nodes, new), self._whitened, told, nodes, pivots, old)
+        for row in self._whitened[told:rewards, new]:
+            self._variance[new] = np.maximum(self._variance[new] - row * row, 0.0)
+
     def _add_nodes(self, rows: Rows, whitened: FloatArray) -> None:
         old, new = self._nodes, self._nodes + whitened.shape[1]
         if self._keeps_prepared(new):
             self._prepared.append(self.covariance.prepared(rows))
         else:
             self._prepared = RowStore()
-        if self._fantasies > 0:
-            self._since.append(slice(old, new))
         if self._keeps_columns:
             self._whitened = grown(self._whitened, self._rewards, new)
             self._whitened[: self._rewards, old:new] = whitened
@@ -167,12 +191,12 @@ class KernelScores(WhitenedScores):
         assert self._fantasies == 0, "discard fantasies first"
         self._append(node, reward, self.noise if noise is None else checked_noise(noise))
 
-    def _append(self, node: int, reward: float, variance: float) -> None:
+    def _append(self, node: int, reward: float, variance: float, fantasy: bool = False) -> None:
         if not self._keeps_columns:
             self._append_alone(node, reward, variance)
             return
         n = self._rewards
-        row, pivot = self._next_row(node, variance)
+        row, pivot = self._next_row(node, variance, fantasy)
         remaining = self._variance[: self._nodes] - row * row
         if remaining.min(initial=0.0) < -_SLACK * self._scale:
             self._refuse(node)
@@ -216,11 +240,12 @@ class KernelScores(WhitenedScores):
         A reward equal to the mean does that: its row of V comes after those of all rewards, and its z is 0.
         """
         self.refresh([node])
-        if self._fantasies == 0 and self._keeps_columns:
+        if self._fantasies == 0:
             self._variance_before = self._variance[: self._nodes].copy()
+            self._inverse_before = self._factor.inverse
         samples, self._samples = self._samples, None  # they follow real rewards only
         try:
-            self._append(node, float(self._mean[node]), self.noise)
+            self._append(node, float(self._mean[node]), self.noise, fantasy=True)
         finally:
             self._samples = samples
         self._fantasies += 1
@@ -229,19 +254,12 @@ class KernelScores(WhitenedScores):
         """Take back all fantasies, to the last digit: later results must not depend on them."""
         if self._fantasies == 0:
             return
-        told = self._rewards - self._fantasies
-        self._anchors.truncate(told)
-        self._factor.truncate(told)
+        self._anchors.truncate(self._rewards - self._fantasies)
+        self._factor.inverse = self._inverse_before
         self._fantasies, self._alpha_now = 0, np.zeros(0)
         self._stale = not self._keeps_columns
         if self._keeps_columns:
-            self._variance[: self._variance_before.size] = self._variance_before
-            # As they came: the last digits of a product of matrices depend on the number of its columns.
-            for some in self._since:
-                prior, whitened = self._whiten_nodes(np.arange(some.start, some.stop))
-                self._whitened[:told, some] = whitened
-                self._mean[some], self._variance[some] = self._moments(self._prior[some], prior, whitened)
-        self._since = []
+            self._variance[: self._nodes] = self._variance_before
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -269,22 +287,28 @@ class KernelScores(WhitenedScores):
             self._mean[: self._nodes], self._variance[: self._nodes] = moments
             self._stale = False
 
-    def _next_row(self, node: int, variance: float) -> tuple[FloatArray, float]:
+    def _next_row(self, node: int, variance: float, fantasy: bool) -> tuple[FloatArray, float]:
         """The new row of V, and the new pivot of L."""
         n = self._rewards
-        row = self._rows.rows[node : node + 1]
-        if self._keeps_prepared(self._nodes):
-            prior = self.covariance.of_rows(row, self._prepared.rows)[0][0]
-        else:
-            prior = self.covariance.cross(row, self._rows.rows)[0]
+        prior = self._prior_rows(np.array([node]), slice(self._nodes))[0]
         if not np.all(np.isfinite(prior)):
             self._refuse(node)
         prior[node] += self.covariance.private
-        across = prior - self._whitened[:n, node] @ self._whitened[:n, : self._nodes]
+        if fantasy:
+            across = _less_explained(prior, self._whitened, n, node, 0)
+        else:
+            across = prior - self._whitened[:n, node] @ self._whitened[:n, : self._nodes]
         if across[node] < -_SLACK * self._scale:
             self._refuse(node)
         pivot = float(np.sqrt(max(across[node], 0.0) + variance))
         return across / pivot, pivot
+
+    def _prior_rows(self, nodes: IntArray, others: slice) -> FloatArray:
+        """Prior covariances of nodes with others, without private variance, one row per node."""
+        rows = self._rows.rows[nodes]
+        if self._keeps_prepared(self._nodes):
+            return np.asarray(self.covariance.of_rows(rows, self._prepared.rows[others])[0])
+        return np.asarray(self.covariance.cross(rows, self._rows.rows[others]))
 
     def _whiten_nodes(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         cross, prior = self._nodes_with_rewards(nodes)
@@ -306,3 +330,27 @@ class KernelScores(WhitenedScores):
             f"{self._rewards} rewards it leaves node {node} or its relatives a negative variance. "
             "This reward was not used; use a valid kernel or add private variance"
         )
+
+
+@compiled
+def _less_explained(prior: FloatArray, whitened: FloatArray, rows: int, node: int, first: int) -> FloatArray:
+    """Prior covariances of a node with the nodes from ``first`` on, less what the first rows of V explain.
+
+    By BLAS, the last digits would depend on how many nodes there are.
+    """
+    left = prior.copy()
+    for row in range(rows):
+        own = whitened[row, node]
+        for other in range(left.size):
+            left[other] -= own * whitened[row, first + other]
+    return left
+
+
+@compiled
+def _add_fantasies(
+    prior: FloatArray, whitened: FloatArray, told: int, nodes: IntArray, pivots: FloatArray, first: int
+) -> None:
+    """Write the fantasies' rows of V for the nodes from ``first`` on."""
+    for number in range(nodes.size):
+        left = _less_explained(prior[number], whitened, told + number, nodes[number], first)
+        whitened[told + number, first : first + left.size] = left / pivots[number]

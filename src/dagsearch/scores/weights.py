@@ -310,7 +310,8 @@ class WeightScores:
             self._project_nodes(np.asarray(nodes, dtype=np.int64))
             self._some_ahead = True
             return
-        if self._behind == 1 and not self._some_ahead:
+        # From scratch with fantasies: the last digits must not depend on how many came since the last time.
+        if self._behind == 1 and not self._some_ahead and self._before is None:
             project_step(
                 self._starts[: self._nodes + 1],
                 self._columns,

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dagsearch_experiments import markdown
 from dagsearch_experiments.attacks.campaign import Found, campaign
 from dagsearch_experiments.markdown import table
 from dagsearch_experiments.runner import ExperimentError, Outcome, Row, read_rows
@@ -124,16 +125,7 @@ def figures_table(rows: Sequence[Row], failures: int) -> str:
     """The figures of each kind of search as a table of a page."""
     by_kind = totals(rows)
     everything = sum(by_kind.values(), Counter[str]())
-    head = [
-        "search",
-        "operations",
-        "faults",
-        "resumes",
-        "rewards told",
-        "states compared",
-        "lost",
-        "repeated",
-    ]
+    head = ["search", "operations", "faults", "resumes", "rewards told", "states compared", *BROKEN]
     lines = [_line(kind, figures) for kind, figures in by_kind.items()]
     return table(head, [*lines, _line("**all**", everything)]) + f"\n\nFailures: {failures}."
 
@@ -155,6 +147,28 @@ def faults_table(rows: Sequence[Row]) -> str:
         [end, *(f"{faults.get(f'faults: {end} at a {place}', 0):,}" for place in places)] for end in ends
     ]
     return table(["fault", *(f"at a {place}" for place in places)], lines)
+
+
+def filled(text: str, folder: Path) -> str:
+    """A page with the tables of the results in a folder."""
+    rows, runs, failures = _earlier(folder)
+    return markdown.filled(
+        text,
+        {
+            "attacks": figures_table(rows, len(failures)),
+            "faults": faults_table(rows),
+            "pace of the attacks": _pace(runs),
+        },
+    )
+
+
+def _pace(runs: Sequence[Mapping[str, Any]]) -> str:
+    operations, seconds = (sum(run[what] for run in runs) for what in ("operations", "seconds"))
+    processes = sorted({run["processes"] for run in runs})
+    return (
+        f"{operations:,} operations took {seconds / 60.0:.0f} minutes in {' or '.join(map(str, processes))} "
+        f"processes: {60.0 * operations / seconds:,.0f} a minute."
+    )
 
 
 def summary(outcome: Outcome) -> str:

@@ -31,6 +31,7 @@ _NAMES = (
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
 _ATTACKS = ("operations", "seconds", "seed")
+_OF_JOURNALS = ("crashes", "load", "attacks")
 _OWN_FOLDER = ("general", "speed", "crashes", "forecast", "load", "attacks")
 
 _ABOUT = (
@@ -71,7 +72,7 @@ def add_parser(commands: "Commands") -> None:
         nargs="+",
         metavar="MEASUREMENT",
         help="speed: run only these measurements, such as growth and memory; attacks: only these kinds of "
-        "search, such as noisy",
+        "search, such as noisy; load: only these kinds of workers, processes or Dask",
     )
     benchmark.add_argument("--no-peers", action="store_true", help="digits: leave out other packages")
     general = benchmark.add_argument_group("options of general")
@@ -100,7 +101,7 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from dagsearch_experiments import benchmark, crashes, forecast, general, load, speed
+    from dagsearch_experiments import benchmark, forecast, general, speed
 
     refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
@@ -126,18 +127,11 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "speed":
         measure = partial(speed.run, options.only or (), quick=options.quick)
         return carry_out(options, refused, measure, speed.summary)
-    if options.name == "crashes":
-        sweep = partial(crashes.run, quick=options.quick)
-        return carry_out(options, [*refused, "only"], sweep, crashes.summary)
     if options.name == "forecast":
         measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
         return carry_out(options, [*refused, "only"], measured, forecast.summary)
-    if options.name == "attacks":
-        return _attack(options, refused)
-    if options.name == "load":
-        size = load.QUICK if options.quick else load.Size()
-        size = size._replace(evaluations=options.evaluations or size.evaluations)
-        return carry_out(options, [*refused, "only"], lambda: load.run(size), load.summary)
+    if options.name in _OF_JOURNALS:
+        return _run_of_journals(options, refused)
     return carry_out(
         options,
         [*refused, "only"],
@@ -154,9 +148,18 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
-def _attack(options: argparse.Namespace, refused: Sequence[str]) -> int:
-    from dagsearch_experiments import attacks
+def _run_of_journals(options: argparse.Namespace, refused: Sequence[str]) -> int:
+    """Run one of the benchmarks of journals; returns the exit code."""
+    from dagsearch_experiments import attacks, crashes, load
 
+    if options.name == "crashes":
+        sweep = partial(crashes.run, quick=options.quick)
+        return carry_out(options, [*refused, "only"], sweep, crashes.summary)
+    if options.name == "load":
+        size = load.QUICK if options.quick else load.Size()
+        size = size._replace(evaluations=options.evaluations or size.evaluations)
+        disturb = partial(load.run, size, options.only or (), options.out)
+        return carry_out(options, refused, disturb, load.summary)
     attack = partial(
         attacks.run,
         operations=options.operations or (attacks.QUICK if options.quick else attacks.OPERATIONS),
