@@ -19,6 +19,8 @@ from dagsearch.pages.words import duration, number, sentence
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
 _PAIRS = 8
+# Largest number of names that a leaf to be proposed may be written with.
+_LABELS = 2000
 # Number of rewards that the speed of the search is computed from.
 _RECENT = 50
 # Numbers of further evaluations that gains are shown for.
@@ -121,6 +123,7 @@ class Viewed:
             "dag": None if best is None else _best_part(told, told[best], effects, sign),
             "leaves": _best_leaves(told, sign),
             "game": record.game,
+            "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
             **_activity(record, now),
             **(game_view(record, left, _seconds_left(told, left), state) if record.game else {}),
         }
