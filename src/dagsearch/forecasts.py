@@ -34,6 +34,9 @@ from dagsearch.gaussians import Gaussian
 _LEVEL = 0.9
 # Smallest number of rewards that a forecast is made from.
 _FEWEST = 5
+FARTHEST = 9
+"""Number of further evaluations, as a multiple of those so far, up to which forecasts were compared with what
+came."""
 # Largest number of predictions that their error is computed from.
 _RECENT = 20
 # Keeps the logarithms of shares finite.

@@ -1,6 +1,7 @@
 """Requests to a running search: each is an event, and a resumed search goes on as if it had not stopped."""
 
 import json
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,6 +9,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli.events import budget_of
+from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.journal import read_events
 from dagsearch.durable.requests import requests_path, send_request
 from dagsearch.pages.record import Record
@@ -268,3 +270,45 @@ def test_leaves_of_a_problem_of_ones_own_can_be_proposed(journal):
     search.run(1)
     assert search.history[0].leaf == ("b", "b", "b", "b")
     search.close()
+
+
+def random_leaf(one, seed):
+    """A leaf of any problem."""
+    state, rng = one.root(), random.Random(seed)
+    while len(one.actions(state)) > 0:
+        state = one.step(state, rng.choice(list(one.actions(state))))
+    return state
+
+
+KINDS = {
+    "choices": lambda: ds.problems.Choices(
+        {"a": list("xyz"), "b": range(9)}, reward=lambda chosen: chosen["b"]
+    ),
+    "orders": lambda: ds.problems.Orders("abcdef", reward=lambda order: order.index("c")),
+    "strings": lambda: ds.problems.Sequences("xyz", 5, reward=lambda letters: letters.count("y")),
+    "a range of sizes": lambda: ds.problems.SubsetRange(9, 1, 4, reward=sum),
+    "a game": ds.problems.TicTacToe,
+    "its own": Walk,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_leaves_of_every_kind_are_proposed_told_and_replayed(journal, kind):
+    one = KINDS[kind]()
+    search = ds.Search.default(one, seed=0, initial=3, journal=journal)
+    search.run(5)
+    codec, seen = StateCodec(one), {evaluation.leaf for evaluation in search.history}
+    leaves = dict.fromkeys(random_leaf(one, seed) for seed in range(99))
+    first, second = [leaf for leaf in leaves if leaf not in seen][:2]
+    send_request(journal, "propose", json.loads(json.dumps(codec.encode(first))))
+    send_request(journal, "tell", {"leaf": json.loads(json.dumps(codec.encode(second))), "reward": 2.5})
+    search.run(4)
+    rewards = {evaluation.leaf: evaluation.reward for evaluation in search.history}
+    assert rewards[second] == 2.5
+    assert rewards[first] == one.reward(first)
+    assert len(rewards) == 9
+    search.close()
+    assert [answer.refused for answer in Record.of(read_events(journal)).steering] == [None, None]
+    resumed = ds.Search.resume(journal, KINDS[kind]())
+    assert known(resumed) == known(search)
+    resumed.close()

@@ -174,6 +174,25 @@ def test_figures_are_read_by_keyboard(journal, show):
 
 @in_browser
 @pytest.mark.slow
+def test_a_leaf_to_propose_is_written_by_names_where_there_are_names(journal, show):
+    page = show(Report.of_journals(journal).to_html())
+    written = (
+        "([text, labels]) => { try { return asLeaf(text, labels); } catch (error) { return error.message; } }"
+    )
+
+    def leaf(text, labels):
+        return page.evaluate(written, [text, labels])
+
+    assert leaf("income, age", ["age", "income"]) == [1, 0]
+    assert leaf('["income", "age"]', ["age", "income"]) == [1, 0]
+    assert leaf("20, 10", ["10", "20"]) == leaf("[20, 10]", ["10", "20"]) == [1, 0]
+    assert leaf("income, heigth", ["age", "income"]) == "there is no heigth"
+    assert leaf('[["a", 1]]', None) == [["a", 1]]
+    assert "must be JSON" in leaf("age", None)
+
+
+@in_browser
+@pytest.mark.slow
 def test_every_control_and_figure_has_a_name(journal, show):
     page = show(Report.of_journals(journal, journal).to_html())
     nameless = page.locator("button, select, [tabindex], section").evaluate_all(

@@ -159,6 +159,19 @@ def test_every_kind_of_problem_has_a_view(problem, expected, journal):
         assert view["best_leaf"][0] in expected
 
 
+def test_forecasts_look_no_farther_than_they_were_measured(journal):
+    search = ds.Search.default(ds.problems.Subsets(16, 4, reward=sum), seed=0, journal=journal)
+    for evaluation in search.steps(500):
+        if evaluation.step == 20:
+            break
+    search.close()
+    view = viewed(journal)
+    assert "the next 180 of the 480 evaluations that are left" in view["sentence"]
+    assert view["forecast"][-1]["step"] == 200
+    assert [one["n"] for one in view["gain"]] == [1, 10, 100, 180]
+    assert not any(one["rest"] for one in view["gain"])
+
+
 def test_a_game_is_shown_by_its_value_and_its_moves(journal):
     search = ds.Search.default(ds.problems.TicTacToe(), seed=0, journal=journal)
     result = search.run(60)

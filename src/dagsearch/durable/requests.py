@@ -148,7 +148,9 @@ class Requests:
             encoded = value["leaf"] if action == "tell" else value
             return Request(name, action, value, leaf=StateCodec(self._problem).decode(encoded))
         except Exception as error:  # a user's decode may fail in any way
-            return Request(name, str(action), None, error=f"{type(error).__name__}: {error}")
+            if not isinstance(error, ValueError):
+                error = ValueError(f"the leaf cannot be read, write it as in the journal ({error!r})")
+            return Request(name, str(action), None, error=str(error))
 
 
 def _names(event: Event) -> list[Any]:

@@ -7,9 +7,24 @@ async function steer(action, value = null) {
     const answer = await fetch("steer", { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ run: chosen, action, value }) });
     const told = await answer.json();
-    sent = answer.ok ? "Sent. The search takes it at its next step." : `Not sent: ${told.error}`;
+    const running = ["running", "paused", "stopping"].includes(content.runs[chosen].state);
+    sent = answer.ok ? `Sent. The search takes it ${running ? "at its next step" : "when it is resumed: no process runs it now"}.` : `Not sent: ${told.error}`;
   } catch { sent = "Not sent: the page's server does not answer."; }
   document.getElementById("sent")?.replaceChildren(sent);
+}
+/* A leaf in the journal's form. Where numbers stand for names, it is written by names: as JSON, or with commas. */
+function asLeaf(text, labels) {
+  let found;
+  try { found = JSON.parse(text); } catch {
+    if (!labels) throw new Error("the leaf must be JSON, as in the example");
+    found = text.split(",").map((name) => name.trim());
+  }
+  if (!labels || !Array.isArray(found)) return found;
+  return found.map((one) => {
+    const place = labels.indexOf(String(one));
+    if (place < 0) throw new Error(`there is no ${one}`);
+    return place;
+  });
 }
 function steerSection(run) {
   const button = (name, act) => html("button", { type: "button", click: act }, name);
@@ -20,9 +35,10 @@ function steerSection(run) {
     const values = Object.fromEntries(new FormData(event.target));
     try { act(values); } catch (error) { document.getElementById("sent").replaceChildren(`Not sent: ${error.message}`); }
   } }, fields, html("button", { type: "submit" }, name));
-  const leaf = (text) => { try { return JSON.parse(text); } catch { throw new Error("the leaf must be JSON, as in the example"); } };
-  const example = JSON.stringify(run.best_encoded ?? [1, 2, 3]);
-  return section("steer", "Steer", `Every request is written to the journal when the search takes it. A leaf is written as in the journal, for example ${shorten(example, 200)}.`,
+  const leaf = (text) => asLeaf(text, run.labels);
+  const best = run.best_encoded ?? [1, 2, 3];
+  const example = run.labels && Array.isArray(best) ? best.map((one) => run.labels[one] ?? one).join(", ") : JSON.stringify(best);
+  return section("steer", "Steer", `Every request is written to the journal when the search takes it. A ${run.words.leaf} is written ${run.labels ? "by names" : "as in the journal"}, for example ${shorten(example, 200)}.`,
     html("div", { class: "tools" },
       run.state === "paused" ? button("Continue", () => steer("continue")) : button("Pause", () => steer("pause")),
       button("Stop after the running ones", () => steer("stop"))),
@@ -32,7 +48,7 @@ function steerSection(run) {
       (values) => steer("tell", { leaf: leaf(values.leaf), reward: Number(values.reward) })),
     html("p", { id: "sent", role: "status" }, sent),
     run.steering.length ? table([{ name: "Taken" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
-      run.steering.map((one) => [clock(one.at), one.what, known(one.refused) ? html("span", { class: "refused" }, `refused: ${one.refused}`) : "done"]), { label: "Requests" }) : null);
+      run.steering.map((one) => [clock(one.at), one.what, known(one.refused) ? html("span", { class: "refused" }, `refused: ${one.refused}`) : "done"]), { label: "Requests", class: "cards" }) : null);
 }
 
 /* The page */

@@ -106,7 +106,8 @@ class Record:
         """What a feature selection was asked for: its target, estimator and score."""
         self._by: str | None = None
         self._form: str | None = None
-        self._labels: list[str] | None = None
+        self.labels: list[str] | None = None
+        """Text for each number in a leaf; ``None`` if leaves are as they are."""
         self._take: dict[str, Callable[[Event], None]] = {
             "settings": self._settings,
             "ask": self._asked,
@@ -160,7 +161,7 @@ class Record:
             self.events += 1
 
     def _parts(self, leaf: Any) -> list[Part]:
-        return parts_of(leaf, self._form, self._labels)
+        return parts_of(leaf, self._form, self.labels)
 
     def _settings(self, event: Event) -> None:
         content, self.begun = event.content, event.at
@@ -171,7 +172,7 @@ class Record:
             self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
             self.game = bool(leaves.get("game"))
             labels = leaves.get("labels")
-            self._labels = list(map(str, labels)) if isinstance(labels, list) else None
+            self.labels = list(map(str, labels)) if isinstance(labels, list) else None
         elif self.problem in ("Subsets", "SubsetRange"):
             self._form = "set"
 
@@ -225,7 +226,7 @@ class Record:
         """A feature selection notes the names of the features, and the command what it was asked for."""
         names, asked = event.note.get("features"), event.note.get("select")
         if "data" in event.note and isinstance(names, list):
-            self.selection, self._labels = True, list(map(str, names))
+            self.selection, self.labels = True, list(map(str, names))
         if isinstance(asked, dict):
             self.asked = [
                 f"{name} {asked[name]}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from dagsearch.forecasts import Forecast, Progress, forecast, progress_of
+from dagsearch.forecasts import FARTHEST, Forecast, Progress, forecast, progress_of
 from dagsearch.pages.dag import best_part, best_told, decisions
 from dagsearch.pages.effects import Effect, Effects
 from dagsearch.pages.game import game_view
@@ -19,6 +19,8 @@ from dagsearch.pages.words import duration, number, sentence
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
 _PAIRS = 8
+# Largest number of names that a leaf to be proposed may be written with.
+_LABELS = 2000
 # Number of rewards that the speed of the search is computed from.
 _RECENT = 50
 # Numbers of further evaluations that gains are shown for.
@@ -82,7 +84,8 @@ class Viewed:
         rules = _rules(record, best, now)
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
-        ahead = forecast(progress, left) if progress is not None and left else None
+        horizon = _horizon(len(told), left)
+        ahead = forecast(progress, horizon) if progress is not None and left else None
         return {
             "name": self.name,
             "source": _source(self.name, record),
@@ -110,16 +113,17 @@ class Viewed:
             "left": left,
             "seconds": told[-1].seconds if told else 0.0,
             "history": _history(told, sign),
-            "forecast": _band(progress, len(told), left, sign),
+            "forecast": _band(progress, len(told), horizon, sign),
             "failed": sorted({one.step for one in record.failures[-_POINTS:]}),
             "calibration": _calibration(told),
-            "gain": _gains(progress, left, sign),
+            "gain": _gains(progress, horizon, sign, left),
             "rules": rules,
             "effects": [_effect(effect, sign, told, best) for effect in effects],
             "pairs": _pairs(told, effects, sign),
             "dag": None if best is None else _best_part(told, told[best], effects, sign),
             "leaves": _best_leaves(told, sign),
             "game": record.game,
+            "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
             **_activity(record, now),
             **(game_view(record, left, _seconds_left(told, left), state) if record.game else {}),
         }
@@ -175,6 +179,11 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
 def _best(told: Sequence[Told]) -> int | None:
     """Place of the first evaluation with the largest reward."""
     return max(range(len(told)), key=lambda place: (told[place].reward, -place)) if told else None
+
+
+def _horizon(told: int, left: int | None) -> int:
+    """How far a forecast looks: to the end of the budget, but not farther than it is known to hold."""
+    return told if left is None else min(left, FARTHEST * told)
 
 
 def _left(record: Record, running: bool) -> int | None:
@@ -234,9 +243,8 @@ def _history(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
     return kept
 
 
-def _band(progress: Progress | None, done: int, left: int | None, sign: float) -> list[dict[str, float]]:
-    """The forecast after some numbers of further evaluations, up to the budget or as many as so far."""
-    ahead = done if left is None else left
+def _band(progress: Progress | None, done: int, ahead: int, sign: float) -> list[dict[str, float]]:
+    """The forecast after some numbers of further evaluations."""
     if progress is None or not ahead:
         return []
     steps = sorted({max(1, round(ahead * (place / _BAND) ** 2)) for place in range(1, _BAND + 1)})
@@ -265,11 +273,12 @@ def _calibration(told: Sequence[Told]) -> dict[str, Any] | None:
     }
 
 
-def _gains(progress: Progress | None, left: int | None, sign: float) -> list[dict[str, Any]]:
+def _gains(progress: Progress | None, horizon: int, sign: float, left: int | None) -> list[dict[str, Any]]:
     """Expected improvements with some numbers of further evaluations."""
     if progress is None:
         return []
-    steps = sorted({n for n in (*_AHEAD, left or 0) if 0 < n <= (left or max(10, progress.rewards))})
+    most = horizon if left else max(10, progress.rewards)
+    steps = sorted({n for n in (*_AHEAD, horizon if left else 0) if 0 < n <= most})
     found = []
     for n in steps:
         one = forecast(progress, n)

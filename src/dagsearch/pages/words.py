@@ -50,7 +50,7 @@ def sentence(
     left : int or None
         Number of evaluations that are left of the budget.
     ahead : Forecast or None
-        The best reward after these, in the sign of ``best``.
+        The best reward after these or the next of them, in the sign of ``best``.
     seconds_left : float or None
         Seconds that they will take.
     state : str
@@ -61,6 +61,8 @@ def sentence(
     since = f", {duration(ago)} ago" if ago is not None else ""
     text = f"Best so far {number(best)}, found by evaluation {step} of {evaluations}{since}"
     rest = "the evaluation that is left" if left == 1 else f"the {left} evaluations that are left"
+    if left and ahead is not None and ahead.evaluations < left:
+        rest = f"the next {ahead.evaluations} of the {left} evaluations that are left"
     if left and ahead is not None and ahead.chance < _HARDLY:
         text += f"; {rest} will hardly improve it (probability {percent(ahead.chance)})"
     elif left and ahead is not None:
