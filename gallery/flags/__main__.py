@@ -75,7 +75,6 @@ def _options() -> argparse.Namespace:
         default="size",
         help="bytes of code, which is exact, or CPU time, which is noisy (default: %(default)s)",
     )
-    parser.add_argument("--jobs", type=int, default=1, help="evaluations at the same time; -1: one per core")
     parser.add_argument(
         "--programs",
         nargs="+",
@@ -97,7 +96,6 @@ def _run(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
         options,
         folder,
         noisy=options.measure == "time",
-        n_jobs=None if options.jobs == 1 else options.jobs,
         on_error="skip",
     )
     if result is None:
@@ -117,13 +115,10 @@ def _run(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
 
 
 def _compare(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
-    runs = frame.compare(
-        METHODS,
-        lambda point: -float(compiler.size(point)),
-        options.budget,
-        options.seeds,
-        shown=lambda reward: -reward,
+    contest = frame.Contest(
+        METHODS, lambda point: -float(compiler.size(point)), options.budget, shown=lambda reward: -reward
     )
+    runs = frame.compare([contest], options.seeds, options.jobs)
     levels = {level: compiler.size([level]) for level in LEVELS}
     about = {"compiler": compiler.version, "budget": options.budget, "levels": levels}
     report(runs, folder, about)

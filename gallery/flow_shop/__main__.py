@@ -3,12 +3,9 @@
 import argparse
 import csv
 import hashlib
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-from tqdm import tqdm
 
 import dagsearch as ds
 from gallery import frame
@@ -116,13 +113,18 @@ def _draw_schedule(schedule: Sequence[Operation], path: Path) -> None:
 
 def compare(options: argparse.Namespace, folder: Path) -> None:
     """All methods on all instances; writes the files of the comparison and the table in the README."""
-    runs: list[frame.Run] = []
-    numbers = range(1, 3 if options.small else COUNT + 1)
-    for number in tqdm(numbers, disable=not sys.stderr.isatty(), unit="instance"):
-        shop = instance(number)
-        reward, shown = partial(_reward, shop), partial(_distance, shop)
-        found = frame.compare(methods(shop.times), reward, options.budget, options.seeds, shown)
-        runs += [one._replace(seed=number * RUNS_PER_INSTANCE + one.seed) for one in found]
+    shops = {number: instance(number) for number in range(1, 3 if options.small else COUNT + 1)}
+    contests = [
+        frame.Contest(
+            methods(shop.times),
+            partial(_reward, shop),
+            options.budget,
+            partial(_distance, shop),
+            first=number * RUNS_PER_INSTANCE,
+        )
+        for number, shop in shops.items()
+    ]
+    runs = frame.compare(contests, options.seeds, options.jobs)
     report(runs, folder)
     if options.out is None:
         frame.put_table(folder / "README.md", table(runs))

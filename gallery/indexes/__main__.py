@@ -48,7 +48,9 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = frame.parser("indexes", "Choose indexes for a workload, by PostgreSQL's planner.", budget=200)
+    parser = frame.parser(
+        "indexes", "Choose indexes for a workload, by PostgreSQL's planner.", budget=200, jobs=False
+    )
     parser.add_argument("--k", type=int, default=5, help="largest number of indexes (default: %(default)s)")
     parser.add_argument(
         "--storage-mb",
@@ -132,8 +134,9 @@ def _compare(
     reward = IndexChoice(planner, options.k, storage).reward
     greedy = {name: compared.pop(name) for name in list(compared) if name.startswith("greedy")}
     most = options.budget if options.small else 10**9
-    without_seed = frame.compare(greedy, reward, most, seeds=1, shown=share)
-    runs = frame.compare(compared, reward, len(without_seed[0].best), options.seeds, shown=share)
+    without_seed = frame.compare([frame.Contest(greedy, reward, most, share)], seeds=1)
+    spent = len(without_seed[0].best)
+    runs = frame.compare([frame.Contest(compared, reward, spent, share)], options.seeds)
     order = list(methods(planner, options.k, storage))
     runs = sorted([*runs, *without_seed], key=lambda run: order.index(run.method))
     about = {

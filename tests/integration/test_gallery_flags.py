@@ -80,7 +80,7 @@ def test_failed_evaluations_count_and_the_search_goes_on():
         return -float(len(" ".join(point)))
 
     for method in METHODS.values():
-        (run,) = frame.compare({"method": method}, reward, 30, seeds=1)
+        (run,) = frame.compare([frame.Contest({"method": method}, reward, 30)], seeds=1)
         assert len(run.best) == 30
         assert run.best[-1] < 0.0
 
