@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from importlib import import_module
 from os import PathLike
 from types import ModuleType
 from typing import Any, Self, Unpack, overload
@@ -349,7 +350,7 @@ def search(
 ) -> Result:
     """Find the best leaf of a problem with ``budget`` evaluations.
 
-    The first fifth of the evaluations, at most 20, are random leaves. Then descents by upper confidence of v,
+    The first fifth of the evaluations, at most 10, are random leaves. Then descents by upper confidence of v,
     completed by upper confidence of g, take turns with leaves near the best ones so far. Rewards are
     standardised, and hyperparameters are learnt from the evidence. ``docs/beyond.md`` says how much each of
     these gains.
@@ -445,6 +446,10 @@ class _CallableModule(ModuleType):
     @property
     def __signature__(self) -> inspect.Signature:
         return inspect.signature(search)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As other modules are pickled by cloudpickle: functions that call it can be sent to processes."""
+        return import_module, (__name__,)
 
 
 sys.modules[__name__].__class__ = _CallableModule

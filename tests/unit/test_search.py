@@ -1,8 +1,10 @@
 import copy
+import functools
 import math
 import pickle
 import signal
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -945,3 +947,10 @@ def test_the_paper_search_says_once_that_rewards_are_of_another_scale(scale, shi
         search.run(30)
     assert len(caplog.records) == told
     assert not told or "standardize=20" in caplog.records[0].getMessage()
+
+
+def test_a_function_that_calls_search_can_be_pickled_by_value():
+    made = {}  # as in __main__: what a function refers to is pickled with it
+    exec("import dagsearch as ds\ndef best():\n    return ds.search(problem(sum), 6).best_reward", made)
+    made["problem"] = functools.partial(ds.problems.Subsets, 4, 2)
+    assert pickle.loads(cloudpickle.dumps(made["best"]))() == 5.0
