@@ -33,22 +33,14 @@ class Measured:
             return -float(self.compiler.size(arguments))
         return -math.log(self.compiler.seconds(arguments))
 
+    def identity(self) -> str:
+        """A journal belongs to one measure, one compiler and one version of the programs."""
+        texts = [source.read_text() for source in self.compiler.sources]
+        return f"{self.measure} {self.compiler.version} {frame.digest(texts)}"
+
     def shown(self, reward: float) -> str:
         """A reward as a practitioner reads it."""
         return f"{-reward:.0f} bytes" if self.measure == "size" else f"{1000 * math.exp(-reward):.2f} ms"
-
-
-class Flags(ds.problems.Choices):
-    """The choice of flags; a journal belongs to one compiler, one measure and one version of the programs."""
-
-    def __init__(self, measured: Measured) -> None:
-        super().__init__(PLACES, reward=measured)
-        texts = [source.read_text() for source in measured.compiler.sources]
-        self._about = f"{measured.measure} {measured.compiler.version} {frame.digest(texts)}"
-
-    def identity(self) -> str:
-        """What the rewards depend on."""
-        return f"{super().identity()} {self._about}"
 
 
 def main() -> int:
@@ -92,7 +84,7 @@ def _run(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
     measured = Measured(compiler, options.measure)
     result = frame.solve(
         ds.search,
-        Flags(measured),
+        ds.problems.Choices(PLACES, reward=measured),
         options,
         folder,
         noisy=options.measure == "time",

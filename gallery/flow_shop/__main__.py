@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import hashlib
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -37,26 +36,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run(options, folder)
 
 
-class Jobs(ds.problems.Orders):
-    """The orders of an instance's jobs; a journal continues with the same processing times only."""
+class Schedule:
+    """The reward of an order: minus its makespan."""
 
     def __init__(self, shop: Instance) -> None:
-        super().__init__(range(len(shop.times)), partial(_reward, shop))
         self._times = shop.times
 
+    def __call__(self, order: Sequence[int]) -> float:
+        """Simulate the shop."""
+        return -makespan(self._times, order)
+
     def identity(self) -> str:
-        """A digest of the processing times."""
-        return hashlib.sha256(repr(self._times).encode()).hexdigest()
-
-
-def _reward(shop: Instance, order: Sequence[int]) -> float:
-    return -makespan(shop.times, order)
+        """A digest of the processing times: a journal continues with the same ones only."""
+        return frame.digest([repr(self._times)])
 
 
 def run(options: argparse.Namespace, folder: Path) -> None:
     """Search, print the order and write the schedule."""
     shop = _chosen(options)
-    result = frame.solve(ds.search, Jobs(shop), options, folder)
+    problem = ds.problems.Orders(range(len(shop.times)), Schedule(shop))
+    result = frame.solve(ds.search, problem, options, folder)
     if result is None or result.best_reward is None:
         return
     order = result.best_state
@@ -117,7 +116,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     contests = [
         frame.Contest(
             methods(shop.times),
-            partial(_reward, shop),
+            Schedule(shop),
             options.budget,
             partial(_distance, shop),
             first=number * RUNS_PER_INSTANCE,
@@ -133,7 +132,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
 def report(runs: Sequence[frame.Run], folder: Path) -> None:
     """Write the files of a comparison and print its table."""
     shops = [instance(number) for number in sorted({run.seed // RUNS_PER_INSTANCE for run in runs})]
-    by_neh = {shop.name: _distance(shop, _reward(shop, neh(shop.times))) for shop in shops}
+    by_neh = {shop.name: _distance(shop, Schedule(shop)(neh(shop.times))) for shop in shops}
     about = {
         "what": "percent above the best known makespan; number of a run = 100 × instance + seed",
         "budget": max(len(run.best) for run in runs),

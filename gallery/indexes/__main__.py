@@ -14,7 +14,7 @@ from gallery import frame
 from gallery.indexes import table
 from gallery.indexes.candidates import WORKLOAD, candidates, read_workload
 from gallery.indexes.data import load
-from gallery.indexes.methods import IndexChoice, alike, methods, share
+from gallery.indexes.methods import Saving, alike, index_choice, methods, share
 from gallery.indexes.planner import Planner, open_planner
 from gallery.indexes.server import connected
 
@@ -104,7 +104,7 @@ def _storage(connection: psycopg.Connection[Any], planner: Planner, options: arg
 def _run(planner: Planner, storage: float, options: argparse.Namespace, folder: Path) -> int:
     result = frame.solve(
         ds.search,
-        IndexChoice(planner, options.k, storage),
+        index_choice(planner, options.k, storage, Saving(planner)),
         options,
         folder,
         covariance=ds.covariances.SetKernel(alike(planner.indexes)),
@@ -131,7 +131,7 @@ def _compare(
     planner: Planner, storage: float, options: argparse.Namespace, folder: Path, version: str
 ) -> int:
     compared = methods(planner, options.k, storage)
-    reward = IndexChoice(planner, options.k, storage).reward
+    reward = Saving(planner)
     greedy = {name: compared.pop(name) for name in list(compared) if name.startswith("greedy")}
     most = options.budget if options.small else 10**9
     without_seed = frame.compare([frame.Contest(greedy, reward, most, share)], seeds=1)

@@ -11,8 +11,9 @@ from dagsearch._internal.actions import check_actions, check_first_path
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
-from dagsearch.covariances import Covariance, Views
+from dagsearch.covariances import Covariance
 from dagsearch.covariances.checks import as_covariance
+from dagsearch.covariances.views import coding_for
 from dagsearch.engine.defaults import (
     INITIAL,
     check_covariance_on,
@@ -45,6 +46,8 @@ from dagsearch.scores.base import check_requirements
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 # Number of climbs between two descents, where states have codes; and of swaps, where they have none.
 _CLIMBS, _SWAPS = 15, 3
+# Number of neighbours of an order that are compared, of which there are many.
+_NEIGHBOURS_OF_ORDER = 300
 
 
 class Parts(TypedDict, total=False):
@@ -167,7 +170,7 @@ def default_parts(
         "rollout": Greedy(1.0),
         "backup": MomentMatching(),
         "expansion": OneChild(),
-        "refinements": () if adversarial else _refinements(bound),
+        "refinements": () if adversarial else _refinements(problem, bound),
         "local": None if adversarial else Nearby(),
         "evidence": None if adversarial else Evidence(),
         "refresh": Lazy(),
@@ -176,10 +179,12 @@ def default_parts(
     }
 
 
-def _refinements(covariance: Covariance) -> Sequence[Refinement]:
+def _refinements(problem: Problem, covariance: Covariance) -> Sequence[Refinement]:
     """Local search over codes where states have them, else over decisions."""
-    if isinstance(covariance, Views):
-        return (Climb(),) * _CLIMBS
+    coding = coding_for(problem, covariance)
+    if coding is not None:
+        is_order = coding.layout.kind == "order"
+        return (Climb(neighbours=_NEIGHBOURS_OF_ORDER) if is_order else Climb(),) * _CLIMBS
     return Regrow(), *(Swaps(),) * _SWAPS
 
 
