@@ -3,19 +3,16 @@
 The module itself can be called: ``dagsearch.search(problem, budget)`` is :func:`search`.
 """
 
-import inspect
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
-from importlib import import_module
 from os import PathLike
-from types import ModuleType
 from typing import Any, Self, Unpack, overload
 
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
+from dagsearch._internal.modules import make_callable
 from dagsearch._internal.progress import Progress
 from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance
@@ -438,18 +435,4 @@ def run_search(
         run.close()
 
 
-class _CallableModule(ModuleType):
-    """Makes this module callable, because ``dagsearch.search`` names both it and the function."""
-
-    __call__ = staticmethod(search)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return inspect.signature(search)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """As other modules are pickled by cloudpickle: functions that call it can be sent to processes."""
-        return import_module, (__name__,)
-
-
-sys.modules[__name__].__class__ = _CallableModule
+make_callable(__name__, search)
