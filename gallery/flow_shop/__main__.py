@@ -61,7 +61,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
     order = result.best_state
     print(f"{shop.name}: makespan {-result.best_reward:g} after {len(result.history)} simulations")
     if shop.best_known is not None:
-        print(f"best known: {shop.best_known} ({_distance(shop, result.best_reward):.1f} % less)")
+        print(f"best known: {shop.best_known}; this is {_distance(shop, result.best_reward):.1f} % above")
     print("order:", " ".join(str(job + 1) for job in order))
     schedule = simulated(shop.times, order)
     with (folder / "schedule.csv").open("w", newline="") as file:

@@ -429,6 +429,7 @@ def run_search(
         raise
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
+        run.engine.history.stopped = "interrupted"
         interrupted.result = run.result()
         raise interrupted from error
     finally:

@@ -488,6 +488,7 @@ def test_an_interrupted_search_hands_over_what_it_had():
         ds.search(failing_after(8, lambda: signal.raise_signal(signal.SIGINT)), 20, seed=0)
     assert isinstance(caught.value, ds.SearchInterrupted)
     assert len(caught.value.result.history) == 7
+    assert caught.value.result.stopped == "interrupted"
 
 
 @pytest.mark.parametrize("budget", [0, -3, 2.5, "10", None, True])
