@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from tqdm import tqdm
 
 import dagsearch as ds
@@ -27,8 +28,11 @@ _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 # The command ---------------------------------------------------------------------------------------------
 
 
-def parser(name: str, description: str, budget: int) -> argparse.ArgumentParser:
-    """The options that every application has; ``budget`` is the default number of evaluations."""
+def parser(name: str, description: str, budget: int, jobs: bool = True) -> argparse.ArgumentParser:
+    """The options of an application; ``budget`` is the default number of evaluations.
+
+    ``jobs`` says whether it can use several processes.
+    """
     made = argparse.ArgumentParser(prog=f"python -m gallery.{name}", description=description)
     made.add_argument(
         "action", nargs="?", choices=("run", "compare"), default="run", help="what to do (default: run)"
@@ -46,6 +50,13 @@ def parser(name: str, description: str, budget: int) -> argparse.ArgumentParser:
         metavar="DIR",
         help=f"folder to write to (default: {name}-run; for compare: gallery/{name})",
     )
+    if jobs:
+        made.add_argument(
+            "--jobs",
+            type=int,
+            default=1,
+            help="evaluations at the same time, or runs that are compared; -1: one per core (default: 1)",
+        )
     return made
 
 
@@ -66,6 +77,8 @@ def solve(
     ``None`` if it was interrupted before the first evaluation.
     """
     journal = folder / "run.journal"
+    if getattr(options, "jobs", 1) != 1:
+        settings["n_jobs"] = options.jobs
     if options.fresh:
         journal.unlink(missing_ok=True)
     try:
@@ -175,40 +188,54 @@ class Run(NamedTuple):
     """CPU time of the method itself, without that of the evaluations."""
 
 
-def compare(
-    methods: Mapping[str, Method],
-    reward: Callable[[Any], float],
-    budget: int | Mapping[str, int],
-    seeds: int,
-    shown: Callable[[float], float] = float,
-) -> list[Run]:
-    """Run every method with every seed.
+class Contest(NamedTuple):
+    """Methods that are compared on one problem."""
+
+    methods: Mapping[str, Method]
+    """The methods by name, ours first."""
+    reward: Callable[[Any], float]
+    """What is maximised; each run counts its own evaluations."""
+    budget: int | Mapping[str, int]
+    """Evaluations per run, the same for all or by method."""
+    shown: Callable[[float], float] = float
+    """The best reward as a practitioner reads it, such as a cost."""
+    first: int = 0
+    """Number of the run with seed 0; that with seed 1 has the next one."""
+
+
+def compare(contests: Sequence[Contest], seeds: int, jobs: int = 1) -> list[Run]:
+    """Run every method of every contest with every seed.
 
     Parameters
     ----------
-    methods : mapping
-        The methods by name, ours first.
-    reward : callable
-        What is maximised; each run counts its own evaluations.
-    budget : int or mapping
-        Evaluations per run, the same for all or by method.
+    contests : sequence of Contest
+        What is compared, on one problem or several.
     seeds : int
-        Runs per method; a run's number is its seed.
-    shown : callable
-        The best reward as a practitioner reads it, such as a cost.
+        Runs per method, with the seeds 0, 1, 2, …
+    jobs : int
+        Number of runs at the same time, each in a process of its own; −1 for one per core.
     """
-    runs = []
-    tasks = [(name, seed) for seed in range(seeds) for name in methods]
-    for name, seed in tqdm(tasks, disable=not sys.stderr.isatty(), unit="run"):
-        spend = budget if isinstance(budget, int) else budget[name]
-        evaluate = Evaluations(reward, spend)
-        began, began_cpu = time.perf_counter(), time.process_time()
-        with suppress(BudgetSpent):
-            methods[name](evaluate, seed)
-        wall, cpu = time.perf_counter() - began, time.process_time() - began_cpu
-        best = [shown(float(value)) for value in np.maximum.accumulate(evaluate.rewards)]
-        runs.append(Run(name, seed, best, wall, cpu - evaluate.cpu_seconds))
-    return runs
+    names = dict.fromkeys(name for contest in contests for name in contest.methods)
+    tasks = [
+        delayed(_one_run)(contest, name, seed)
+        for name in names
+        for contest in contests
+        if name in contest.methods
+        for seed in range(seeds)
+    ]
+    done = Parallel(n_jobs=jobs, batch_size=1, return_as="generator")(tasks)
+    return list(tqdm(done, total=len(tasks), disable=not sys.stderr.isatty(), unit="run"))
+
+
+def _one_run(contest: Contest, name: str, seed: int) -> Run:
+    budget = contest.budget if isinstance(contest.budget, int) else contest.budget[name]
+    evaluate = Evaluations(contest.reward, budget)
+    began, began_cpu = time.perf_counter(), time.process_time()
+    with suppress(BudgetSpent):
+        contest.methods[name](evaluate, seed)
+    wall, cpu = time.perf_counter() - began, time.process_time() - began_cpu
+    best = [contest.shown(float(value)) for value in np.maximum.accumulate(evaluate.rewards)]
+    return Run(name, contest.first + seed, best, wall, cpu - evaluate.cpu_seconds)
 
 
 # What a comparison writes --------------------------------------------------------------------------------

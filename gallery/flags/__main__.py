@@ -33,22 +33,14 @@ class Measured:
             return -float(self.compiler.size(arguments))
         return -math.log(self.compiler.seconds(arguments))
 
+    def identity(self) -> str:
+        """A journal belongs to one measure, one compiler and one version of the programs."""
+        texts = [source.read_text() for source in self.compiler.sources]
+        return f"{self.measure} {self.compiler.version} {frame.digest(texts)}"
+
     def shown(self, reward: float) -> str:
         """A reward as a practitioner reads it."""
         return f"{-reward:.0f} bytes" if self.measure == "size" else f"{1000 * math.exp(-reward):.2f} ms"
-
-
-class Flags(ds.problems.Choices):
-    """The choice of flags; a journal belongs to one compiler, one measure and one version of the programs."""
-
-    def __init__(self, measured: Measured) -> None:
-        super().__init__(PLACES, reward=measured)
-        texts = [source.read_text() for source in measured.compiler.sources]
-        self._about = f"{measured.measure} {measured.compiler.version} {frame.digest(texts)}"
-
-    def identity(self) -> str:
-        """What the rewards depend on."""
-        return f"{super().identity()} {self._about}"
 
 
 def main() -> int:
@@ -75,7 +67,6 @@ def _options() -> argparse.Namespace:
         default="size",
         help="bytes of code, which is exact, or CPU time, which is noisy (default: %(default)s)",
     )
-    parser.add_argument("--jobs", type=int, default=1, help="evaluations at the same time; -1: one per core")
     parser.add_argument(
         "--programs",
         nargs="+",
@@ -93,11 +84,10 @@ def _run(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
     measured = Measured(compiler, options.measure)
     result = frame.solve(
         ds.search,
-        Flags(measured),
+        ds.problems.Choices(PLACES, reward=measured),
         options,
         folder,
         noisy=options.measure == "time",
-        n_jobs=None if options.jobs == 1 else options.jobs,
         on_error="skip",
     )
     if result is None:
@@ -117,13 +107,10 @@ def _run(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
 
 
 def _compare(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
-    runs = frame.compare(
-        METHODS,
-        lambda point: -float(compiler.size(point)),
-        options.budget,
-        options.seeds,
-        shown=lambda reward: -reward,
+    contest = frame.Contest(
+        METHODS, lambda point: -float(compiler.size(point)), options.budget, shown=lambda reward: -reward
     )
+    runs = frame.compare([contest], options.seeds, options.jobs)
     levels = {level: compiler.size([level]) for level in LEVELS}
     about = {"compiler": compiler.version, "budget": options.budget, "levels": levels}
     report(runs, folder, about)

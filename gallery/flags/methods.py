@@ -1,10 +1,13 @@
 """What is compared: our search, hill climbing and random search, from random points on."""
 
+from functools import partial
+
 import numpy as np
 
 import dagsearch as ds
+from gallery.flags import opentuner
 from gallery.flags.space import PLACES
-from gallery.frame import Evaluations
+from gallery.frame import Evaluations, Method
 
 Point = tuple[str, ...]
 """The options of all places, in their order."""
@@ -52,5 +55,7 @@ def _neighbours(point: Point) -> list[Point]:
     ]
 
 
-METHODS = {"dagsearch": ours, "hill climbing": hill_climbing, "random": random_search}
+METHODS: dict[str, Method] = {"dagsearch": ours, "hill climbing": hill_climbing, "random": random_search}
 """The methods by name, ours first."""
+if opentuner.is_installed():
+    METHODS["OpenTuner"] = partial(opentuner.tune, places=PLACES)

@@ -2,13 +2,9 @@
 
 import argparse
 import csv
-import hashlib
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-
-from tqdm import tqdm
 
 import dagsearch as ds
 from gallery import frame
@@ -40,32 +36,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run(options, folder)
 
 
-class Jobs(ds.problems.Orders):
-    """The orders of an instance's jobs; a journal continues with the same processing times only."""
+class Schedule:
+    """The reward of an order: minus its makespan."""
 
     def __init__(self, shop: Instance) -> None:
-        super().__init__(range(len(shop.times)), partial(_reward, shop))
         self._times = shop.times
 
+    def __call__(self, order: Sequence[int]) -> float:
+        """Simulate the shop."""
+        return -makespan(self._times, order)
+
     def identity(self) -> str:
-        """A digest of the processing times."""
-        return hashlib.sha256(repr(self._times).encode()).hexdigest()
-
-
-def _reward(shop: Instance, order: Sequence[int]) -> float:
-    return -makespan(shop.times, order)
+        """A digest of the processing times: a journal continues with the same ones only."""
+        return frame.digest([repr(self._times)])
 
 
 def run(options: argparse.Namespace, folder: Path) -> None:
     """Search, print the order and write the schedule."""
     shop = _chosen(options)
-    result = frame.solve(ds.search, Jobs(shop), options, folder)
+    problem = ds.problems.Orders(range(len(shop.times)), Schedule(shop))
+    result = frame.solve(ds.search, problem, options, folder)
     if result is None or result.best_reward is None:
         return
     order = result.best_state
     print(f"{shop.name}: makespan {-result.best_reward:g} after {len(result.history)} simulations")
     if shop.best_known is not None:
-        print(f"best known: {shop.best_known} ({_distance(shop, result.best_reward):.1f} % less)")
+        print(f"best known: {shop.best_known}; this is {_distance(shop, result.best_reward):.1f} % above")
     print("order:", " ".join(str(job + 1) for job in order))
     schedule = simulated(shop.times, order)
     with (folder / "schedule.csv").open("w", newline="") as file:
@@ -116,13 +112,18 @@ def _draw_schedule(schedule: Sequence[Operation], path: Path) -> None:
 
 def compare(options: argparse.Namespace, folder: Path) -> None:
     """All methods on all instances; writes the files of the comparison and the table in the README."""
-    runs: list[frame.Run] = []
-    numbers = range(1, 3 if options.small else COUNT + 1)
-    for number in tqdm(numbers, disable=not sys.stderr.isatty(), unit="instance"):
-        shop = instance(number)
-        reward, shown = partial(_reward, shop), partial(_distance, shop)
-        found = frame.compare(methods(shop.times), reward, options.budget, options.seeds, shown)
-        runs += [one._replace(seed=number * RUNS_PER_INSTANCE + one.seed) for one in found]
+    shops = {number: instance(number) for number in range(1, 3 if options.small else COUNT + 1)}
+    contests = [
+        frame.Contest(
+            methods(shop.times),
+            Schedule(shop),
+            options.budget,
+            partial(_distance, shop),
+            first=number * RUNS_PER_INSTANCE,
+        )
+        for number, shop in shops.items()
+    ]
+    runs = frame.compare(contests, options.seeds, options.jobs)
     report(runs, folder)
     if options.out is None:
         frame.put_table(folder / "README.md", table(runs))
@@ -131,7 +132,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
 def report(runs: Sequence[frame.Run], folder: Path) -> None:
     """Write the files of a comparison and print its table."""
     shops = [instance(number) for number in sorted({run.seed // RUNS_PER_INSTANCE for run in runs})]
-    by_neh = {shop.name: _distance(shop, _reward(shop, neh(shop.times))) for shop in shops}
+    by_neh = {shop.name: _distance(shop, Schedule(shop)(neh(shop.times))) for shop in shops}
     about = {
         "what": "percent above the best known makespan; number of a run = 100 × instance + seed",
         "budget": max(len(run.best) for run in runs),

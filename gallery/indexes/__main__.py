@@ -14,7 +14,7 @@ from gallery import frame
 from gallery.indexes import table
 from gallery.indexes.candidates import WORKLOAD, candidates, read_workload
 from gallery.indexes.data import load
-from gallery.indexes.methods import IndexChoice, alike, methods, share
+from gallery.indexes.methods import Saving, alike, index_choice, methods, share
 from gallery.indexes.planner import Planner, open_planner
 from gallery.indexes.server import connected
 
@@ -48,7 +48,9 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = frame.parser("indexes", "Choose indexes for a workload, by PostgreSQL's planner.", budget=200)
+    parser = frame.parser(
+        "indexes", "Choose indexes for a workload, by PostgreSQL's planner.", budget=200, jobs=False
+    )
     parser.add_argument("--k", type=int, default=5, help="largest number of indexes (default: %(default)s)")
     parser.add_argument(
         "--storage-mb",
@@ -102,7 +104,7 @@ def _storage(connection: psycopg.Connection[Any], planner: Planner, options: arg
 def _run(planner: Planner, storage: float, options: argparse.Namespace, folder: Path) -> int:
     result = frame.solve(
         ds.search,
-        IndexChoice(planner, options.k, storage),
+        index_choice(planner, options.k, storage, Saving(planner)),
         options,
         folder,
         covariance=ds.covariances.SetKernel(alike(planner.indexes)),
@@ -129,11 +131,12 @@ def _compare(
     planner: Planner, storage: float, options: argparse.Namespace, folder: Path, version: str
 ) -> int:
     compared = methods(planner, options.k, storage)
-    reward = IndexChoice(planner, options.k, storage).reward
+    reward = Saving(planner)
     greedy = {name: compared.pop(name) for name in list(compared) if name.startswith("greedy")}
     most = options.budget if options.small else 10**9
-    without_seed = frame.compare(greedy, reward, most, seeds=1, shown=share)
-    runs = frame.compare(compared, reward, len(without_seed[0].best), options.seeds, shown=share)
+    without_seed = frame.compare([frame.Contest(greedy, reward, most, share)], seeds=1)
+    spent = len(without_seed[0].best)
+    runs = frame.compare([frame.Contest(compared, reward, spent, share)], options.seeds)
     order = list(methods(planner, options.k, storage))
     runs = sorted([*runs, *without_seed], key=lambda run: order.index(run.method))
     about = {

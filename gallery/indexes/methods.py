@@ -38,41 +38,26 @@ def alike(indexes: Sequence[Index]) -> NDArray[np.float64]:
     return np.asarray(table @ table.T)
 
 
-class IndexChoice(ds.problems.SubsetRange):
-    """At most ``k`` of the candidates, which together fit into ``storage`` bytes.
+class Saving:
+    """The reward of a subset of indexes: the logarithm of how many times cheaper it makes the workload."""
 
-    Parameters
-    ----------
-    planner : Planner
-        Knows the costs and the sizes.
-    k : int
-        Largest number of indexes.
-    storage : float
-        Bytes that they may take together.
-    reward : callable, optional
-        Reward of a subset; by default :func:`saving`.
-    """
+    def __init__(self, planner: Planner) -> None:
+        self._planner, self._base = planner, planner.cost(())
 
-    def __init__(
-        self,
-        planner: Planner,
-        k: int,
-        storage: float,
-        reward: Callable[[frozenset[int]], float] | None = None,
-    ) -> None:
-        self._about = frame.digest([*planner.queries, repr(planner.sizes), repr(planner.cost(()))])
-        count = len(planner.indexes)
-        super().__init__(count, 0, k, reward or saving(planner), capacity=(planner.sizes, storage))
+    def __call__(self, chosen: frozenset[int]) -> float:
+        """Ask the planner."""
+        return math.log(self._base / self._planner.cost(chosen))
 
     def identity(self) -> str:
-        """What the rewards depend on, so that a journal continues only with the same data and queries."""
-        return self._about
+        """What the rewards depend on: a journal continues only with the same queries and data."""
+        return frame.digest([*self._planner.queries, repr(self._planner.sizes), repr(self._base)])
 
 
-def saving(planner: Planner) -> Callable[[frozenset[int]], float]:
-    """The reward of a subset: the logarithm of how many times cheaper it makes the workload."""
-    base = planner.cost(())
-    return lambda chosen: math.log(base / planner.cost(chosen))
+def index_choice(
+    planner: Planner, k: int, storage: float, reward: Callable[[frozenset[int]], float]
+) -> ds.problems.SubsetRange:
+    """At most ``k`` of the candidates, which together fit into ``storage`` bytes."""
+    return ds.problems.SubsetRange(len(planner.indexes), 0, k, reward, capacity=(planner.sizes, storage))
 
 
 def share(reward: float) -> float:
@@ -89,7 +74,7 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, frame.Method]
 
     def ours(evaluate: frame.Evaluations, seed: int) -> None:
         planner.forget()
-        problem = IndexChoice(planner, k, storage, reward=evaluate)
+        problem = index_choice(planner, k, storage, evaluate)
         covariance = ds.covariances.SetKernel(alike(planner.indexes))
         ds.search(problem, evaluate.budget, covariance=covariance, seed=seed)
 

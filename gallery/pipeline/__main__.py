@@ -58,12 +58,14 @@ def run(options: argparse.Namespace, folder: Path, data: Table) -> None:
 
 def compare(options: argparse.Namespace, folder: Path) -> None:
     """All methods on both tables; writes the files of the comparison and the table in the README."""
-    runs: list[frame.Run] = []
-    for number, name in enumerate(TABLES, start=1):
-        score = Score(load(name).split()[0])
-        contenders = methods(score.table.is_classification)
-        found = frame.compare(contenders, score.of, options.budget, options.seeds)
-        runs += [one._replace(seed=number * RUNS_PER_TABLE + one.seed) for one in found]
+    scores = [Score(load(name).split()[0]) for name in TABLES]
+    contests = [
+        frame.Contest(
+            methods(score.table.is_classification), score.of, options.budget, first=number * RUNS_PER_TABLE
+        )
+        for number, score in enumerate(scores, start=1)
+    ]
+    runs = frame.compare(contests, options.seeds, options.jobs)
     report(runs, folder)
     if options.out is None:
         frame.put_table(folder / "README.md", table(runs))

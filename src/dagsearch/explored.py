@@ -9,6 +9,8 @@ import numpy as np
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.typing import IntArray
 from dagsearch._internal.walks import passed
+from dagsearch.codings import Coding
+from dagsearch.covariances.views import coding_for
 from dagsearch.errors import ProblemError
 from dagsearch.gaussians import Gaussian
 from dagsearch.graph import Graph
@@ -58,7 +60,8 @@ class Explored:
     def move_root(self, node: int, problem: Problem) -> None:
         """Make another node the root; ``problem`` is the same problem with this root."""
         self.root, self.problem, self.capabilities = node, problem, Capabilities(problem)
-        self.__dict__.pop("few_leaves", None)  # computed for the old root
+        for computed in ("few_leaves", "coding"):  # for the old root
+            self.__dict__.pop(computed, None)
 
     def way_to(self, state: State) -> list[Action]:
         """Actions from the root to a state that is at most two decisions away."""
@@ -76,6 +79,11 @@ class Explored:
             f"{state!r} is neither in the explored DAG nor within two decisions of the root; make a new "
             "search of problem.from_state(state)"
         )
+
+    @cached_property
+    def coding(self) -> Coding | None:
+        """How leaves near others are found by codes; ``None`` where they are found by decisions."""
+        return coding_for(self.problem, self.scores.covariance)
 
     @cached_property
     def few_leaves(self) -> list[State]:

@@ -8,10 +8,13 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.codings import Coding
+from dagsearch.covariances import Views
 from dagsearch.explored import Explored
 from dagsearch.problem import Action, Families, State
 from dagsearch.scores import JointScores
+from dagsearch.scores._whitened import WhitenedScores
 
 # Number of decisions of a path, the last ones, of which each is tried as the very last.
 _MOST_TRIED = 128
@@ -64,6 +67,20 @@ def best_swap(
             own, action = families.find(place)
             return Swap(state, [*found[own][1], action], ratings.item(rank))
     return None
+
+
+def predicted(
+    explored: Explored, coding: Coding, codes: IntArray, most: int
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Places of the most promising of some leaves that are given by their codes, means and variances of g.
+
+    Of more than ``most`` leaves some may be left out, whose means are not among the best.
+    """
+    scores = explored.scores
+    if isinstance(scores.covariance, Views):
+        return cast(WhitenedScores, scores).predict_leaves(codes, most)
+    leaves = [coding.leaf_of(row) for row in codes]
+    return np.arange(len(leaves)), *scores.predict(leaves)
 
 
 def parents(

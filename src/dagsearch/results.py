@@ -93,7 +93,7 @@ class Result:
     """Probability that no other leaf is better; ``None`` if unknown, and with MIN nodes."""
     stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"``,
-    ``"confidence"`` or ``"steered"``; ``None`` if there was no run."""
+    ``"confidence"``, ``"steered"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
     covariance: str | None = field(default=None, repr=False)

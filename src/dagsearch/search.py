@@ -3,18 +3,16 @@
 The module itself can be called: ``dagsearch.search(problem, budget)`` is :func:`search`.
 """
 
-import inspect
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from os import PathLike
-from types import ModuleType
 from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
+from dagsearch._internal.modules import make_callable
 from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance
 from dagsearch.durable.journal import has_begun
@@ -349,7 +347,7 @@ def search(
 ) -> Result:
     """Find the best leaf of a problem with ``budget`` evaluations.
 
-    The first fifth of the evaluations, at most 20, are random leaves. Then descents by upper confidence of v,
+    The first fifth of the evaluations, at most 10, are random leaves. Then descents by upper confidence of v,
     completed by upper confidence of g, take turns with leaves near the best ones so far. Rewards are
     standardised, and hyperparameters are learnt from the evidence. ``docs/beyond.md`` says how much each of
     these gains.
@@ -431,20 +429,11 @@ def run_search(
         raise
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
+        run.engine.history.stopped = "interrupted"
         interrupted.result = run.result()
         raise interrupted from error
     finally:
         run.close()
 
 
-class _CallableModule(ModuleType):
-    """Makes this module callable, because ``dagsearch.search`` names both it and the function."""
-
-    __call__ = staticmethod(search)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return inspect.signature(search)
-
-
-sys.modules[__name__].__class__ = _CallableModule
+make_callable(__name__, search)

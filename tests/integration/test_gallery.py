@@ -64,9 +64,24 @@ def reward(point):
 
 
 def test_a_run_ends_with_its_budget_and_failures_count():
-    runs = frame.compare({"climb": climb}, reward, budget=4, seeds=2, shown=lambda value: -value)
+    contest = frame.Contest({"climb": climb}, reward, budget=4, shown=lambda value: -value, first=100)
+    runs = frame.compare([contest], seeds=2)
     assert [run.best for run in runs] == [[0.0, -1.0, -1.0, -3.0], [-1.0, -1.0, -3.0, -4.0]]
+    assert [run.seed for run in runs] == [100, 101]
     assert all(run.wall_seconds > 0.0 and run.own_seconds >= 0.0 for run in runs)
+
+
+@pytest.mark.slow
+def test_runs_in_several_processes_are_the_same_runs():
+    one, other = (
+        frame.Contest({"climb": climb, "again": climb}, lambda point: -reward(point), 3),
+        frame.Contest({"climb": climb}, reward, 4, first=100),
+    )
+    here, there = (frame.compare([one, other], seeds=2, jobs=jobs) for jobs in (1, 2))
+    assert [run[:3] for run in there] == [run[:3] for run in here]
+    assert [run[:2] for run in here] == [
+        ("climb", 0), ("climb", 1), ("climb", 100), ("climb", 101), ("again", 0), ("again", 1)
+    ]  # fmt: skip
 
 
 def test_a_point_costs_once_unless_rewards_are_noisy():
@@ -81,7 +96,8 @@ def test_a_point_costs_once_unless_rewards_are_noisy():
 
 
 def test_what_is_written_is_read_again(tmp_path):
-    runs = frame.compare({"climb": climb, "same": climb}, reward, {"climb": 7, "same": 3}, seeds=2)
+    contest = frame.Contest({"climb": climb, "same": climb}, reward, {"climb": 7, "same": 3})
+    runs = frame.compare([contest], seeds=2)
     frame.write(tmp_path, runs, {"setting": 1}, ["psycopg"])
     again = frame.read(tmp_path)
     assert [run[:3] for run in again] == [run[:3] for run in runs]

@@ -9,7 +9,7 @@ import pytest
 
 import dagsearch as ds
 from gallery import frame
-from gallery.flags.__main__ import Flags, Measured, main
+from gallery.flags.__main__ import Measured, main
 from gallery.flags.compiler import PROGRAMS, Compiler
 from gallery.flags.methods import METHODS
 from gallery.flags.space import LEVELS, PLACES, command
@@ -80,13 +80,13 @@ def test_failed_evaluations_count_and_the_search_goes_on():
         return -float(len(" ".join(point)))
 
     for method in METHODS.values():
-        (run,) = frame.compare({"method": method}, reward, 30, seeds=1)
+        (run,) = frame.compare([frame.Contest({"method": method}, reward, 30)], seeds=1)
         assert len(run.best) == 30
         assert run.best[-1] < 0.0
 
 
 def test_evaluations_run_in_parallel_and_time_is_noisy():
-    problem = Flags(Measured(Compiler(SORT), "time"))
+    problem = ds.problems.Choices(PLACES, Measured(Compiler(SORT), "time"))
     result = ds.search(problem, 4, seed=0, noisy=True, n_jobs=2, on_error="skip")
     assert len(result.history) == 4
     assert set(command(result.best_state)) <= {option for options in PLACES.values() for option in options}
@@ -109,7 +109,7 @@ def test_a_small_run_writes_flags_and_continues(tmp_path, monkeypatch, capsys):
 
 def test_a_journal_of_another_measure_is_refused(tmp_path):
     compiler = Compiler(SORT)
-    one, other = (Flags(Measured(compiler, measure)).identity() for measure in ("size", "time"))
+    one, other = (Measured(compiler, measure).identity() for measure in ("size", "time"))
     assert one != other
 
 

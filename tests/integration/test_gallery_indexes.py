@@ -15,7 +15,7 @@ from gallery import frame
 from gallery.indexes.__main__ import main
 from gallery.indexes.candidates import Index, candidates, read_workload
 from gallery.indexes.data import load
-from gallery.indexes.methods import IndexChoice, alike, methods, saving
+from gallery.indexes.methods import Saving, alike, index_choice, methods
 from gallery.indexes.planner import open_planner
 from gallery.indexes.server import connected, embedded
 from support.processes import environment, running, wait_until
@@ -107,7 +107,7 @@ def test_greedy_stays_within_the_storage_and_ours_is_no_worse_here(connection):
     indexes = candidates(connection, QUERIES)
     with open_planner(connection, QUERIES, indexes) as planner:
         storage = float(np.sort(planner.sizes)[-2:].sum())
-        compared, reward = methods(planner, 2, storage), saving(planner)
+        compared, reward = methods(planner, 2, storage), Saving(planner)
         best = {}
         for name, method in compared.items():
             evaluate = frame.Evaluations(reward, 80)
@@ -137,9 +137,9 @@ def test_indexes_are_alike_by_table_first_column_and_columns():
 def test_a_journal_is_refused_if_the_costs_are_others(connection):
     indexes = candidates(connection, QUERIES)
     with open_planner(connection, QUERIES, indexes) as planner:
-        one = IndexChoice(planner, 2, 1e9).identity()
+        one = index_choice(planner, 2, 1e9, Saving(planner)).identity()
     with open_planner(connection, QUERIES[:1], candidates(connection, QUERIES[:1])) as planner:
-        assert IndexChoice(planner, 2, 1e9).identity() != one
+        assert index_choice(planner, 2, 1e9, Saving(planner)).identity() != one
     connection.rollback()
 
 

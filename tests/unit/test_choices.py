@@ -139,6 +139,33 @@ def test_states_go_to_a_journal_and_to_other_processes(make):
     assert identity is None or make().identity() == identity()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda reward: ds.problems.Subsets(5, 2, reward),
+        lambda reward: SubsetRange(5, 1, 2, reward),
+        lambda reward: Orders("abc", reward),
+        lambda reward: Sequences("ab", 3, reward),
+        lambda reward: Choices({"x": range(9)}, reward),
+    ],
+)
+def test_a_journal_does_not_continue_with_a_reward_that_says_it_has_other_data(make, tmp_path):
+    class Reward:
+        def __init__(self, data):
+            self.data = data
+
+        def __call__(self, leaf):
+            return float(len(leaf))
+
+        def identity(self):
+            return f"data {self.data}"
+
+    ds.search(make(Reward(1)), budget=2, seed=0, journal=tmp_path / "j")
+    with pytest.raises(ds.JournalError, match=r"data 1 then, .*data 2 now"):
+        ds.search(make(Reward(2)), budget=3, seed=0, journal=tmp_path / "j")
+    assert len(ds.search(make(Reward(1)), budget=3, seed=0, journal=tmp_path / "j").history) == 3
+
+
 @KINDS
 def test_a_journal_resumes(make, tmp_path):
     whole = ds.search(make(), budget=12, seed=1)

@@ -1,8 +1,10 @@
 import copy
+import functools
 import math
 import pickle
 import signal
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -486,6 +488,7 @@ def test_an_interrupted_search_hands_over_what_it_had():
         ds.search(failing_after(8, lambda: signal.raise_signal(signal.SIGINT)), 20, seed=0)
     assert isinstance(caught.value, ds.SearchInterrupted)
     assert len(caught.value.result.history) == 7
+    assert caught.value.result.stopped == "interrupted"
 
 
 @pytest.mark.parametrize("budget", [0, -3, 2.5, "10", None, True])
@@ -945,3 +948,10 @@ def test_the_paper_search_says_once_that_rewards_are_of_another_scale(scale, shi
         search.run(30)
     assert len(caplog.records) == told
     assert not told or "standardize=20" in caplog.records[0].getMessage()
+
+
+def test_a_function_that_calls_search_can_be_pickled_by_value():
+    made = {}  # as in __main__: what a function refers to is pickled with it
+    exec("import dagsearch as ds\ndef best():\n    return ds.search(problem(sum), 6).best_reward", made)
+    made["problem"] = functools.partial(ds.problems.Subsets, 4, 2)
+    assert pickle.loads(cloudpickle.dumps(made["best"]))() == 5.0

@@ -270,6 +270,28 @@ def test_every_leaf_that_climbing_proposes_is_open():
     assert len({evaluation.leaf for evaluation in result.history}) == 12
 
 
+@pytest.mark.parametrize(
+    ("problem", "covariance"),
+    [
+        (ds.problems.SubsetRange(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
+        (ds.problems.Orders(range(4), lambda order: order[0]), ds.covariances.Hamming()),
+        (ds.problems.Choices({"x": range(4), "y": range(5)}, lambda chosen: chosen["x"]), None),
+    ],
+)
+def test_leaves_are_found_by_codes_whatever_the_covariance(problem, covariance):
+    search = ds.Search.default(problem, covariance=covariance, initial=4, seed=0)
+    assert all(isinstance(refinement, Climb) for refinement in search.refinements[1:])
+    search.run(8)
+    outcomes = search.engine.history.outcomes(search.incumbent(), 0.1)
+    leaf, actions = Climb().refine(search.explored, outcomes, search.rng)
+    state = problem.root()
+    for action in actions:
+        state = problem.step(state, action)
+    assert state == leaf
+    assert not search.explored.is_closed(leaf)
+    assert search.run(200).stopped == "exhausted"
+
+
 def test_a_search_by_codes_is_resumed_exactly(tmp_path):
     problem, _ = spins(0)
     whole = ds.Search.default(problem, initial=8, seed=1)

@@ -32,7 +32,7 @@ from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
 from dagsearch.covariances.checks import checked_factor
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Problem, State
+from dagsearch.problem import Capabilities, Problem, State
 
 _BIAS = 0.3
 # Prior medians and deviations of the logarithms: first view, other views.
@@ -246,3 +246,14 @@ class Views(Covariance):
         if self._coding is None:
             return "Views()"
         return f"Views({self._coding.layout.kind}, {len(self._coding.layout.categories)} places)"
+
+
+def coding_for(problem: Problem, covariance: Covariance | None) -> Coding | None:
+    """The codes by which leaves near others are found; ``None`` where they are found by decisions.
+
+    That is where states have no codes, and where the siblings of a leaf are leaves and can be compared
+    without making them, which is faster. ``Views`` compares by codes.
+    """
+    if isinstance(covariance, Views):
+        return covariance.coding
+    return coding_of(problem) if Capabilities(problem).added_items is None else None

@@ -81,7 +81,7 @@ def fingerprint(problem: Problem) -> dict[str, Any]:
     identity = capabilities.identity
     return {
         "type": type(problem).__name__,
-        "identity": None if identity is None else str(identity()),
+        "identity": None if identity is None else str(identity()) or None,
         "states": hashlib.sha256(json.dumps(seen).encode()).hexdigest(),
     }
 

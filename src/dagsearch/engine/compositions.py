@@ -13,6 +13,7 @@ from dagsearch._internal.walks import shape_rng
 from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, Views
 from dagsearch.covariances.checks import as_covariance
+from dagsearch.covariances.views import coding_for
 from dagsearch.engine.defaults import (
     INITIAL,
     check_covariance_on,
@@ -45,6 +46,10 @@ from dagsearch.scores.base import check_requirements
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 # Number of climbs between two descents, where states have codes; and of swaps, where they have none.
 _CLIMBS, _SWAPS = 15, 3
+# Number of neighbours of a leaf that are compared; an order has many.
+_NEIGHBOURS, _NEIGHBOURS_OF_ORDER = 100, 300
+# Number of random starts of a climb if the covariance was given: it may be sure of what is not true.
+_EXPLORERS = 3
 
 
 class Parts(TypedDict, total=False):
@@ -167,7 +172,7 @@ def default_parts(
         "rollout": Greedy(1.0),
         "backup": MomentMatching(),
         "expansion": OneChild(),
-        "refinements": () if adversarial else _refinements(bound),
+        "refinements": () if adversarial else _refinements(problem, bound),
         "local": None if adversarial else Nearby(),
         "evidence": None if adversarial else Evidence(),
         "refresh": Lazy(),
@@ -176,11 +181,14 @@ def default_parts(
     }
 
 
-def _refinements(covariance: Covariance) -> Sequence[Refinement]:
+def _refinements(problem: Problem, covariance: Covariance) -> Sequence[Refinement]:
     """Local search over codes where states have them, else over decisions."""
-    if isinstance(covariance, Views):
-        return (Climb(),) * _CLIMBS
-    return Regrow(), *(Swaps(),) * _SWAPS
+    coding = coding_for(problem, covariance)
+    if coding is None:
+        return Regrow(), *(Swaps(),) * _SWAPS
+    neighbours = _NEIGHBOURS_OF_ORDER if coding.layout.kind == "order" else _NEIGHBOURS
+    explorers = 1 if isinstance(covariance, Views) else _EXPLORERS
+    return (Climb(explorers=explorers, neighbours=neighbours),) * _CLIMBS
 
 
 @one_thread()

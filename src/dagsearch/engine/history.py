@@ -2,6 +2,7 @@
 
 import heapq
 import time
+from collections.abc import Hashable
 
 import numpy as np
 
@@ -58,13 +59,20 @@ class History:
         return self.evaluations[int(np.argmax(self._explored.scores.moments()[0][nodes]))]
 
     def outcomes(self, best: Evaluation, margin: float) -> Outcomes:
-        """What refinements start from: the best evaluation and others with large rewards, and all."""
+        """What refinements start from: the best evaluation and others with large rewards, and all.
+
+        Of equal rewards, also of equally good best ones, the latest comes first: the search drifts along a
+        plateau instead of staying where it came upon it.
+        """
         asked = [evaluation for evaluation in self.evaluations if evaluation.actions is not None]
-        largest = heapq.nlargest(_GOOD, asked, key=lambda evaluation: evaluation.reward)
+        largest = heapq.nlargest(_GOOD, reversed(asked), key=lambda evaluation: evaluation.reward)
+        if self._learner.learns_noise:
+            largest = [best, *largest]
         key = self._explored.key
-        by_leaf = {key(evaluation.leaf): evaluation for evaluation in reversed(largest)}
-        by_leaf.pop(key(best.leaf), None)
-        return Outcomes([best, *reversed(by_leaf.values())], asked, margin)
+        by_leaf: dict[Hashable, Evaluation] = {}
+        for evaluation in largest:
+            by_leaf.setdefault(key(evaluation.leaf), evaluation)
+        return Outcomes(list(by_leaf.values()), asked, margin)
 
     @property
     def since_best(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 from dagsearch.errors import ProblemError
 from dagsearch.problems.chosen import Answer, Chosen, Question
 from dagsearch.problems.named import NamedChoices
-from dagsearch.problems.options import Options, as_tuple, checked_options
+from dagsearch.problems.options import Options, as_tuple, checked_options, identified
 from dagsearch.problems.survey import Walk, surveyed
 
 OptionsOf = Callable[[Mapping[str, Any]], Iterable[Hashable] | None]
@@ -82,6 +82,10 @@ class Choices(NamedChoices):
     def reward(self, leaf: Chosen) -> float:
         """The user's function."""
         return self._reward(leaf.asdict())
+
+    def identity(self) -> str:
+        """A digest of all names and values that were found, and what the reward says of itself."""
+        return identified(super().identity(), self._reward)
 
     def _question(self, state: Chosen) -> Question | None:
         if self._fixed is not None:

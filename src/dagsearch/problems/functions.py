@@ -9,7 +9,7 @@ from dagsearch._internal.lookahead import call_while_needed
 from dagsearch.errors import ProblemError
 from dagsearch.problems.chosen import Answer, Chosen, Question
 from dagsearch.problems.named import NamedChoices
-from dagsearch.problems.options import Options, as_tuple, checked_options
+from dagsearch.problems.options import Options, as_tuple, checked_options, identified
 from dagsearch.problems.survey import Walk, surveyed
 
 logger = logging.getLogger(__name__)
@@ -89,8 +89,7 @@ class FunctionProblem(NamedChoices):
 
     def identity(self) -> str:
         """A digest of all names and values that were found, and what the function says of itself."""
-        choices, own = super().identity(), getattr(self._function, "identity", None)
-        return choices if own is None else f"{choices} {own()}"
+        return identified(super().identity(), self._function)
 
     def _question(self, state: Chosen) -> Question | None:
         if state not in self._remembered:

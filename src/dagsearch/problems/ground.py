@@ -14,6 +14,7 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Inclusion
+from dagsearch.problems.options import identified
 
 Subset = frozenset[int]
 Choice = int | tuple[int, ...]
@@ -167,6 +168,10 @@ class SubsetProblem(ABC):
     def reward(self, leaf: Subset) -> float:
         """The user's function."""
         return self._reward(leaf)
+
+    def identity(self) -> str:
+        """What the reward says of itself, for a journal."""
+        return identified("", self._reward)
 
     @abstractmethod
     def path_to(self, leaf: Subset) -> tuple[Any, ...]:

@@ -71,3 +71,9 @@ def digest(*parts: Any) -> str:
     """A digest of what a problem is made of; memory addresses do not count."""
     text = json.dumps([re.sub(r" at 0x[0-9a-fA-F]+", "", repr(part)) for part in parts])
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def identified(problem: str, reward: Any) -> str:
+    """What distinguishes a problem, with what its reward says of itself by a method ``identity``, if any."""
+    own = getattr(reward, "identity", None)
+    return problem if own is None else f"{problem} {own()}".lstrip()

@@ -10,7 +10,7 @@ from dagsearch._internal.typing import IntArray
 from dagsearch.codings import exchanged
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import checked_options, digest
+from dagsearch.problems.options import checked_options, digest, identified
 
 Order = tuple[Any, ...]
 """Items, which are hashable; a reward may ask for their own type."""
@@ -147,5 +147,5 @@ class Orders:
         return tuple(self._items[number] for number in encoded)
 
     def identity(self) -> str:
-        """A digest of the items and the length."""
-        return digest(self._items, self.depth)
+        """A digest of the items and the length, and what the reward says of itself."""
+        return identified(digest(self._items, self.depth), self._reward)

@@ -11,7 +11,7 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import BoolArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import END, checked_options, digest
+from dagsearch.problems.options import END, checked_options, digest, identified
 
 Letters = tuple[Hashable, ...]
 
@@ -300,5 +300,6 @@ class Sequences:
         return Prefix(letters) if isinstance(encoded, dict) else letters
 
     def identity(self) -> str:
-        """A digest of the alphabet, the lengths and the forbidden transitions."""
-        return digest(self._alphabet, self._least, self._most, self._allowed.tolist())
+        """A digest of alphabet, lengths and forbidden transitions, and what the reward says of itself."""
+        own = digest(self._alphabet, self._least, self._most, self._allowed.tolist())
+        return identified(own, self._reward)

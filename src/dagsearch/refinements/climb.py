@@ -1,30 +1,26 @@
 """Local search of the belief: the leaf of largest expected improvement a few changes away from good ones."""
 
 import math
-from typing import cast
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.rows import Rows
-from dagsearch.covariances.views import Views
+from dagsearch.codings import Coding
 from dagsearch.explored import Explored
+from dagsearch.neighbourhoods import predicted
 from dagsearch.refinements.base import Outcomes, Path, Refinement
 from dagsearch.refinements.improvement import log_expected_improvement
-from dagsearch.scores._whitened import WhitenedScores
 from dagsearch.scores.base import Capability
 
-# Number of leaves at a time whose variance is computed: those with the best means.
+# Smallest number of leaves at a time whose variance is computed: those with the best means.
 _CLOSER = 64
-# Most neighbours that are compared in one step; of more, a random part.
-_MOST_NEIGHBOURS = 100
 
 
 class Climb(Refinement):
     """Climbs the expected improvement from several leaves, one change at a time.
 
-    For states with codes (:class:`dagsearch.codings.Coding`), whose covariance is
-    :class:`dagsearch.covariances.Views`. A change may be at any place, whenever that was decided.
+    For states with codes (:class:`dagsearch.codings.Coding`); elsewhere it proposes nothing. A change may be
+    at any place, whenever that was decided.
 
     Parameters
     ----------
@@ -34,23 +30,26 @@ class Climb(Refinement):
         Number of evaluated leaves to start from that are chosen at random.
     depth : int
         Maximum number of changes from a start.
+    neighbours : int
+        Maximum number of neighbours of a leaf that are compared; of more, a random part.
     """
 
     requires = frozenset({Capability.UPPER_CONFIDENCE})
 
-    def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
+    def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4, neighbours: int = 100) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
+        self.neighbours = int(neighbours)
 
     def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
         """The open leaf with the largest expected improvement on all paths up."""
-        anchors = cast(WhitenedScores, explored.scores).anchors
-        if anchors is None:
+        coding, evaluated = explored.coding, outcomes.evaluated
+        if coding is None:
             return None
-        landscape = _Landscape(explored, outcomes.target(explored))
-        coding = landscape.coding
-        others = rng.choice(len(anchors), min(self.explorers, len(anchors)), replace=False)
-        best = coding.codes([evaluation.leaf for evaluation in outcomes.good[: self.starts]])
-        starts = np.concatenate([best, landscape.codes_of(anchors[others])])
+        closer = max(_CLOSER, self.neighbours // 2)
+        landscape = _Landscape(explored, coding, outcomes.target(explored), closer)
+        others = rng.choice(len(evaluated), min(self.explorers, len(evaluated)), replace=False)
+        chosen = [*outcomes.good[: self.starts], *(evaluated[other] for other in others)]
+        starts = coding.codes([evaluation.leaf for evaluation in chosen])
         found = self._climb(landscape, starts, rng)
         if found is None:
             return None
@@ -83,30 +82,25 @@ class Climb(Refinement):
 
     def _neighbours(self, landscape: "_Landscape", codes: IntArray, rng: np.random.Generator) -> IntArray:
         around = landscape.coding.neighbours(codes)
-        if len(around) > _MOST_NEIGHBOURS:
-            around = around[rng.choice(len(around), _MOST_NEIGHBOURS, replace=False)]
+        if len(around) > self.neighbours:
+            around = around[rng.choice(len(around), self.neighbours, replace=False)]
         return around
 
     def __repr__(self) -> str:
-        return f"Climb(starts={self.starts}, explorers={self.explorers}, depth={self.depth})"
+        settings = f"starts={self.starts}, explorers={self.explorers}, depth={self.depth}"
+        return f"Climb({settings}, neighbours={self.neighbours})"
 
 
 class _Landscape:
     """Expected improvement of leaves given by their codes."""
 
-    def __init__(self, explored: Explored, target: float) -> None:
-        self._explored, self._target, self.deadline = explored, target, explored.deadline
-        self._scores = cast(WhitenedScores, explored.scores)
-        self._covariance = cast(Views, self._scores.covariance)
-        self.coding = self._covariance.coding
-
-    def codes_of(self, anchors: Rows) -> IntArray:
-        """Codes of the leaves that the model has learnt from, shape ``(leaves, places)``."""
-        return self._covariance.codes_of(anchors)
+    def __init__(self, explored: Explored, coding: Coding, target: float, closer: int) -> None:
+        self._explored, self.coding, self._target, self._closer = explored, coding, target, closer
+        self.deadline = explored.deadline
 
     def rate(self, codes: IntArray) -> FloatArray:
         """Logarithm of the expected improvement, shape ``(leaves,)``; −∞ if many others have better means."""
-        closer, mean, variance = self._scores.predict_leaves(codes, _CLOSER)
+        closer, mean, variance = predicted(self._explored, self.coding, codes, self._closer)
         rating = np.full(len(codes), -np.inf)
         rating[closer] = log_expected_improvement(mean, variance, self._target)
         return rating

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from dagsearch.covariances import Views
 from dagsearch.explored import Explored
 from dagsearch.neighbourhoods import parents
 from dagsearch.refinements.base import Outcomes, Path, Refinement
@@ -29,9 +28,8 @@ class Nearby(Refinement):
         return None
 
     def _neighbour(self, explored: Explored, evaluation: Evaluation, rng: np.random.Generator) -> Path | None:
-        covariance = explored.scores.covariance
-        if isinstance(covariance, Views):
-            coding = covariance.coding
+        coding = explored.coding
+        if coding is not None:
             around = coding.neighbours(coding.codes([evaluation.leaf])[0])
             for place in rng.permutation(len(around))[:_TRIES]:
                 leaf = coding.leaf_of(around[place])

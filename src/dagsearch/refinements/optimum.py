@@ -12,13 +12,12 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch._internal.walks import shape_rng
-from dagsearch.covariances.views import Views
+from dagsearch.codings import Coding
 from dagsearch.explored import Explored
-from dagsearch.neighbourhoods import parents
+from dagsearch.neighbourhoods import parents, predicted
 from dagsearch.problem import MAX, Action, Families, State
 from dagsearch.rollouts import Greedy
 from dagsearch.scores import JointScores
-from dagsearch.scores._whitened import WhitenedScores
 from dagsearch.scores.base import joint_draws
 
 # Maximum number of leaves one decision away from each good leaf, the most promising first.
@@ -100,8 +99,8 @@ def _promising(
             made += 1
             yield finished[0]
     scores, problem = cast(JointScores, explored.scores), explored.problem
-    if isinstance(scores.covariance, Views):
-        yield from _promising_codes(explored, scores.covariance, good, most - made)
+    if explored.coding is not None:
+        yield from _promising_codes(explored, explored.coding, good, most - made)
         return
     for leaf, actions in good:
         above = [parent for parent, _ in parents(explored, problem.root(), leaf, actions)]
@@ -119,16 +118,15 @@ def _promising(
 
 
 def _promising_codes(
-    explored: Explored, covariance: Views, good: Iterable[tuple[State, Sequence[Action]]], most: int
+    explored: Explored, coding: Coding, good: Iterable[tuple[State, Sequence[Action]]], most: int
 ) -> Iterable[State]:
     """The most promising leaves one change away from good ones, for states with codes."""
-    coding, scores = covariance.coding, cast(WhitenedScores, explored.scores)
     made = 0
     for leaf, _ in good:
         around = coding.neighbours(coding.codes([leaf])[0])
         if len(around) == 0:
             continue
-        closer, mean, variance = scores.predict_leaves(around, 2 * _MOST_NEIGHBOURS)
+        closer, mean, variance = predicted(explored, coding, around, 2 * _MOST_NEIGHBOURS)
         rating = mean + _BETAS[-1] * np.sqrt(variance)
         for place in closer[np.argsort(-rating, kind="stable")[:_MOST_NEIGHBOURS]].tolist():
             yield coding.leaf_of(around[place])

@@ -132,17 +132,15 @@ class WhitenedScores(ABC):
         means = prior_means(self._prior_mean, states)
         return self._moments(means, *self._whiten(self.covariance.represent(states)))
 
-    @property
-    def anchors(self) -> Rows | None:
-        """Prepared rows of the states that others are compared with; ``None`` before the first reward."""
-        return self._anchors.rows if self._factor.size > 0 else None
-
     def predict_leaves(self, codes: IntArray, most: int) -> tuple[IntArray, FloatArray, FloatArray]:
         """:meth:`predict` for the most promising of some leaves that are given by their codes.
 
         The covariance must know codes, and the prior mean must be a number. Returns the places of the
-        ``most`` leaves with the best means, and the mean and variance of each.
+        ``most`` leaves with the best means, and the mean and variance of each; of none before the first
+        reward.
         """
+        if self._factor.size == 0:
+            return np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
         cross, variances = cast(Views, self.covariance).of_leaves(codes, self._anchors.rows)
         closer = np.arange(len(codes))
         if len(codes) > most:
