@@ -23,6 +23,7 @@ from dagsearch.cli.show import summary
 from dagsearch.durable import journal as journals
 from dagsearch.durable import lock as locks
 from dagsearch.durable.journal import JournalError, backup_journal, has_begun, is_in_use, read_events
+from dagsearch.durable.lines import LENGTH, SLOT, last_head
 from dagsearch_experiments.crashes.layer import recorded, watched
 from support.journals import history, rewritten, written
 from support.old_journals import as_database
@@ -717,3 +718,27 @@ def test_every_line_of_a_journal_is_json(begun):
     lines = [json.loads(line) for line in begun.read_text().splitlines()]
     assert [line["format"] for line in lines[:2]] == [2, 2]
     assert [line["number"] for line in lines[2:]] == list(range(len(lines) - 2))
+
+
+def test_the_power_fails_twice_while_heads_are_written(tmp_path):
+    """Each time, the head that was being written is lost; the other one must be there."""
+    path = tmp_path / "run.db"
+    search = search_in(path)
+    search.run(3)
+    search.close()
+    for budget in (1, 1):
+        lose_last_head(path)
+        search = ds.Search.resume(path, Sum())
+        search.run(budget)
+        search.close()
+    lose_last_head(path)
+    again = ds.Search.resume(path, Sum())
+    assert len(again.history) == 5
+    again.close()
+
+
+def lose_last_head(path):
+    position = last_head(path, path.read_bytes()[:LENGTH]).position
+    with path.open("r+b") as file:
+        file.seek(position)
+        file.write(bytes(SLOT))

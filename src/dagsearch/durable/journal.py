@@ -51,6 +51,7 @@ class Journal:
         self._file = file
         self._head = content.head
         self._convert: Callable[[], LockedFile] | None = None
+        self._head_is_missing = False
         self._failure: str | None = None
 
     @classmethod
@@ -84,6 +85,7 @@ class Journal:
         try:
             content, old = _read(path)
             journal = cls(path, file, content)
+            journal._head_is_missing = file.read(content.head.position, SLOT) != content.head.encode()
             if old:
                 sqlite.check_not_in_use(real)
                 journal._convert = lambda: _converted(real, content)
@@ -108,9 +110,15 @@ class Journal:
         if self._convert is not None:
             old, self._file, self._convert = self._file, self._convert(), None
             old.close()
+            self._head_is_missing = False
         if self._file.size > self._head.size:
             self._file.check_unchanged()
             self._file.truncate(self._head.size)  # an event that was never completed
+        if self._head_is_missing:
+            # The machine stopped before it was on the disk. The next head takes the place of the one before,
+            # which would be the only one.
+            self._file.write(self._head.position, self._head.encode())
+            self._head_is_missing = False
         line, digest = encode_event(self._head.digest, self._head.events, kind, time.time(), content)
         head = Head(self._head.events + 1, self._head.size + len(line), digest)
         self._file.append(line)

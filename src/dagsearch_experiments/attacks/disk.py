@@ -45,6 +45,8 @@ class Disk:
         self._synced, self._since = b"", list[Operation]()
         self.fired: Fault | None = None
         """The fault that has happened since the journal was opened."""
+        self.operations_since = 0
+        """Number of operations that were tried after the fault."""
         self._fired_at = ""  # "write", "sync" or "truncate"
 
     def arm(self, fault: Fault) -> None:
@@ -61,6 +63,7 @@ class Disk:
 
     def __call__(self, operation: Operation, carry_out: Callable[[bytes], None]) -> None:
         """Carry out an operation, or fail."""
+        self.operations_since += 1
         if self._state == "dead":
             raise Crash
         if self._state == "broken":
@@ -81,6 +84,7 @@ class Disk:
 
     def _fail(self, fault: Fault, operation: Operation, carry_out: Callable[[bytes], None]) -> None:
         self._fault, self.fired, self._fired_at = None, fault, operation.kind
+        self.operations_since = 0
         if fault.moment == "after":
             self._carry_out(operation, carry_out, operation.data)
         elif fault.moment == "amid" and operation.kind == "write":

@@ -181,6 +181,7 @@ class World(Pair):
             self._require(outcome_of(again.ask), outcome_of(deepcopy(self.model).ask))
             again.close()
             copy.unlink()
+            self._check_equal(self.search)
             return
         again.close()
         with suppress(Crash):
@@ -188,6 +189,7 @@ class World(Pair):
         self.path.unlink()
         self.path = copy
         self._resume()
+        self._check_equal(self.search)
 
     def end(self) -> None:
         """Resume a last time; the next proposals must be the model's."""
