@@ -112,7 +112,7 @@ def test_another_origin_is_refused(client):
 
 
 def test_what_is_costly_to_show_is_shown_less_often_but_reading_does_not_count(journal, monkeypatch):
-    """What is new has to be read once in any case: if it counted, a fast run would be shown ever less often."""
+    """What is new has to be read once anyway: if it counted, a fast run would be shown ever less often."""
     clock = [0.0]
 
     def costing(seconds, method):
