@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,10 @@ import numpy as np
 
 import dagsearch as ds
 from dagsearch.durable.journal import Journal
-from dagsearch.durable.lines import content_of
+from dagsearch.durable.lines import LENGTH, content_of
 from dagsearch.pages.watched import Watched
 
-EVALUATIONS = 20_000
+EVALUATIONS, RATE = 20_000, 1000
 BLOCK, PAIRS = 5, 900
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "watching" / "watching.json"
 
@@ -66,6 +68,49 @@ def following(journal: Path) -> dict[str, float]:
         "evaluations a second": round(count / first),
         "processor seconds of an update": round(again, 3),
     }
+
+
+def keeping_up(journal: Path, folder: Path) -> dict[str, float]:
+    """How far the page is behind a journal that grows by 1,000 evaluations a second, in seconds."""
+    path = folder / "growing.db"
+    head, *lines = journal.read_bytes()[LENGTH:].splitlines(keepends=True)
+    path.write_bytes(journal.read_bytes()[:LENGTH] + head)
+    with served(path) as address, path.open("ab", buffering=0) as file:
+        behind, began, written, due = [], time.monotonic(), 0, 0.0
+        while written < len(lines):
+            time.sleep(0.01)
+            now = time.monotonic() - began
+            wanted = min(
+                len(lines), int(2 * RATE * now)
+            )  # a line when a leaf is asked for, and one of its reward
+            file.write(b"".join(lines[written:wanted]))
+            written = wanted
+            if now >= due:
+                with urllib.request.urlopen(address + "data") as answer:
+                    content = json.load(answer)
+                due = time.monotonic() - began + content["live"]["every"]
+                behind.append((time.monotonic() - began) - content["runs"][0]["evaluations"] / RATE)
+    print(
+        f"at {RATE} evaluations a second the page is {max(behind):.1f} s behind at most ({len(behind)} looks)"
+    )
+    return {
+        "evaluations a second": RATE,
+        "looks": len(behind),
+        "seconds behind, at most": round(max(behind), 2),
+    }
+
+
+@contextmanager
+def served(path: Path) -> Iterator[str]:
+    """The address of a page in another process."""
+    command = [sys.executable, "-m", "dagsearch", "watch", str(path)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        yield server.stdout.readline().strip()
+    finally:
+        server.kill()
+        server.wait()
 
 
 def slowdown(folder: Path) -> dict[str, Any]:
@@ -123,11 +168,15 @@ while True:
 """
 
 if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory() as name:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        found = {
-            "following": following(large_journal(Path(name))),
-            "watched / not watched": slowdown(Path(name)),
+        large = large_journal(Path(name))
+        measurements = {
+            "following": lambda: following(large),
+            "keeping up": lambda: keeping_up(large, Path(name)),
+            "watched / not watched": lambda: slowdown(Path(name)),
         }
+        found = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+        found |= {one: measurements[one]() for one in sys.argv[1:] or measurements}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

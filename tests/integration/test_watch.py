@@ -14,9 +14,11 @@ import httpx
 import pytest
 
 import dagsearch as ds
+from dagsearch.durable.follow import Follower
 from dagsearch.durable.journal import read_events
 from dagsearch.durable.requests import requests_path
 from dagsearch.pages.server import make_app
+from dagsearch.pages.view import Viewed
 from dagsearch.pages.watched import Watched
 
 try:
@@ -107,6 +109,24 @@ def test_another_origin_is_refused(client):
     for origin in ("http://evil.example", "null", f"https://127.0.0.1:{PORT}"):
         assert client(f"/{TOKEN}/data", headers={"Origin": origin}).status_code == 404
     assert client(f"/{TOKEN}/data", headers={"Origin": f"http://localhost:{PORT}"}).status_code == 200
+
+
+def test_what_is_costly_to_show_is_shown_less_often_but_reading_does_not_count(journal, monkeypatch):
+    """What is new has to be read once anyway: if it counted, a fast run would be shown ever less often."""
+    clock = [0.0]
+
+    def costing(seconds, method):
+        def slow(*arguments):
+            clock[0] += seconds
+            return method(*arguments)
+
+        return slow
+
+    monkeypatch.setattr(time, "process_time", lambda: clock[0])
+    monkeypatch.setattr(Follower, "read", costing(10.0, Follower.read))
+    monkeypatch.setattr(Viewed, "view", costing(0.1, Viewed.view))
+    content = json.loads(Watched([journal]).content(""))
+    assert content["live"]["every"] == pytest.approx(5.0)
 
 
 def test_reading_writes_nothing(client, journal):

@@ -78,7 +78,7 @@ function render() {
     const old = document.getElementById(fresh.id);
     if (!old) { main.insertBefore(fresh, main.children[at] ?? null); continue; }
     const focus = old.contains(document.activeElement) ? document.activeElement : null;
-    if (focus?.matches("input, select") && fresh.id !== "headline") continue;
+    if ((focus?.matches("input, select") && fresh.id !== "headline") || old.querySelector(".held")) continue;
     const place = focus ? [...old.querySelectorAll(focusable)].indexOf(focus) : -1;
     const opened = [...old.querySelectorAll("details")].map((one) => one.open);
     const scrolled = [...old.querySelectorAll(".sideways")].map((one) => one.scrollLeft);

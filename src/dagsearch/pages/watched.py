@@ -15,7 +15,7 @@ from dagsearch.pages.record import Record
 from dagsearch.pages.report import short_names
 from dagsearch.pages.view import Viewed
 
-# Least time between updates of the page, in seconds, and the share of a core that these may take.
+# Least time between updates of the page, in seconds, and the share of a core that showing them may take.
 _LEAST, _SHARE = 1.0, 0.02
 
 
@@ -75,12 +75,13 @@ class Watched:
     def content(self, seen: str) -> str | None:
         """What the page shows now, as JSON; ``None`` if that is what it has seen."""
         with self._lock:
-            began = time.process_time()
             version = self._update()
             if version == seen:
                 return None
+            began = time.process_time()
             views = self._views()
-            # A large search is updated less often, so that watching never takes much from the run.
+            # A large search is shown less often, so that watching never takes much from the run. What is
+            # new must be read once, however often that is.
             self._every = max(_LEAST, (time.process_time() - began) / _SHARE)
             return content_json(views, every=self._every, steer=self._steer, version=version)
 
