@@ -91,7 +91,7 @@ function calibrationSection(run) {
   if (!calibration || !points.length) return section("calibration", heading, `There are no predictions to compare with ${words.reward}s.`, told);
   const covered = Object.fromEntries(calibration.covered);
   const text = `${percent(covered[0.9])} of ${count(calibration.count)} ${words.reward}s were inside the 90% interval that was predicted for them` +
-    (known(calibration.explained) ? `; predictions explain ${percent(Math.max(calibration.explained, 0))} of the variance.` : ".");
+    (!run.selection && known(calibration.skill) ? `; of the latter half, the predictions explain ${percent(Math.max(calibration.skill, 0))} of the variance.` : ".");
   const draw = (width) => {
     const all = spanned([...extent(points.map((one) => one.reward)), ...extent(points.map((one) => one.predicted[0]))]);
     return plot(width, {

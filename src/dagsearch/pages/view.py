@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from dagsearch.engine.foresight import Foresight
 from dagsearch.forecasts import FARTHEST, Forecast, Progress, forecast, progress_of
 from dagsearch.pages.dag import best_part, best_told, decisions
 from dagsearch.pages.effects import Effect, Effects
@@ -265,11 +266,13 @@ def _calibration(told: Sequence[Told]) -> dict[str, Any] | None:
     means = np.array([belief.mean for _, belief in known])
     deviations = np.sqrt(np.maximum([belief.variance for _, belief in known], 1e-300))
     level = 2.0 * np.abs(ndtr((rewards - means) / deviations) - 0.5)
-    spread = float(((rewards - rewards.mean()) ** 2).sum())
+    foresight = Foresight()
+    for one in told:
+        foresight.record(one.predicted, one.reward)
     return {
         "count": len(known),
         "covered": [[share, float((level <= share).mean())] for share in (0.5, 0.8, 0.9, 0.95)],
-        "explained": 1.0 - float(((rewards - means) ** 2).sum()) / spread if spread > 0.0 else None,
+        "skill": foresight.skill,
     }
 
 
