@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from dagsearch.problem import Capabilities, Problem
+from support.browser import running_browser
 from support.clock import Clock
 
 
@@ -28,6 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def long(request: pytest.FixtureRequest) -> bool:
     """Whether a test marked long is to run at its full length; otherwise it runs shortened."""
     return bool(request.config.getoption("--long"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser for all tests of a file."""
+    with running_browser() as running:
+        yield running
 
 
 def minimax_of(problem: Problem) -> Callable[[Any], float]:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,16 +19,8 @@ from dagsearch.durable.requests import requests_path
 from dagsearch.pages.server import make_app
 from dagsearch.pages.view import Viewed
 from dagsearch.pages.watched import Watched
+from support.browser import in_browser
 
-try:
-    from playwright.sync_api import sync_playwright
-except ModuleNotFoundError:  # the browser tests are skipped
-    sync_playwright = None
-
-CHROMIUM = shutil.which("chromium")
-in_browser = pytest.mark.skipif(
-    CHROMIUM is None or sync_playwright is None, reason="needs chromium and playwright"
-)
 TOKEN, PORT = "secret-token", 4321
 PROBLEM = ds.problems.Subsets(12, 3, reward=sum)
 RUN = """
@@ -251,12 +242,11 @@ def test_the_server_listens_on_this_machine_alone(journal):
 
 @in_browser
 @pytest.mark.slow
-def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(tmp_path):
+def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(browser, tmp_path):
     journal = tmp_path / "run.db"
     run = started(journal, 400)
     wait_for(lambda: told(journal) > 3)
-    with watching(journal, "--steer") as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with watching(journal, "--steer") as address:
         page = browser.new_page()
         complaints = []
         page.on("console", lambda message: complaints.append(message.text))
@@ -295,7 +285,7 @@ def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(tmp_path
         wait_for(lambda: state() == "ended")
         assert page.locator("#steer tbody tr").count() == 4
         assert complaints == []
-        browser.close()
+        page.close()
     rewards = {
         str(event.content["leaf"]): event.content["reward"]
         for event in read_events(journal)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -14,16 +13,8 @@ from dagsearch.pages.html import html_page, policy, snippet
 from dagsearch.pages.leaves import Part
 from dagsearch.pages.record import Record, Told
 from dagsearch.pages.view import Viewed
+from support.browser import in_browser
 
-try:
-    from playwright.sync_api import sync_playwright
-except ModuleNotFoundError:  # the browser tests are skipped
-    sync_playwright = None
-
-CHROMIUM = shutil.which("chromium")
-in_browser = pytest.mark.skipif(
-    CHROMIUM is None or sync_playwright is None, reason="needs chromium and playwright"
-)
 HOSTILE = '</script><img src=x onerror="document.title=1">{{content}}\u2028<b>'
 
 
@@ -99,14 +90,6 @@ def test_the_command_writes_the_page(journal, tmp_path, capsys):
     assert out.read_text(encoding="utf-8") == Report.of_journals(journal).to_html()
     assert main(["report", str(tmp_path / "missing.db"), "--out", str(out)]) == 1
     assert "there is no journal" in capsys.readouterr().err
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,16 +10,7 @@ from matplotlib.figure import Figure
 
 from dagsearch.selection import page as report
 from dagsearch.selection import plots
-
-try:
-    from playwright.sync_api import sync_playwright
-except ImportError:
-    sync_playwright = None
-
-CHROMIUM = shutil.which("chromium")
-in_browser = pytest.mark.skipif(
-    CHROMIUM is None or sync_playwright is None, reason="needs chromium and playwright"
-)
+from support.browser import in_browser
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
@@ -305,14 +295,6 @@ def test_fragment_draws_the_best_score_as_steps():
     for entry, score, best in zip(made["history"], [0.5, None, 1.0], [0.5, 0.5, 1.0], strict=True):
         entry |= {"score": score, "best": best}
     assert 'd="M4.0 116.0L476.0 116.0L476.0 4.0"' in report.fragment(made)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture
