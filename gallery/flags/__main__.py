@@ -28,10 +28,9 @@ class Measured:
         return self.of(command(chosen))
 
     def of(self, arguments: list[str]) -> float:
-        """Minus the size in bytes, or minus the logarithm of the seconds."""
-        if self.measure == "size":
-            return -float(self.compiler.size(arguments))
-        return -math.log(self.compiler.seconds(arguments))
+        """Minus the logarithm of bytes or seconds: a flag changes them by a factor."""
+        measured = self.compiler.size if self.measure == "size" else self.compiler.seconds
+        return -math.log(measured(arguments))
 
     def identity(self) -> str:
         """A journal belongs to one measure, one compiler and one version of the programs."""
@@ -40,7 +39,8 @@ class Measured:
 
     def shown(self, reward: float) -> str:
         """A reward as a practitioner reads it."""
-        return f"{-reward:.0f} bytes" if self.measure == "size" else f"{1000 * math.exp(-reward):.2f} ms"
+        measured = math.exp(-reward)
+        return f"{measured:.0f} bytes" if self.measure == "size" else f"{1000 * measured:.2f} ms"
 
 
 def main() -> int:
@@ -107,9 +107,8 @@ def _run(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
 
 
 def _compare(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
-    contest = frame.Contest(
-        METHODS, lambda point: -float(compiler.size(point)), options.budget, shown=lambda reward: -reward
-    )
+    measured = Measured(compiler, "size")
+    contest = frame.Contest(METHODS, measured.of, options.budget, shown=lambda reward: math.exp(-reward))
     runs = frame.compare([contest], options.seeds, options.jobs)
     levels = {level: compiler.size([level]) for level in LEVELS}
     about = {"compiler": compiler.version, "budget": options.budget, "levels": levels}

@@ -49,7 +49,7 @@ def tune(evaluate: Evaluations, seed: int, places: Mapping[str, Sequence[str]]) 
             chosen = wanted.configuration.data
             reward = evaluate.or_worst(tuple(chosen[name] for name in places))
             failed = reward == -math.inf
-            result = Result(state="ERROR", time=math.inf) if failed else Result(time=-reward)
+            result = Result(state="ERROR", time=math.inf) if failed else Result(time=math.exp(-reward))
             manager.report_result(wanted, result)
 
 

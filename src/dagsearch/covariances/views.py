@@ -40,7 +40,7 @@ _LINEAR, _LINEAR_DEVIATION = (0.6, 0.3), 1.2
 _DECAY, _DECAY_DEVIATION = (1.0, 0.3), (1.0, 1.5)
 _NONLINEAR, _PRIVATE = 0.5, 0.01
 # Numbers of places up to which their relevance is learnt.
-_MOST_RELEVANCES = 32
+_MOST_RELEVANCES = 64
 # A view whose weights are below this share of the largest ones is left out.
 _NEGLIGIBLE = 2e-3
 
