@@ -21,6 +21,8 @@ from tqdm import tqdm
 
 import dagsearch as ds
 
+# Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
+_FIRST_SHOWN = 5
 # One colour per method in the order of a comparison, distinct for any colour vision (Okabe and Ito).
 _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
@@ -336,14 +338,18 @@ def draw(
 
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     axes = figure.subplots()
+    seen = list((levels or {}).values())
     for colour, method in zip(_COLOURS, dict.fromkeys(run.method for run in runs), strict=False):
         longest = max(len(run.best) for run in runs if run.method == method)
         counts = np.arange(1, longest + 1)
         mean, error = np.array([at(runs, method, int(count)) for count in counts]).T
+        seen += mean[_FIRST_SHOWN:].tolist()
         axes.plot(counts, mean, label=method, color=colour)
         axes.fill_between(counts, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0.0)
     for style, (name, value) in zip((":", "--", "-."), (levels or {}).items(), strict=False):
         axes.axhline(value, color="black", linestyle=style, linewidth=1.0, label=name)
     axes.set(xlabel="evaluations", ylabel=ylabel, title=title, xscale="log")
+    if np.isfinite(seen).all() and np.ptp(seen or [0.0]) > 0.0:
+        axes.set_ylim(min(seen) - 0.05 * np.ptp(seen), max(seen) + 0.05 * np.ptp(seen))
     axes.legend(fontsize="small")
     figure.savefig(path, dpi=130)

@@ -123,8 +123,7 @@ def report(runs: list[frame.Run], folder: Path, about: dict[str, object]) -> Non
     frame.write(folder, runs, about)
     levels = about["levels"]
     assert isinstance(levels, dict)
-    shown = {level: levels[level] for level in ("-Os", "-O2")}
-    frame.draw(runs, folder / "comparison.png", "bytes, best so far", _TITLE, shown)
+    frame.draw(runs, folder / "comparison.png", "bytes, best so far", _TITLE, {"-Os": levels["-Os"]})
     if (folder / "README.md").exists():
         frame.put_table(folder / "README.md", frame.table(runs, COUNTS, DIGITS))
 
