@@ -361,11 +361,3 @@ def test_where_a_model_is_useless_the_search_still_climbs():
     search.run(120)
     assert search.engine.foresight.kept < 0.5
     assert len({tuple(evaluation.leaf.values()) for evaluation in search.history}) == 120
-
-
-def test_of_equally_good_orders_refinements_start_from_the_latest():
-    search = ds.Search.default(ds.problems.Orders(range(6), lambda order: 0.0), initial=2, seed=0)
-    told = [search.tell(search.ask(), reward) for reward in (1.0, 3.0, 2.0, 3.0, 2.0)]
-    outcomes = search.engine.history.outcomes(search.incumbent(), 0.0)
-    assert search.incumbent() == told[1]
-    assert list(outcomes.good) == [told[3], told[1], told[4], told[2], told[0]]

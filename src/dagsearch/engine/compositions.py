@@ -46,8 +46,6 @@ from dagsearch.scores.base import check_requirements
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 # Number of climbs between two descents, where states have codes; and of swaps, where they have none.
 _CLIMBS, _SWAPS = 15, 3
-# Number of neighbours of a leaf that are compared; an order has many.
-_NEIGHBOURS, _NEIGHBOURS_OF_ORDER = 100, 300
 # Number of random starts of a climb if the covariance was given: it may be sure of what is not true.
 _EXPLORERS = 3
 
@@ -183,12 +181,10 @@ def default_parts(
 
 def _refinements(problem: Problem, covariance: Covariance) -> Sequence[Refinement]:
     """Local search over codes where states have them, else over decisions."""
-    coding = coding_for(problem, covariance)
-    if coding is None:
+    if coding_for(problem, covariance) is None:
         return Regrow(), *(Swaps(),) * _SWAPS
-    neighbours = _NEIGHBOURS_OF_ORDER if coding.layout.kind == "order" else _NEIGHBOURS
     explorers = 1 if isinstance(covariance, Views) else _EXPLORERS
-    return (Climb(explorers=explorers, neighbours=neighbours),) * _CLIMBS
+    return (Climb(explorers=explorers),) * _CLIMBS
 
 
 @one_thread()

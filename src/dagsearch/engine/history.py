@@ -59,20 +59,12 @@ class History:
         return self.evaluations[int(np.argmax(self._explored.scores.moments()[0][nodes]))]
 
     def outcomes(self, best: Evaluation, margin: float) -> Outcomes:
-        """What refinements start from: the best evaluation and others with large rewards, and all.
-
-        Many orders have the same reward, such as the same length of a schedule. Of equal ones the latest
-        comes first: the search drifts along a plateau instead of staying where it came upon it.
-        """
+        """What refinements start from: the best evaluation and others with large rewards, and all."""
         asked = [evaluation for evaluation in self.evaluations if evaluation.actions is not None]
-        coding = self._explored.coding
-        drifts = coding is not None and coding.layout.kind == "order" and not self._learner.learns_noise
-        largest = heapq.nlargest(
-            _GOOD, reversed(asked) if drifts else asked, key=lambda evaluation: evaluation.reward
-        )
+        largest = heapq.nlargest(_GOOD, asked, key=lambda evaluation: evaluation.reward)
         key = self._explored.key
         by_leaf: dict[Hashable, Evaluation] = {}
-        for evaluation in largest if drifts else [best, *largest]:
+        for evaluation in [best, *largest]:
             by_leaf.setdefault(key(evaluation.leaf), evaluation)
         return Outcomes(list(by_leaf.values()), asked, margin)
 

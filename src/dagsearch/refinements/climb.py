@@ -12,8 +12,10 @@ from dagsearch.refinements.base import Outcomes, Path, Refinement
 from dagsearch.refinements.improvement import log_expected_improvement
 from dagsearch.scores.base import Capability
 
-# Smallest number of leaves at a time whose variance is computed: those with the best means.
+# Number of leaves at a time whose variance is computed: those with the best means.
 _CLOSER = 64
+# Most neighbours that are compared in one step; of more, a random part.
+_MOST_NEIGHBOURS = 100
 
 
 class Climb(Refinement):
@@ -30,23 +32,19 @@ class Climb(Refinement):
         Number of evaluated leaves to start from that are chosen at random.
     depth : int
         Maximum number of changes from a start.
-    neighbours : int
-        Maximum number of neighbours of a leaf that are compared; of more, a random part.
     """
 
     requires = frozenset({Capability.UPPER_CONFIDENCE})
 
-    def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4, neighbours: int = 100) -> None:
+    def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
-        self.neighbours = int(neighbours)
 
     def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
         """The open leaf with the largest expected improvement on all paths up."""
         coding, evaluated = explored.coding, outcomes.evaluated
         if coding is None:
             return None
-        closer = max(_CLOSER, self.neighbours // 2)
-        landscape = _Landscape(explored, coding, outcomes.target(explored), closer)
+        landscape = _Landscape(explored, coding, outcomes.target(explored))
         others = rng.choice(len(evaluated), min(self.explorers, len(evaluated)), replace=False)
         chosen = [*outcomes.good[: self.starts], *(evaluated[other] for other in others)]
         starts = coding.codes([evaluation.leaf for evaluation in chosen])
@@ -82,25 +80,24 @@ class Climb(Refinement):
 
     def _neighbours(self, landscape: "_Landscape", codes: IntArray, rng: np.random.Generator) -> IntArray:
         around = landscape.coding.neighbours(codes)
-        if len(around) > self.neighbours:
-            around = around[rng.choice(len(around), self.neighbours, replace=False)]
+        if len(around) > _MOST_NEIGHBOURS:
+            around = around[rng.choice(len(around), _MOST_NEIGHBOURS, replace=False)]
         return around
 
     def __repr__(self) -> str:
-        settings = f"starts={self.starts}, explorers={self.explorers}, depth={self.depth}"
-        return f"Climb({settings}, neighbours={self.neighbours})"
+        return f"Climb(starts={self.starts}, explorers={self.explorers}, depth={self.depth})"
 
 
 class _Landscape:
     """Expected improvement of leaves given by their codes."""
 
-    def __init__(self, explored: Explored, coding: Coding, target: float, closer: int) -> None:
-        self._explored, self.coding, self._target, self._closer = explored, coding, target, closer
+    def __init__(self, explored: Explored, coding: Coding, target: float) -> None:
+        self._explored, self.coding, self._target = explored, coding, target
         self.deadline = explored.deadline
 
     def rate(self, codes: IntArray) -> FloatArray:
         """Logarithm of the expected improvement, shape ``(leaves,)``; −∞ if many others have better means."""
-        closer, mean, variance = predicted(self._explored, self.coding, codes, self._closer)
+        closer, mean, variance = predicted(self._explored, self.coding, codes, _CLOSER)
         rating = np.full(len(codes), -np.inf)
         rating[closer] = log_expected_improvement(mean, variance, self._target)
         return rating
