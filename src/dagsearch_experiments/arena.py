@@ -46,7 +46,7 @@ def run(pairings: Sequence[Pairing], games: int, jobs: int, progress: bool = Tru
     """``games`` games of every pairing in ``jobs`` processes, whose number does not change the games."""
     tasks = [delayed(play_game)(pairing, number) for pairing in pairings for number in range(games)]
     played = Parallel(n_jobs=jobs, return_as="generator")(tasks)
-    return list(tqdm(played, total=len(tasks), disable=None if progress else True, unit="game"))
+    return list(tqdm(played, total=len(tasks), disable=not progress, unit="game"))
 
 
 def by_pairing(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:

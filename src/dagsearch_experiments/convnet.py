@@ -67,7 +67,7 @@ def train(data: Mnist, device: str, seed: int = 0, epochs: int = EPOCHS, progres
     optimizer = torch.optim.Adadelta(net.parameters(), lr=1.0, rho=0.9, eps=1e-6)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.7)
     net.train()
-    for _ in tqdm(range(epochs), disable=None if progress else True, unit="epoch", desc="training"):
+    for _ in tqdm(range(epochs), disable=not progress, unit="epoch", desc="training"):
         for batch in torch.randperm(len(images), device=device).split(BATCH):
             chosen = torch.rand(len(batch), 784, device=device).topk(PIXELS, dim=1).indices
             mask = torch.zeros(len(batch), 784, device=device).scatter_(1, chosen, 1.0)

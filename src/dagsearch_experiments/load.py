@@ -172,7 +172,7 @@ def _measure(folder: Path, size: Size, around: Surroundings, progress: bool) -> 
     began = last = time.perf_counter()
     disturbances = 0
     steps = search.steps(size.evaluations, **around.execution)
-    for _ in tqdm(steps, total=size.evaluations, disable=None if progress else True, unit="evaluation"):
+    for _ in tqdm(steps, total=size.evaluations, disable=not progress, unit="evaluation"):
         now = time.perf_counter()
         if now - last >= size.every and around.disturb(disturbances):
             disturbances, last = disturbances + 1, now

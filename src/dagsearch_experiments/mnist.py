@@ -206,7 +206,7 @@ def _serve(
     """Evaluate the leaves that the processes send; returns their runs and the seconds of evaluations."""
     halves = [half for half in (connections[::2], connections[1::2]) if half]
     evaluating = 0.0
-    for _ in tqdm(range(steps), disable=None if progress else True, unit="step", desc="searching"):
+    for _ in tqdm(range(steps), disable=not progress, unit="step", desc="searching"):
         for half in halves:
             asked: list[list[frozenset[int]]] = [connection.recv() for connection in half]
             started = time.perf_counter()

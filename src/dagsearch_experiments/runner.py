@@ -96,7 +96,7 @@ def run_rounds(
 ) -> list[Row]:
     """``run(*task)`` for every task in ``jobs`` processes; rows in the order of the tasks."""
     rows: dict[int, Sequence[Row]] = {}
-    with tqdm(total=len(tasks), disable=None if progress else True, unit="run") as bar:
+    with tqdm(total=len(tasks), disable=not progress, unit="run") as bar:
         if jobs == 1:
             for number, task in enumerate(tasks):
                 rows[number] = run(*task)

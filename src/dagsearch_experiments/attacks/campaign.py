@@ -94,7 +94,7 @@ def campaign(
     began, number, done = time.perf_counter(), 0, 0
     running: dict[Future[Found], tuple[str, int]] = {}
     with (
-        tqdm(total=operations, disable=None if progress else True, unit="operation", unit_scale=True) as bar,
+        tqdm(total=operations, disable=not progress, unit="operation", unit_scale=True) as bar,
         ProcessPoolExecutor(jobs, initializer=_prepare) as pool,
     ):
         while True:

@@ -56,7 +56,7 @@ def run(only: Sequence[str] = (), *, quick: bool = False, progress: bool = True)
         raise ValueError(f"there is no measurement {unknown[0]!r}; choose from {', '.join(MEASUREMENTS)}")
     names = [name for name in MEASUREMENTS if not only or name in only]
     found = []
-    with tqdm(names, disable=None if progress else True, unit="measurement") as bar, one_thread():
+    with tqdm(names, disable=not progress, unit="measurement") as bar, one_thread():
         for name in bar:
             bar.set_postfix_str(name)
             found.append(MEASUREMENTS[name](quick))
