@@ -299,10 +299,36 @@ def at(runs: Sequence[Run], method: str, count: int) -> "tuple[float, float]":
 
     A run that ended earlier keeps its last value.
     """
-    values = [run.best[min(count, len(run.best)) - 1] for run in runs if run.method == method]
+    values = _values(runs, method, count)
     with np.errstate(invalid="ignore"):  # a run in which everything failed so far has an infinite value
         error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
         return float(np.mean(values)), float(error)
+
+
+def _values(runs: Sequence[Run], method: str, count: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Best values of a method's runs after ``count`` evaluations, in the order of their seeds."""
+    own = sorted((run for run in runs if run.method == method), key=lambda run: run.seed)
+    return np.array([run.best[min(count, len(run.best)) - 1] for run in own])
+
+
+def differences(runs: Sequence[Run], counts: Sequence[int], digits: int, record: bool = False) -> str:
+    """The first method against the others in Markdown: mean difference of runs with the same seed, and error.
+
+    With ``record``, also the numbers of seeds with a larger, an equal and a smaller value.
+    """
+    ours, *others = dict.fromkeys(run.method for run in runs)
+    lines = [f"| {ours} minus | " + " | ".join(f"after {count}" for count in counts) + " |"]
+    lines.append("|---" * (len(counts) + 1) + "|")
+    for other in others:
+        cells = []
+        for count in counts:
+            apart = np.round(_values(runs, ours, count) - _values(runs, other, count), 6)
+            error = apart.std(ddof=1) / np.sqrt(apart.size) if apart.size > 1 else 0.0
+            cells.append(f"{apart.mean():+.{digits}f} ± {error:.{digits}f}")
+            if record:
+                cells[-1] += f" ({np.sum(apart > 0)} / {np.sum(apart == 0)} / {np.sum(apart < 0)})"
+        lines.append(f"| {other} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def table(runs: Sequence[Run], counts: Sequence[int], digits: int) -> str:

@@ -32,24 +32,4 @@ def by_instance(runs: Sequence[frame.Run]) -> list[frame.Run]:
 def table(runs: Sequence[frame.Run]) -> str:
     """Distances from the best known makespan, and how much dagsearch is ahead instance by instance."""
     means = by_instance(runs)
-    return f"{frame.table(means, COUNTS, digits=2)}\n\n{_differences(means)}"
-
-
-def _differences(means: Sequence[frame.Run]) -> str:
-    ours, *others = dict.fromkeys(run.method for run in means)
-    lines = [f"| {ours} minus | " + " | ".join(f"after {count}" for count in COUNTS) + " |"]
-    lines.append("|---" * (len(COUNTS) + 1) + "|")
-    for other in others:
-        cells = []
-        for count in COUNTS:
-            apart = _at(means, ours, count) - _at(means, other, count)
-            error = apart.std(ddof=1) / np.sqrt(apart.size) if apart.size > 1 else 0.0
-            cells.append(f"{apart.mean():+.2f} ± {error:.2f}")
-        lines.append(f"| {other} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _at(
-    means: Sequence[frame.Run], method: str, count: int
-) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    return np.array([run.best[min(count, len(run.best)) - 1] for run in means if run.method == method])
+    return f"{frame.table(means, COUNTS, digits=2)}\n\n{frame.differences(means, COUNTS, digits=2)}"

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from gallery import frame
 
 COUNTS = (15, 30, 60)
@@ -27,26 +25,6 @@ def table(runs: Sequence[frame.Run]) -> str:
     for name in TABLES:
         own = of_table(runs, name)
         if own:
-            parts += [f"**{name}**", frame.table(own, COUNTS, digits=4), _against(own)]
+            against = frame.differences(own, COUNTS, digits=4, record=True)
+            parts += [f"**{name}**", frame.table(own, COUNTS, digits=4), against]
     return "\n\n".join(parts)
-
-
-def _against(runs: Sequence[frame.Run]) -> str:
-    """Mean difference with its standard error, and wins, ties and losses, of runs with the same seed."""
-    ours, *others = dict.fromkeys(run.method for run in runs)
-    lines = [f"| {ours} minus | " + " | ".join(f"after {count}" for count in COUNTS) + " |"]
-    lines.append("|---" * (len(COUNTS) + 1) + "|")
-    for other in others:
-        cells = []
-        for count in COUNTS:
-            apart = np.round(_at(runs, ours, count) - _at(runs, other, count), 6)
-            error = apart.std(ddof=1) / np.sqrt(apart.size) if apart.size > 1 else 0.0
-            record = f"{np.sum(apart > 0)} / {np.sum(apart == 0)} / {np.sum(apart < 0)}"
-            cells.append(f"{apart.mean():+.4f} ± {error:.4f} ({record})")
-        lines.append(f"| {other} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _at(runs: Sequence[frame.Run], method: str, count: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    found = sorted((run for run in runs if run.method == method), key=lambda run: run.seed)
-    return np.array([run.best[min(count, len(run.best)) - 1] for run in found])

@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from dagsearch import Search
 from dagsearch.problems import Subsets
-from dagsearch_experiments.runner import ExperimentError, Outcome, Row, read_rows
+from dagsearch_experiments.runner import ExperimentError, Outcome, Row, read_rows, rounded
 
 WORKERS = 8
 ITEMS, CHOSEN = 60, 6
@@ -150,7 +150,7 @@ def run(size: Size, kinds: Sequence[str] = (), out: Path | None = None, progress
     for kind in chosen:
         with tempfile.TemporaryDirectory() as folder, KINDS[kind]() as around:
             found = _measure(Path(folder), size, around, progress)
-        rows += [Row(kind, what, 0, size.evaluations, found[what]) for what in FIGURES]
+        rows += [Row(kind, what, 0, size.evaluations, rounded(found[what])) for what in FIGURES]
         cores[kind] = os.cpu_count()
     about = {"workers": WORKERS, "seconds between disturbances": size.every, "cores": cores}
     return Outcome("load", sorted(rows, key=lambda row: list(KINDS).index(row.method)), about)

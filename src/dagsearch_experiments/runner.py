@@ -64,8 +64,8 @@ class Outcome:
         """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
         folder.mkdir(parents=True, exist_ok=True)
         written = [folder / f"{self.name}.csv.gz", folder / f"{self.name}.json"]
-        rounded = (row._replace(value=_rounded(row.value)) for row in self.rows)
-        write_csv(written[0], Row._fields, rounded)
+        shortened = (row._replace(value=rounded(row.value)) for row in self.rows)
+        write_csv(written[0], Row._fields, shortened)
         about = {"experiment": self.name, "seed": SEEDS, **self.settings, "versions": versions()}
         written[1].write_text(json.dumps(about, indent=2) + "\n")
         for name, figure in self.figures.items():
@@ -75,8 +75,8 @@ class Outcome:
         return written
 
 
-def _rounded(value: float) -> float:
-    """Five digits, or all of a count."""
+def rounded(value: float) -> float:
+    """A value as files have it: five digits, or all of a count."""
     return value if value.is_integer() else float(f"{value:.5g}")
 
 

@@ -1,15 +1,19 @@
 """Searches with journals under attack: any operation in any order, with a fault at any write."""
 
+import json
 from collections import Counter
 from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 import dagsearch as ds
-from dagsearch.durable.journal import JournalError, read_events
-from dagsearch_experiments.attacks.disk import Crash
+from dagsearch.durable.journal import read_events
+from dagsearch_experiments.attacks.disk import Crash, Fault
 from dagsearch_experiments.attacks.machine import kinds_installed, machine_of
 from dagsearch_experiments.crashes.layer import watched
 from support.journals import history
@@ -94,28 +98,6 @@ def test_actions_that_do_not_lead_to_the_proposed_leaf_are_refused():
     assert search.pending == ()
 
 
-def test_a_head_that_is_written_in_spite_of_an_error_does_not_count_a_removed_event(tmp_path):
-    path, failing = tmp_path / "run.db", []
-
-    def watch(operation, carry_out):
-        carry_out(operation.data)
-        if failing and operation.kind == "write" and operation.position < 1024:
-            failing.clear()
-            raise OSError("no room")
-
-    with watched(watch):
-        search = search_in(path)
-        proposal = search.ask()
-        failing.append(True)
-        with pytest.raises(JournalError, match="tell it after resuming"):
-            search.tell(proposal, 0.25)
-        search.close()
-    again = ds.Search.resume(path, Sum())
-    assert again.history == []
-    assert again.ask() == proposal
-    again.close()
-
-
 def test_rewards_of_one_leaf_do_not_count_as_learnt_from_after_a_resume(tmp_path):
     """The first learning starts from several points; rewards of a single leaf teach nothing yet."""
     leaf = frozenset({0, 1, 2, 3})
@@ -190,3 +172,23 @@ def test_looking_between_asks_changes_no_digit_of_what_is_pending(make):
         search.engine.pending.fantasise()
         found.append([part.tolist() for part in search.explored.scores.moments()])
     assert found[0] == found[1]
+
+
+REPORTED = json.loads(
+    (Path(__file__).parents[2] / "results" / "attacks-16-cores" / "attacks.json").read_text()
+)["failures"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("failure", REPORTED, ids=lambda failure: f"{failure['kind']} {failure['seed']}")
+def test_sequences_that_were_reported_once_keep_the_promises(failure):
+    """What a run of a million operations reported, operation by operation: seeds mean others elsewhere."""
+    state = machine_of(failure["kind"], Counter())()
+    names = {"state": state, "Fault": Fault, "Decimal": Decimal, "np": np}
+    for step in failure["steps"]:
+        if step.startswith("state."):
+            eval(step, names)
+
+
+def test_reported_sequences_are_there():
+    assert len(REPORTED) == 24

@@ -11,6 +11,7 @@ from gallery.flow_shop import __main__ as command
 from gallery.flow_shop.methods import neh
 from gallery.flow_shop.simulation import makespan, simulated
 from gallery.flow_shop.taillard import COUNT, instance
+from support.interrupts import interrupted_after
 
 TA001_FIRST_MACHINE = [54, 83, 15, 71, 77, 36, 53, 38, 27, 87, 76, 91, 14, 29, 12, 77, 32, 87, 68, 94]
 NEH_PUBLISHED = [1286, 1365, 1159, 1325, 1305, 1228, 1278, 1223, 1291, 1151]
@@ -48,19 +49,6 @@ def test_no_machine_works_on_two_jobs_and_no_job_is_on_two_machines():
         for number in {getattr(one, kind) for one in schedule}:
             mine = sorted((one.start, one.end) for one in schedule if getattr(one, kind) == number)
             assert all(before[1] <= after[0] for before, after in pairwise(mine))
-
-
-def interrupted_after(evaluations, simulate):
-    count = 0
-
-    def interrupting(times, order):
-        nonlocal count
-        count += 1
-        if count > evaluations:
-            raise KeyboardInterrupt
-        return simulate(times, order)
-
-    return interrupting
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from gallery.pipeline import TABLES
 from gallery.pipeline import __main__ as command
 from gallery.pipeline.steps import Score, _folds, plan
 from gallery.pipeline.tables import load
+from support.interrupts import interrupted_after
 
 # Every test fits models.
 pytestmark = pytest.mark.slow
@@ -54,19 +55,6 @@ def test_the_score_is_that_of_cross_validation_of_the_whole_pipeline(name):
             scoring=scoring,
         )
         assert score.of(chosen) == pytest.approx(expected.mean(), abs=1e-12)
-
-
-def interrupted_after(evaluations, of):
-    count = 0
-
-    def interrupting(self, chosen):
-        nonlocal count
-        count += 1
-        if count > evaluations:
-            raise KeyboardInterrupt
-        return of(self, chosen)
-
-    return interrupting
 
 
 def test_a_run_survives_ctrl_c_and_continues(tmp_path, capsys, monkeypatch):

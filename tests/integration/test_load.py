@@ -36,10 +36,8 @@ def test_nothing_is_lost_or_repeated_under_load(monkeypatch, tmp_path):
     both = load.run(load.Size(evaluations=2, every=1e9), ["processes"], tmp_path, progress=False)
     assert {row.method: row.step for row in both.rows} == {"processes": 2, "Dask": 40}
     assert both.settings["cores"]["Dask"] == 3
-    written = read_rows(both.write(tmp_path)[0])
-    # Files have five digits, so the last digit of a table may differ.
-    assert [row.value for row in written] == pytest.approx([row.value for row in both.rows], rel=1e-4)
-    assert load.table(both.rows) in load.summary(both)
+    written = both.write(tmp_path)
+    assert load.table(read_rows(written[0])) in load.summary(both)
 
 
 def test_an_unknown_kind_of_workers_is_named():

@@ -39,7 +39,7 @@ _ABOUT = (
     "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
     "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
     "the best reward contain the truth as often as they should? selection: feature selectors on "
-    "held-out rows of twelve tables (ten minutes on 16 cores). batches: eight evaluations at once, "
+    "held-out rows of twelve tables (five minutes on 16 cores). batches: eight evaluations at once, "
     "on digits. freshness: all nodes "
     "updated after every reward, or only those that a descent reads. general: every kind of choice "
     "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
