@@ -6,24 +6,11 @@
 0.0
 """
 
-import importlib
+import importlib as _importlib
 from typing import TYPE_CHECKING, Any
 
-from dagsearch import (
-    backups,
-    baselines,
-    covariances,
-    errors,
-    expansions,
-    gaussians,
-    policies,
-    problems,
-    refinements,
-    rollouts,
-    scores,
-    testing,
-)
-from dagsearch._internal.moved import MODULES, keep_old_paths
+from dagsearch import baselines, covariances, errors, posterior, problems, proposers, testing
+from dagsearch.baselines.tree import as_tree
 from dagsearch.durable.journal import backup_journal
 from dagsearch.errors import (
     CovarianceError,
@@ -39,18 +26,17 @@ from dagsearch.execution.pools import PoolError
 from dagsearch.execution.stopping import Stop
 from dagsearch.forecasts import Forecast
 from dagsearch.functions import maximize, minimize
-from dagsearch.gaussians import Gaussian
-from dagsearch.increments import Increments
-from dagsearch.learning import evidence, refresh
+from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem
-from dagsearch.problems import as_tree
-from dagsearch.refinements import proofs
+from dagsearch.proposers import expansions, policies, rollouts
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.search import Search
+from dagsearch.search import Search, search
+from dagsearch.values import backups, gaussians, proofs, refresh
+from dagsearch.values.gaussians import Gaussian
+from dagsearch.values.increments import Increments
 
 if TYPE_CHECKING:
     from dagsearch.games import players
-    from dagsearch.search import search
 
 __version__ = "0.1.0"
 
@@ -90,24 +76,19 @@ __all__ = [
     "minimize",
     "players",
     "policies",
+    "posterior",
     "problems",
     "proofs",
-    "refinements",
+    "proposers",
     "refresh",
     "rollouts",
-    "scores",
     "search",
     "testing",
 ]
 
-keep_old_paths()
-
 
 def __getattr__(name: str) -> Any:
-    """Players, imported only when needed because they require OpenSpiel, and modules that have moved."""
+    """Players, imported only when needed because they require OpenSpiel."""
     if name == "players":
-        return importlib.import_module("dagsearch.games.players")
-    old = f"{__name__}.{name}"
-    if old in MODULES:
-        return importlib.import_module(old)
+        return _importlib.import_module("dagsearch.games.players")
     raise AttributeError(f"module 'dagsearch' has no attribute {name!r}")

@@ -9,10 +9,10 @@ from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchInterrupted
 from dagsearch.execution.options import Execution
 from dagsearch.execution.stopping import Stop
-from dagsearch.gaussians import Gaussian
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Result
 from dagsearch.search import Seed, run_search
+from dagsearch.values.gaussians import Gaussian
 
 
 def maximize(

@@ -85,7 +85,7 @@ class Problem(Protocol):
     ``from_state(state) -> Problem``
         The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
-        The smallest and the largest possible reward, for :class:`dagsearch.refinements.proofs.WithProofs`.
+        The smallest and the largest possible reward, for :class:`dagsearch.values.proofs.WithProofs`.
     ``validate(state) -> None``
         Raises an error if a leaf given to ``tell`` is not a state of the problem.
     ``encode(state)`` and ``decode(encoded)``

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dagsearch.gaussians import Gaussian
 from dagsearch.problem import Action, State
+from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
     import pandas

@@ -1,7 +1,4 @@
-"""The search in ask/tell form, and in one line.
-
-The module itself can be called: ``dagsearch.search(problem, budget)`` is :func:`search`.
-"""
+"""The search in ask/tell form, and in one line."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
@@ -12,8 +9,6 @@ from typing import Any, Literal, Self, Unpack, overload
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
-from dagsearch._internal.modules import make_callable
-from dagsearch.backups import Backup
 from dagsearch.covariances import Covariance
 from dagsearch.durable.journal import has_begun
 from dagsearch.durable.resume import resume_search, start_journal
@@ -27,12 +22,13 @@ from dagsearch.execution.options import Execution
 from dagsearch.execution.pools import make_pool
 from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations, log_if_poor
 from dagsearch.execution.stopping import Stop
-from dagsearch.expansions import Expansion
 from dagsearch.pages.notebook import shown_progress
+from dagsearch.posterior import MeanFunction
 from dagsearch.problem import Action, Problem, State
-from dagsearch.refinements.optimum import Optimum
+from dagsearch.proposers.expansions import Expansion
+from dagsearch.proposers.optimum import Optimum
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.scores import MeanFunction
+from dagsearch.values.backups import Backup
 
 Seed = int | np.random.Generator | None
 
@@ -434,6 +430,3 @@ def run_search(
         raise interrupted from error
     finally:
         run.close()
-
-
-make_callable(__name__, search)

@@ -10,10 +10,10 @@ import numpy as np
 
 from dagsearch._internal.actions import in_another_order, not_a_sequence
 from dagsearch._internal.checks import is_finite, is_whole
-from dagsearch._internal.walks import random_walk
 from dagsearch.errors import ProblemError, RewardError
-from dagsearch.learning.rewards import checked_reward
+from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import MAX, MIN, Action, Capabilities, Problem, State, check_members
+from dagsearch.space.walks import random_walk
 
 _FINDINGS_SHOWN = 20
 # Number of leaves below a state up to which their list is checked completely.

@@ -4,10 +4,10 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines import UCB1, Averages
-from dagsearch.expansions import OneChild, Options
-from dagsearch.explored import Explored
 from dagsearch.problem import Children
+from dagsearch.proposers.expansions import OneChild, Options
 from dagsearch.search import Search
+from dagsearch.values.explored import Explored
 
 
 class RandomChild(OneChild):

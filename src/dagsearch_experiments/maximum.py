@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.gaussians import max_of_many
+from dagsearch.values.gaussians import max_of_many
 from dagsearch_experiments.drawing import figure
 from dagsearch_experiments.runner import Outcome, Row
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from dagsearch import baselines
-from dagsearch.backups import MomentMatching, Softmax
-from dagsearch.problems import DigitsPixels, Subsets, without_path
+from dagsearch.baselines import without_path
+from dagsearch.problems import DigitsPixels, Subsets
 from dagsearch.search import Search
+from dagsearch.values.backups import MomentMatching, Softmax
 from dagsearch_experiments import convnet, mnist_data
 from dagsearch_experiments.ablations import RandomChild
 from dagsearch_experiments.drawing import curves_figure, figure

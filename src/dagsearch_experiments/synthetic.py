@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dagsearch import baselines
-from dagsearch.backups import MomentMatching, Softmax
-from dagsearch.expansions import OneChild
 from dagsearch.problems import Synthetic
+from dagsearch.proposers.expansions import OneChild
 from dagsearch.search import Search
+from dagsearch.values.backups import MomentMatching, Softmax
 from dagsearch_experiments.ablations import RandomChild
 from dagsearch_experiments.drawing import draw_curves, figure
 from dagsearch_experiments.runner import Outcome, Row, best_setting, recorded_steps, run_rounds

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dagsearch import baselines
-from dagsearch.backups import MomentMatching, Softmax
+from dagsearch.baselines import without_path
 from dagsearch.problem import MAX
-from dagsearch.problems import TicTacToe, without_path
+from dagsearch.problems import TicTacToe
 from dagsearch.search import Search
+from dagsearch.values.backups import MomentMatching, Softmax
 from dagsearch_experiments.ablations import with_leaf_bonus
 from dagsearch_experiments.drawing import curves_figure
 from dagsearch_experiments.runner import Outcome, Row, run_rounds

@@ -18,7 +18,7 @@ from dagsearch.durable.encoding import from_json, to_json
 from dagsearch.durable.fingerprint import parts_of
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.errors import EvaluationError, ProblemError
-from dagsearch.learning.refresh import Lazy
+from dagsearch.values.refresh import Lazy
 from dagsearch_experiments.crashes.layer import watched
 from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed, state
@@ -213,7 +213,7 @@ def test_parts_that_a_journal_cannot_hold_must_be_given_again(tmp_path):
     made = tmp_path / "parts.db"
 
     def scores():
-        return ds.scores.WeightScores(ds.covariances.Overlap.of(chosen), 0.1)
+        return ds.posterior.WeightScores(ds.covariances.Overlap.of(chosen), 0.1)
 
     search = ds.Search(
         chosen, scores=scores(), backup=ds.backups.MomentMatching(), **parts, seed=0, journal=made
@@ -362,8 +362,8 @@ def test_states_come_back_as_they_were(value):
         ds.problems.TicTacToe(),
         ds.problems.Synthetic(seed=0),
         ds.problems.SubsetRange(6, 1, 3, reward=sum, groups=[[1, 2]]),
-        ds.problems.as_tree(ds.problems.TicTacToe()),
-        ds.problems.as_tree(ds.problems.SubsetRange(6, 1, 3, reward=sum)),
+        ds.baselines.as_tree(ds.problems.TicTacToe()),
+        ds.baselines.as_tree(ds.problems.SubsetRange(6, 1, 3, reward=sum)),
     ],
     ids=lambda p: type(p).__name__,
 )

@@ -9,9 +9,9 @@ from sklearn.gaussian_process.kernels import DotProduct, WhiteKernel
 
 import dagsearch as ds
 from dagsearch.covariances import Covariance, FeatureMap, Overlap, Pairwise, SetKernel, check_covariance
+from dagsearch.posterior import KernelScores, WeightScores, scores_for
+from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.problem import Children
-from dagsearch.scores import KernelScores, WeightScores, scores_for
-from dagsearch.scores.induced import InducedScores
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def test_what_is_kept_of_children_is_bounded(monkeypatch):
     scores, root = search.explored.scores, search.explored.root
     nodes = [root, *search.explored.graph.children(root)[:12].tolist()]
     before = [scores.predict_children(search.explored.children(node), node) for node in nodes]
-    monkeypatch.setattr("dagsearch.scores._siblings._MOST_NUMBERS", 5_000)
+    monkeypatch.setattr("dagsearch.posterior.siblings._MOST_NUMBERS", 5_000)
     for node, (mean, variance) in zip(nodes, before, strict=True):
         again = scores.predict_children(search.explored.children(node), node)
         assert np.array_equal(again[0], mean)
@@ -465,7 +465,7 @@ def test_a_family_too_large_to_be_kept_is_looked_at_all_the_same(monkeypatch):
         if node == 40:
             scores.predict_children(children, 0)
             assert scores._siblings.numbers > 0
-            monkeypatch.setattr("dagsearch.scores._siblings._MOST_NUMBERS", 45 * len(children.actions))
+            monkeypatch.setattr("dagsearch.posterior.siblings._MOST_NUMBERS", 45 * len(children.actions))
     found = scores.predict_children(children, 0)
     assert scores._siblings.numbers == 0
     assert not scores._siblings.families
@@ -476,7 +476,7 @@ def test_many_nodes_are_not_kept_prepared(monkeypatch):
     problem, leaves, rewards = rewarded(50)
     few, many = (KernelScores(SetKernel(private=0.1).bind(problem), 1e-2) for _ in range(2))
     for scores, most in ((few, 2_000), (many, 30)):
-        monkeypatch.setattr("dagsearch.scores.kernel._MOST_PREPARED", most)
+        monkeypatch.setattr("dagsearch.posterior.function._MOST_PREPARED", most)
         scores.track(leaves)
         for node, reward in enumerate(rewards):
             scores.condition(node, reward)

@@ -5,10 +5,9 @@ import pytest
 
 import dagsearch as ds
 from dagsearch import baselines
-from dagsearch.baselines import WithinDistance
+from dagsearch.baselines import TreeScores, TreeState, WithinDistance
 from dagsearch.covariances import SharedPath
-from dagsearch.problems import TreeState
-from dagsearch.scores import KernelScores, TreeScores
+from dagsearch.posterior import KernelScores
 
 
 def test_on_a_tree_ucd_is_uct():

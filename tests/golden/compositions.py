@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 import dagsearch as ds
-from dagsearch.backups import JointSamples, MomentMatching
 from dagsearch.covariances import Overlap, SetKernel
-from dagsearch.expansions import AllChildren, OneChild
-from dagsearch.policies import Thompson, UpperConfidence
-from dagsearch.rollouts import Greedy, Uniform
-from dagsearch.scores import KernelScores, WeightScores
+from dagsearch.posterior import KernelScores, WeightScores
+from dagsearch.proposers.expansions import AllChildren, OneChild
+from dagsearch.proposers.policies import Thompson, UpperConfidence
+from dagsearch.proposers.rollouts import Greedy, Uniform
+from dagsearch.values.backups import JointSamples, MomentMatching
 
 
 def weighted(n: int, k: int, seed: int = 0, **settings) -> ds.problems.Subsets:

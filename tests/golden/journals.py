@@ -12,10 +12,10 @@ from pathlib import Path
 
 import dagsearch as ds
 from compositions import asynchronously, digest, run, weighted
-from dagsearch.backups import MomentMatching
-from dagsearch.expansions import AllChildren
-from dagsearch.policies import UpperConfidence
-from dagsearch.scores import scores_for
+from dagsearch.posterior import scores_for
+from dagsearch.proposers.expansions import AllChildren
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.values.backups import MomentMatching
 
 HERE = Path(__file__).parent
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch._internal.walks import random_walk
+from dagsearch.space.walks import random_walk
 
 # Statements about many seeds.
 pytestmark = pytest.mark.slow

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 import dagsearch as ds
-from dagsearch.backups import MomentMatching
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.engine.compositions import default_parts
-from dagsearch.policies import UpperConfidence
-from dagsearch.rollouts import Uniform
-from dagsearch.scores import KernelScores, scores_for
+from dagsearch.posterior import KernelScores, scores_for
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Uniform
+from dagsearch.values.backups import MomentMatching
 from dagsearch_experiments import mnist, synthetic, tictactoe
 
 _WEIGHTS = np.random.default_rng(0).normal(size=20)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from dagsearch import MAX, MIN, Increments
-from dagsearch.backups import MomentMatching, Softmax
-from dagsearch.gaussians import max_of_many
-from dagsearch.graph import Graph
+from dagsearch.values.backups import MomentMatching, Softmax
+from dagsearch.values.gaussians import max_of_many
+from dagsearch.values.graph import Graph
 
 
 class FixedScores:

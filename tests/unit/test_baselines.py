@@ -7,9 +7,8 @@ import pytest
 
 import dagsearch as ds
 from dagsearch import baselines
-from dagsearch.baselines import UCB1, Averages, Rave, RaveAverages, Traversed, WithinDistance
-from dagsearch.learning.rewards import Episode
-from dagsearch.problems import TreeState
+from dagsearch.baselines import UCB1, Averages, Rave, RaveAverages, Traversed, TreeState, WithinDistance
+from dagsearch.posterior.units import Episode
 
 
 def explored_diamond():

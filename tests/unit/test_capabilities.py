@@ -2,11 +2,12 @@
 
 import pytest
 
-from dagsearch.backups import JointSamples, MomentMatching
+from dagsearch.baselines import NoScores, TreeScores
 from dagsearch.covariances import Overlap, SharedPath
-from dagsearch.refinements.proofs import WithProofs
-from dagsearch.scores import Capability, InducedScores, KernelScores, NoScores, TreeScores, WeightScores
-from dagsearch.scores.base import check_requirements
+from dagsearch.posterior import Capability, InducedScores, KernelScores, WeightScores
+from dagsearch.posterior.base import check_requirements
+from dagsearch.values.backups import JointSamples, MomentMatching
+from dagsearch.values.proofs import WithProofs
 
 
 @pytest.mark.parametrize("kind", [WeightScores, KernelScores, InducedScores, NoScores, TreeScores])

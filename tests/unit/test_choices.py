@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch._internal.walks import random_walk
 from dagsearch.problem import Capabilities
 from dagsearch.problems import END, Choices, Chosen, Decision, Orders, Prefix, Sequences, SubsetRange
+from dagsearch.space.walks import random_walk
 from dagsearch.testing import check_problem
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 import dagsearch as ds
-from dagsearch.backups import JointSamples, MomentMatching
-from dagsearch.baselines import UCB1, Averages, Traversed
+from dagsearch.baselines import UCB1, Averages, NoScores, Traversed, TreeScores
 from dagsearch.covariances import Overlap, SharedPath
-from dagsearch.policies import Thompson, UpperConfidence
-from dagsearch.scores import KernelScores, NoScores, TreeScores, WeightScores
+from dagsearch.posterior import WeightScores
+from dagsearch.proposers.policies import Thompson, UpperConfidence
+from dagsearch.values.backups import JointSamples, MomentMatching
 
 
 def parts(**changed):
@@ -37,11 +37,11 @@ REFUSED = {
         r"JointSamples\(8\) needs .*TreeScores cannot",
     ),
     "swaps without scores": (
-        lambda: parts(scores=NoScores(), refinements=[ds.refinements.Swaps()]),
+        lambda: parts(scores=NoScores(), refinements=[ds.proposers.Swaps()]),
         r"Swaps\(.*\) needs .*NoScores cannot",
     ),
     "regrowing on a tree": (
-        lambda: parts(scores=tree_scores(), refinements=[ds.refinements.Regrow()]),
+        lambda: parts(scores=tree_scores(), refinements=[ds.proposers.Regrow()]),
         r"Regrow\(.*\) needs .*TreeScores cannot",
     ),
     "evidence on a tree": (
@@ -90,15 +90,6 @@ def test_missing_and_unknown_parts_are_named():
         ds.Search(ds.problems.Synthetic(), scores=NoScores())
     with pytest.raises(TypeError, match="a search has no part 'colour'; its parts are scores, policy"):
         ds.Search(ds.problems.Synthetic(), **parts(colour="red"))
-
-
-def test_the_old_name_of_refresh_is_understood():
-    with pytest.warns(DeprecationWarning, match="freshness= is now called refresh="):
-        search = ds.Search(
-            ds.problems.Subsets(6, 2, sum),
-            **parts(scores=KernelScores(Overlap(), 0.1), freshness=ds.refresh.Lazy(above=5)),
-        )
-    assert repr(search.refresh) == "Lazy(above=5, growth=1.2)"
 
 
 def test_parts_of_a_search_cannot_be_exchanged():

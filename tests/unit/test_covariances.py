@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch._internal.walks import random_leaves, random_walk
 from dagsearch.covariances import (
     Covariance,
     Diffusion,
@@ -19,8 +18,9 @@ from dagsearch.covariances import (
     correlation,
 )
 from dagsearch.errors import CovarianceError
+from dagsearch.posterior import KernelScores, WeightScores
 from dagsearch.problem import Children, Families
-from dagsearch.scores import KernelScores, WeightScores
+from dagsearch.space.walks import random_leaves, random_walk
 
 POSITIONS = np.indices((4, 4)).reshape(2, -1).T
 
@@ -203,8 +203,8 @@ def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatc
             for sign, children in zip(signs, families.each(), strict=True)
         ]
     )
-    monkeypatch.setattr("dagsearch.scores._whitened._CLOSER", 6)
-    monkeypatch.setattr("dagsearch.scores._whitened._MANY", 6)
+    monkeypatch.setattr("dagsearch.posterior.whitened._CLOSER", 6)
+    monkeypatch.setattr("dagsearch.posterior.whitened._MANY", 6)
     found = scores.upper_confidence(families, signs, 1.0)
     assert found.size == 13 + 13
     best = np.argsort(-means)[:6]

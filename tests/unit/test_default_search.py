@@ -9,12 +9,12 @@ import dagsearch as ds
 from dagsearch.engine.foresight import Foresight
 from dagsearch.engine.schedule import Schedule
 from dagsearch.execution.stopping import Stop
-from dagsearch.gaussians import Gaussian
-from dagsearch.neighbourhoods import best_swap, parents
-from dagsearch.refinements import Nearby, Outcomes, Regrow, Swaps
-from dagsearch.refinements.optimum import sample_optimum
-from dagsearch.rollouts import Greedy, Thompson
-from dagsearch.scores import KernelScores
+from dagsearch.posterior import KernelScores
+from dagsearch.proposers import Nearby, Outcomes, Regrow, Swaps
+from dagsearch.proposers.neighbourhoods import best_swap, parents
+from dagsearch.proposers.optimum import sample_optimum
+from dagsearch.proposers.rollouts import Greedy, Thompson
+from dagsearch.values.gaussians import Gaussian
 
 
 class Word:

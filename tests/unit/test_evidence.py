@@ -6,10 +6,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import dagsearch as ds
-from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances import Features, Hyperparameter, Nearness, Overlap, SetKernel
-from dagsearch.learning.evidence import Evidence, _loss, by_leaf
-from dagsearch.scores import KernelScores, WeightScores, scores_for
+from dagsearch.posterior import KernelScores, WeightScores, scores_for
+from dagsearch.posterior.evidence import Evidence, _loss, by_leaf
+from dagsearch.space.walks import random_leaves
 
 FIXED = Hyperparameter("noise", 1e-6, 1e-6, 0.0)
 FREE = Hyperparameter("noise", 0.1, 0.1, 1.5)
@@ -100,7 +100,7 @@ def test_known_hyperparameters_are_found_again():
     truth = SetKernel(Nearness(problem.positions, length=3.0, own=0.1), linear=0.1, nonlinear=1.0, length=0.7)
     truth = truth.bind(problem)
     rng = np.random.default_rng(0)
-    from dagsearch._internal.walks import random_walk
+    from dagsearch.space.walks import random_walk
 
     leaves = list({random_walk(problem, problem.root(), rng)[0] for _ in range(400)})
     rows = truth.represent(leaves)
@@ -177,7 +177,7 @@ def test_evidence_needs_scores_that_can_be_made_anew():
     with pytest.raises(ValueError, match=r"Evidence\(.*needs scores.*NoScores cannot"):
         ds.Search(
             ds.problems.Synthetic(),
-            scores=ds.scores.NoScores(),
+            scores=ds.baselines.NoScores(),
             policy=ds.policies.UpperConfidence(0.5),
             rollout=ds.rollouts.Uniform(),
             backup=ds.backups.MomentMatching(),

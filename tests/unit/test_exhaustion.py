@@ -7,11 +7,11 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.durable.journal import read_events
-from dagsearch.expansions import AllChildren, OneChild
-from dagsearch.learning import evidence
+from dagsearch.posterior import evidence
+from dagsearch.posterior.whitened import WhitenedScores
 from dagsearch.problem import Capabilities
 from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, SubsetRange, Subsets
-from dagsearch.scores._whitened import WhitenedScores
+from dagsearch.proposers.expansions import AllChildren, OneChild
 from support.executors import threads
 from support.journals import cut_off, history, state
 from support.searches import exhaustive

@@ -7,7 +7,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.forecasts import Coefficients, forecast, progress_of
-from dagsearch.gaussians import Gaussian
+from dagsearch.values.gaussians import Gaussian
 
 
 def of(rewards, predicted=None):

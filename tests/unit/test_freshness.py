@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.learning.refresh import Eager, Lazy
-from dagsearch.scores.induced import InducedScores
+from dagsearch.posterior.landmarks import InducedScores
+from dagsearch.values.refresh import Eager, Lazy
 from support.journals import history, kept, replayed, state
 from support.searches import BEST_UNEVEN, refreshing, uneven_value
 
@@ -97,7 +97,7 @@ def test_journals_are_replayed_to_the_last_bit(kind, tmp_path):
 
 
 def test_many_rewards_are_told_by_landmarks(monkeypatch, tmp_path):
-    monkeypatch.setattr("dagsearch.scores.kernel._MOST_EXACT", 60)
+    monkeypatch.setattr("dagsearch.posterior.function._MOST_EXACT", 60)
 
     def make():
         return refreshing(Lazy(above=30, growth=1.3))

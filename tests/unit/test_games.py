@@ -11,8 +11,8 @@ import dagsearch as ds
 from dagsearch.games import covariances as boards
 from dagsearch.games.players import game_search
 from dagsearch.problems import OpenSpielGame
-from dagsearch.refinements.proofs import WithProofs, proven_nodes
 from dagsearch.testing import check_problem
+from dagsearch.values.proofs import WithProofs, proven_nodes
 
 
 @pytest.mark.parametrize(

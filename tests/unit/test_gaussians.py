@@ -12,8 +12,8 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from dagsearch.gaussians import Gaussian, max_of_many, max_of_two
-from dagsearch.gaussians.moments import truncation
+from dagsearch.values.gaussians import Gaussian, max_of_many, max_of_two
+from dagsearch.values.gaussians.moments import truncation
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(1500)
 

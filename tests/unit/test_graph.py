@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dagsearch import ProblemError
-from dagsearch.graph import Graph
+from dagsearch.values.graph import Graph
 
 
 def graph_of(names, edges):

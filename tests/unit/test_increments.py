@@ -4,7 +4,7 @@ import pytest
 import dagsearch as ds
 from dagsearch import MAX, MIN, Increments
 from dagsearch.covariances import Overlap, Pairwise
-from dagsearch.gaussians import max_of_many
+from dagsearch.values.gaussians import max_of_many
 
 
 def sampled_tree_value(branching, step, players, draws, rng):

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.backups import JointSamples
+from dagsearch.baselines import NoScores
 from dagsearch.covariances import Hamming, Overlap, SetKernel
 from dagsearch.engine.compositions import default_parts
-from dagsearch.expansions import AllChildren, OneChild
-from dagsearch.policies import Thompson, UpperConfidence
+from dagsearch.posterior import KernelScores, WeightScores
 from dagsearch.problem import Children
-from dagsearch.rollouts import Uniform
-from dagsearch.scores import KernelScores, NoScores, WeightScores
+from dagsearch.proposers.expansions import AllChildren, OneChild
+from dagsearch.proposers.policies import Thompson, UpperConfidence
+from dagsearch.proposers.rollouts import Uniform
+from dagsearch.values.backups import JointSamples
 from dagsearch_experiments.benchmark import calibration
 
 STATES = [frozenset(chosen) for chosen in ({0, 1}, {1, 2}, {0, 1, 2}, {3}, {2, 3}, {0, 3}, set())]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.errors import SearchExhausted
-from dagsearch.scores import KernelScores, WeightScores
+from dagsearch.posterior import KernelScores, WeightScores
+from dagsearch.space.walks import random_leaves
 from support.searches import SEARCHES, linear_subsets
 
 

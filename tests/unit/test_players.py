@@ -7,8 +7,8 @@ from open_spiel.python.algorithms import evaluate_bots, mcts
 
 from dagsearch.games.play import move_number
 from dagsearch.games.players import DAGSearchPlayer, Opinion, best_move
-from dagsearch.gaussians import Gaussian
 from dagsearch.problems import OpenSpielGame
+from dagsearch.values.gaussians import Gaussian
 
 
 def after(game, moves):

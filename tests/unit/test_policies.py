@@ -8,12 +8,11 @@ import pytest
 
 import dagsearch as ds
 from dagsearch._internal.ties import ENOUGH, TieBreaker
-from dagsearch.baselines import UCB1, Averages, Traversed
-from dagsearch.descent import UNKNOWN
-from dagsearch.expansions import AllChildren, OneChild
-from dagsearch.policies import UpperConfidence
-from dagsearch.rollouts import Uniform
-from dagsearch.scores import NoScores
+from dagsearch.baselines import UCB1, Averages, NoScores, Traversed
+from dagsearch.proposers.descent import UNKNOWN
+from dagsearch.proposers.expansions import AllChildren, OneChild
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Uniform
 
 
 def options(mean, variance, visits, sign=ds.MAX):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch._internal.walks import random_walk
+from dagsearch.baselines import TreeState
 from dagsearch.problem import Families
-from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe, TreeState
+from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe
 from dagsearch.problems.ranges import SubsetRange
+from dagsearch.space.walks import random_walk
 from dagsearch.testing import check_problem
 
 

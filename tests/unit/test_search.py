@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.backups import MomentMatching, Softmax
 from dagsearch.covariances import Overlap, Pairwise
 from dagsearch.execution.pools import SerialPool
-from dagsearch.expansions import AllChildren, OneChild
-from dagsearch.policies import UpperConfidence
-from dagsearch.rollouts import Uniform
-from dagsearch.scores import KernelScores, WeightScores, scores_for
+from dagsearch.posterior import KernelScores, WeightScores, scores_for
+from dagsearch.proposers.expansions import AllChildren, OneChild
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Uniform
+from dagsearch.values.backups import MomentMatching, Softmax
 from support.searches import exhaustive
 
 EXPANSIONS = [AllChildren(), OneChild()]
@@ -880,7 +880,7 @@ def test_a_tree_sees_what_its_states_consist_of():
             return float(leaf.count("a"))
 
     tree = ds.as_tree(Word())
-    states = [ds.problems.TreeState((), text) for text in ("ab", "bb")]
+    states = [ds.baselines.TreeState((), text) for text in ("ab", "bb")]
     assert Overlap.of(tree, private=0.0)([states[0]], [states[1]])[0, 0] == 1.0
 
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.sparse import csr_matrix, random_array
 
 import dagsearch as ds
-from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Children
@@ -15,6 +14,7 @@ from dagsearch.problems import SubsetRange
 from dagsearch.problems.ranges import Partial, Size
 from dagsearch.selection import likeness
 from dagsearch.selection.noise import FoldNoise
+from dagsearch.space.walks import random_leaves
 
 pandas = pytest.importorskip("pandas")
 

@@ -15,7 +15,6 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, cro
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.engine.foresight import Foresight
-from dagsearch.gaussians import Gaussian
 from dagsearch.problem import Families
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.search import Search
@@ -28,6 +27,7 @@ from dagsearch.selection.heldout import heldout_interval
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored
 from dagsearch.sklearn import DAGSearchSelector
+from dagsearch.values.gaussians import Gaussian
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 12))

@@ -10,12 +10,12 @@ from scipy.stats import norm
 import dagsearch as ds
 import dagsearch.covariances.views
 import dagsearch.engine.defaults
-from dagsearch.codings import coding_of, exchanged, one_place_changed
 from dagsearch.covariances import Views, check_covariance
 from dagsearch.covariances._codes import OrderViews, PlaceViews
 from dagsearch.engine.defaults import default_initial
 from dagsearch.problem import Layout
-from dagsearch.refinements.climb import Climb, log_expected_improvement
+from dagsearch.proposers.climb import Climb, log_expected_improvement
+from dagsearch.space.codes import coding_of, exchanged, one_place_changed
 
 
 class Vector:

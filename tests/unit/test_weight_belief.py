@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dagsearch.scores._belief import WeightBelief
+from dagsearch.posterior.belief import WeightBelief
 
 
 def test_weights_that_appear_among_fantasies_keep_their_prior_when_these_are_discarded():

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.walks import shape_rng
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MOST_ACTIONS, Action, Capabilities, KeyFunction, Problem, State, check_members
+from dagsearch.space.walks import shape_rng
 
 # Number of random paths on which actions are asked for twice before a search, and their largest length.
 _WALKS, _LONGEST = 2, 100

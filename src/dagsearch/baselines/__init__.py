@@ -5,36 +5,42 @@ Every function returns a :class:`dagsearch.Search`; only its parts differ.
 
 import numpy as np
 
-from dagsearch._internal.walks import shape_rng
-from dagsearch.backups import Backup
 from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
+from dagsearch.baselines.brownian import TreeScores
+from dagsearch.baselines.none import NoScores
 from dagsearch.baselines.rave import Rave, RaveAverages
+from dagsearch.baselines.tree import TreeState, as_tree, without_path
 from dagsearch.covariances import SharedPath
 from dagsearch.engine.defaults import default_backup, default_expansion
 from dagsearch.errors import ProblemError
-from dagsearch.expansions import Expansion, NoChildren, OneChild
-from dagsearch.increments import Increments
-from dagsearch.policies import UpperConfidence
 from dagsearch.problem import Capabilities, Problem
-from dagsearch.problems.tree import as_tree
-from dagsearch.rollouts import Uniform
-from dagsearch.scores import NoScores, TreeScores
+from dagsearch.proposers.expansions import Expansion, NoChildren, OneChild
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
+from dagsearch.space.walks import shape_rng
+from dagsearch.values.backups import Backup
+from dagsearch.values.increments import Increments
 
 __all__ = [
     "UCB1",
     "Averages",
     "Credit",
+    "NoScores",
     "Rave",
     "RaveAverages",
     "Traversed",
+    "TreeScores",
+    "TreeState",
     "WithinDistance",
+    "as_tree",
     "greedy",
     "probabilistic_tree",
     "random_search",
     "ucd",
     "uct",
     "uct_rave",
+    "without_path",
 ]
 
 Seed = int | np.random.Generator | None

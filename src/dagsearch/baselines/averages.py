@@ -12,13 +12,13 @@ from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.ties import TieBreaker
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.backups import Backup
-from dagsearch.descent import follow_bounds
-from dagsearch.expansions import Options
-from dagsearch.explored import Explored
-from dagsearch.graph import Graph
-from dagsearch.learning.rewards import Episode
-from dagsearch.policies import CompiledPolicy
+from dagsearch.posterior.units import Episode
+from dagsearch.proposers.descent import follow_bounds
+from dagsearch.proposers.expansions import Options
+from dagsearch.proposers.policies import CompiledPolicy
+from dagsearch.values.backups import Backup
+from dagsearch.values.explored import Explored
+from dagsearch.values.graph import Graph
 
 
 class Credit(Protocol):
@@ -194,7 +194,7 @@ class UCB1(CompiledPolicy):
     def follow(
         self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, see :meth:`dagsearch.policies.CompiledPolicy.follow`."""
+        """Where :meth:`rate` leads from a node, see :meth:`dagsearch.proposers.policies.CompiledPolicy.follow`."""
         graph, averages = explored.graph, self._averages
         averages.reserve(len(graph))
         nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = follow_bounds(

@@ -28,11 +28,11 @@ from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines.averages import Averages, Traversed
 from dagsearch.errors import ProblemError
-from dagsearch.expansions import Options
-from dagsearch.explored import Explored
-from dagsearch.learning.rewards import Episode
-from dagsearch.policies import Policy
+from dagsearch.posterior.units import Episode
 from dagsearch.problem import Action, State
+from dagsearch.proposers.expansions import Options
+from dagsearch.proposers.policies import Policy
+from dagsearch.values.explored import Explored
 
 
 class _ItemMeans:

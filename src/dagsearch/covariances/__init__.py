@@ -1,7 +1,6 @@
 """Covariances of the generative scores: which states are alike."""
 
 import importlib
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.covariances.base import Covariance, FeatureMap, Hyperparameter
@@ -39,24 +38,9 @@ __all__ = [
     "windows",
 ]
 
-# Names that have moved: old name, new module and name.
-_MOVED = {
-    "RowStore": ("dagsearch.covariances.rows", "RowStore"),
-    "Rows": ("dagsearch.covariances.rows", "Rows"),
-    "SparseRows": ("dagsearch.covariances.rows", "SparseRows"),
-    "checked_kind": ("dagsearch.covariances.checks", "as_covariance"),
-    "items_of": ("dagsearch.covariances.overlap", "items_of"),
-}
-
 
 def __getattr__(name: str) -> Any:
-    """Covariances of game positions, imported only when needed, and names that have moved."""
+    """Covariances of game positions, imported only when needed."""
     if name in ("learned", "pieces", "windows"):
         return getattr(importlib.import_module("dagsearch.games.covariances"), name)
-    if name in _MOVED:
-        module, now = _MOVED[name]
-        warnings.warn(
-            f"dagsearch.covariances.{name} has moved to {module}.{now}", DeprecationWarning, stacklevel=2
-        )
-        return getattr(importlib.import_module(module), now)
     raise AttributeError(f"module 'dagsearch.covariances' has no attribute {name!r}")

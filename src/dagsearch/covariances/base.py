@@ -6,10 +6,9 @@ that a score model can keep the rows of thousands of states and never needs the 
 the cost per reward does not grow with the number of rewards.
 
 Scales and lengths, which are usually not known beforehand, are :attr:`Covariance.hyperparameters`;
-:class:`dagsearch.learning.evidence.Evidence` learns them from rewards.
+:class:`dagsearch.posterior.evidence.Evidence` learns them from rewards.
 """
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -73,11 +72,6 @@ class Covariance(ABC):
     def bind(self, problem: Problem) -> "Covariance":
         """The covariance for the states of a problem, using what the problem offers to describe them."""
         return self
-
-    def on(self, problem: Problem) -> "Covariance":
-        """Deprecated name of :meth:`bind`."""
-        warnings.warn("Covariance.on is now called bind", DeprecationWarning, stacklevel=2)
-        return self.bind(problem)
 
     def prepared(self, rows: Rows) -> Rows:
         """Rows in the form that :meth:`of_rows` and :meth:`of_children` take as ``others``."""

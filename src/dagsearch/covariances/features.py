@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances.base import FeatureMap
 from dagsearch.covariances.checks import checked_variance
 from dagsearch.covariances.items import GivenMatrix
@@ -13,6 +12,7 @@ from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.covariances.vector import VectorKernel
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
+from dagsearch.space.walks import random_leaves
 
 
 class Features(VectorKernel):

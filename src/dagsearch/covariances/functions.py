@@ -59,7 +59,7 @@ class SharedPath(Covariance):
 
     Examples
     --------
-    >>> from dagsearch.problems import TreeState
+    >>> from dagsearch.baselines import TreeState
     >>> SharedPath(step=1.0)([TreeState(("a", "b"), None)], [TreeState(("a", "c"), None)])
     array([[1.]])
     """

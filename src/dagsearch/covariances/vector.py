@@ -22,7 +22,6 @@ from typing import Self
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch._internal.walks import random_leaves
 from dagsearch.covariances._levels import LevelRows
 from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
 from dagsearch.covariances.checks import checked_factor, checked_positive, checked_variance
@@ -31,6 +30,7 @@ from dagsearch.covariances.rows import Rows
 from dagsearch.covariances.shapes import shape_named
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem
+from dagsearch.space.walks import random_leaves
 
 
 class VectorKernel(Covariance):

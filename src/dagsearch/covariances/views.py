@@ -25,14 +25,14 @@ from typing import Self
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch._internal.walks import random_leaves
-from dagsearch.codings import Coding, coding_of
 from dagsearch.covariances._codes import LeafWeights, OrderViews, PlaceViews
 from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
 from dagsearch.covariances.checks import checked_factor
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Capabilities, Problem, State
+from dagsearch.space.codes import Coding, coding_of
+from dagsearch.space.walks import random_leaves
 
 _BIAS = 0.3
 # Prior medians and deviations of the logarithms: first view, other views.
@@ -46,7 +46,7 @@ _NEGLIGIBLE = 2e-3
 
 
 class Views(Covariance):
-    """Covariance of states with codes, see :class:`dagsearch.codings.Coding`.
+    """Covariance of states with codes, see :class:`dagsearch.space.codes.Coding`.
 
     It has no parameters: everything is learnt. :meth:`bind` it to a problem before use.
     """

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.walks import random_walk, shape_rng
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Capabilities, Problem, State
+from dagsearch.space.walks import random_walk, shape_rng
 
 _TUPLE, _SET = "tuple", "set"
 # Python neither writes nor reads whole numbers of many thousand digits, other readers none beyond floats.

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from dagsearch._internal.walks import random_leaves, random_walk, shape_rng
 from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.leaves import leaf_form
 from dagsearch.errors import JournalError
 from dagsearch.problem import Capabilities, Problem
+from dagsearch.space.walks import random_leaves, random_walk, shape_rng
 
 if TYPE_CHECKING:
     from dagsearch.search import Search

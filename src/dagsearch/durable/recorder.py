@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch._internal.walks import numbered
 from dagsearch.covariances import Covariance
 from dagsearch.durable.encoding import StateCodec, note_to_json
 from dagsearch.durable.events import Event
@@ -22,6 +21,7 @@ from dagsearch.engine.steered import Request
 from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
 from dagsearch.problem import Action, State
 from dagsearch.results import Proposal
+from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
     from dagsearch.search import Search

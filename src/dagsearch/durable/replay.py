@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from dagsearch._internal.walks import walked
 from dagsearch.covariances import Covariance
 from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.events import Event
@@ -19,6 +18,7 @@ from dagsearch.durable.fingerprint import set_generators
 from dagsearch.errors import CovarianceError, JournalError
 from dagsearch.problem import State
 from dagsearch.results import Proposal
+from dagsearch.space.walks import walked
 
 if TYPE_CHECKING:
     from dagsearch.search import Search

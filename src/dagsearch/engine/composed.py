@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from dagsearch.backups import Backup
 from dagsearch.engine.engine import Engine
-from dagsearch.expansions import Expansion
-from dagsearch.explored import Explored
 from dagsearch.forecasts import Forecast, forecast, progress_of
-from dagsearch.learning.evidence import Evidence
-from dagsearch.learning.refresh import Refresh
-from dagsearch.policies import Policy
+from dagsearch.posterior.evidence import Evidence
 from dagsearch.problem import Problem
-from dagsearch.refinements import Refinement
+from dagsearch.proposers import Refinement
+from dagsearch.proposers.expansions import Expansion
+from dagsearch.proposers.policies import Policy
+from dagsearch.proposers.rollouts import Rollout
 from dagsearch.results import Evaluation, Proposal
-from dagsearch.rollouts import Rollout
+from dagsearch.values.backups import Backup
+from dagsearch.values.explored import Explored
+from dagsearch.values.refresh import Refresh
 
 
 class Composed:

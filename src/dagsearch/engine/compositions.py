@@ -1,6 +1,5 @@
 """How a search is composed: its parts, their checks, and the compositions ``paper`` and ``default``."""
 
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Required, TypedDict, Unpack
@@ -9,8 +8,6 @@ import numpy as np
 
 from dagsearch._internal.actions import check_actions, check_first_path
 from dagsearch._internal.threads import one_thread
-from dagsearch._internal.walks import shape_rng
-from dagsearch.backups import Backup, MomentMatching
 from dagsearch.covariances import Covariance, Views
 from dagsearch.covariances.checks import as_covariance
 from dagsearch.covariances.views import coding_for
@@ -28,18 +25,20 @@ from dagsearch.engine.defaults import (
 from dagsearch.engine.engine import Engine
 from dagsearch.engine.learner import Learner
 from dagsearch.engine.schedule import Schedule
-from dagsearch.engine.values import Values
-from dagsearch.expansions import Expansion, OneChild
-from dagsearch.explored import Explored
-from dagsearch.increments import Increments
-from dagsearch.learning.evidence import Evidence
-from dagsearch.learning.refresh import Eager, Lazy, Refresh
-from dagsearch.policies import Policy, UpperConfidence
+from dagsearch.posterior import MeanFunction, Scores, scores_for
+from dagsearch.posterior.base import check_requirements
+from dagsearch.posterior.evidence import Evidence
 from dagsearch.problem import Capabilities, Problem, check_members
-from dagsearch.refinements import Climb, Nearby, Refinement, Regrow, Swaps
-from dagsearch.rollouts import Greedy, Rollout, Uniform
-from dagsearch.scores import MeanFunction, Scores, scores_for
-from dagsearch.scores.base import check_requirements
+from dagsearch.proposers import Climb, Nearby, Refinement, Regrow, Swaps
+from dagsearch.proposers.expansions import Expansion, OneChild
+from dagsearch.proposers.policies import Policy, UpperConfidence
+from dagsearch.proposers.rollouts import Greedy, Rollout, Uniform
+from dagsearch.space.walks import shape_rng
+from dagsearch.values.backups import Backup, MomentMatching
+from dagsearch.values.explored import Explored
+from dagsearch.values.increments import Increments
+from dagsearch.values.refresh import Eager, Lazy, Refresh
+from dagsearch.values.values import Values
 
 # Initial noise variance of rewards without noise (a little is needed because of rounding) and of noisy
 # rewards, in units of the rewards' variance.
@@ -138,9 +137,6 @@ def _check_reads(policy: Policy, backup: Backup) -> None:
 
 def _checked_names(parts: Parts) -> Parts:
     given: dict[str, Any] = dict(parts)
-    if "freshness" in given:
-        warnings.warn("freshness= is now called refresh=", DeprecationWarning, stacklevel=4)
-        given["refresh"] = given.pop("freshness")
     missing = sorted(Parts.__required_keys__ - given.keys())
     if missing:
         raise TypeError(f"a search needs {', '.join(f'{name}=' for name in missing)}")

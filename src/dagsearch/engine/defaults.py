@@ -1,8 +1,5 @@
 """What a search uses by default, derived from the problem."""
 
-from dagsearch._internal.walks import random_leaves, random_walk, shape_rng
-from dagsearch.backups import Backup, MomentMatching
-from dagsearch.codings import coding_of
 from dagsearch.covariances import (
     Covariance,
     FeatureMap,
@@ -13,9 +10,12 @@ from dagsearch.covariances import (
     check_covariance,
 )
 from dagsearch.covariances.checks import as_covariance
-from dagsearch.expansions import AllChildren, Expansion, OneChild
-from dagsearch.increments import Increments
 from dagsearch.problem import Capabilities, Problem
+from dagsearch.proposers.expansions import AllChildren, Expansion, OneChild
+from dagsearch.space.codes import coding_of
+from dagsearch.space.walks import random_leaves, random_walk, shape_rng
+from dagsearch.values.backups import Backup, MomentMatching
+from dagsearch.values.increments import Increments
 
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40

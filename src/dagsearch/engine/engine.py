@@ -8,7 +8,6 @@ import numpy as np
 
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.threads import one_thread
-from dagsearch.descent import descend
 from dagsearch.engine.foresight import Foresight
 from dagsearch.engine.history import History
 from dagsearch.engine.learner import Learner
@@ -16,19 +15,20 @@ from dagsearch.engine.pending import Pending
 from dagsearch.engine.recorder import Recorder
 from dagsearch.engine.schedule import Schedule
 from dagsearch.engine.steered import Steered
-from dagsearch.engine.values import Values
 from dagsearch.errors import ProblemError, SearchExhausted
-from dagsearch.expansions import Expansion
-from dagsearch.explored import Explored
-from dagsearch.gaussians import Gaussian
-from dagsearch.learning.rewards import Episode, checked_reward
-from dagsearch.policies import Policy
+from dagsearch.posterior.base import Capability, JointScores, checked_noise
+from dagsearch.posterior.units import Episode, checked_reward
 from dagsearch.problem import Action, State
-from dagsearch.refinements import Refinement
-from dagsearch.remaining import Remaining, Undecided, Way
+from dagsearch.proposers import Refinement
+from dagsearch.proposers.descent import descend
+from dagsearch.proposers.expansions import Expansion
+from dagsearch.proposers.policies import Policy
+from dagsearch.proposers.remaining import Remaining, Undecided, Way
+from dagsearch.proposers.rollouts import Rollout, Uniform
 from dagsearch.results import Evaluation, Proposal
-from dagsearch.rollouts import Rollout, Uniform
-from dagsearch.scores.base import Capability, JointScores, checked_noise
+from dagsearch.values.explored import Explored
+from dagsearch.values.gaussians import Gaussian
+from dagsearch.values.values import Values
 
 _NOTHING = nullcontext()
 # Number of descents in one proposal after which it is looked up exactly which leaves are left below them,

@@ -6,13 +6,13 @@ from contextlib import suppress
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
-from dagsearch._internal.walks import shape_rng
 from dagsearch.engine.engine import Engine
-from dagsearch.gaussians import Gaussian
+from dagsearch.posterior import Capability
 from dagsearch.problem import Action, Children, State
-from dagsearch.refinements.optimum import Optimum, sample_optimum
+from dagsearch.proposers.optimum import Optimum, sample_optimum
 from dagsearch.results import Belief, Line, Result
-from dagsearch.scores import Capability
+from dagsearch.space.walks import shape_rng
+from dagsearch.values.gaussians import Gaussian
 
 # Number of joint samples behind a result, and of leaves sampled in addition to the evaluated ones.
 SAMPLES, LEAVES = 512, 1000

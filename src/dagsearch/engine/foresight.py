@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from dagsearch.gaussians import Gaussian
+from dagsearch.values.gaussians import Gaussian
 
 # Smallest number of predictions that the skill is computed from.
 _FEWEST = 10

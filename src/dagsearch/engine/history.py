@@ -7,11 +7,11 @@ from collections.abc import Hashable
 import numpy as np
 
 from dagsearch.engine.learner import Learner
-from dagsearch.explored import Explored
-from dagsearch.gaussians import Gaussian
 from dagsearch.problem import Action, State
-from dagsearch.refinements import Outcomes
+from dagsearch.proposers import Outcomes
 from dagsearch.results import Evaluation
+from dagsearch.values.explored import Explored
+from dagsearch.values.gaussians import Gaussian
 
 # Number of good evaluations that refinements may start from.
 _GOOD = 6

@@ -8,15 +8,15 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
-from dagsearch._internal.walks import shape_rng
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
-from dagsearch.explored import Explored
-from dagsearch.gaussians import Gaussian
-from dagsearch.increments import ProblemShape
-from dagsearch.learning.evidence import Evidence, Observations, by_leaf
-from dagsearch.learning.rewards import Episode, Standardizer
-from dagsearch.scores import JointScores, KernelScores
+from dagsearch.posterior import JointScores, KernelScores
+from dagsearch.posterior.evidence import Evidence, Observations, by_leaf
+from dagsearch.posterior.units import Episode, Standardizer
+from dagsearch.space.walks import shape_rng
+from dagsearch.values.explored import Explored
+from dagsearch.values.gaussians import Gaussian
+from dagsearch.values.increments import ProblemShape
 
 logger = logging.getLogger(__name__)
 

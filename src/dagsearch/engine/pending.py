@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from typing import cast
 
 from dagsearch.engine.learner import Learner
-from dagsearch.engine.values import Values
-from dagsearch.explored import Explored
+from dagsearch.posterior import Capability, JointScores
 from dagsearch.problem import State
 from dagsearch.results import Proposal
-from dagsearch.scores import Capability, JointScores
+from dagsearch.values.explored import Explored
+from dagsearch.values.values import Values
 
 # Number of pending leaves by which those that have fantasies change, so that it rarely happens.
 _BLOCK = 64

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch.refinements import Refinement
+from dagsearch.proposers import Refinement
 
 
 class Schedule:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from dagsearch.learning.rewards import checked_reward
+from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Problem, State
 
 

@@ -14,7 +14,7 @@ from dagsearch.execution.pools import Pool, Running, breakdown, ended_with
 from dagsearch.execution.processes import ProcessDied
 from dagsearch.execution.steering import Steering
 from dagsearch.execution.stopping import Stop
-from dagsearch.learning.rewards import LARGEST_REWARD, checked_reward
+from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
 from dagsearch.results import Evaluation, Proposal, Result
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dagsearch._internal.walks import actions_to
 from dagsearch.engine.steered import Request
 from dagsearch.errors import DagSearchError, JournalError, ProblemError
 from dagsearch.problem import Capabilities
 from dagsearch.results import Proposal
+from dagsearch.space.walks import actions_to
 
 if TYPE_CHECKING:
     from dagsearch.search import Search

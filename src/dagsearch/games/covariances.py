@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch._internal.walks import random_leaves, shape_rng
 from dagsearch.covariances.base import FeatureMap
 from dagsearch.covariances.features import LinearFeatures
 from dagsearch.covariances.overlap import Overlap
+from dagsearch.space.walks import random_leaves, shape_rng
 
 if TYPE_CHECKING:
     from dagsearch.games.openspiel import OpenSpielGame

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch._internal.walks import step_by_step
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN
+from dagsearch.space.walks import step_by_step
 
 # Options that make the observation of a game a plain image of its board.
 _PLAIN: dict[str, dict[str, Any]] = {"hex": {"plain_obs_tensor": True}}

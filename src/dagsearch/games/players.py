@@ -12,21 +12,21 @@ import numpy as np
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch._internal.walks import shape_rng
-from dagsearch.backups import MomentMatching
 from dagsearch.covariances import Covariance, pieces
 from dagsearch.engine.compositions import Parts
 from dagsearch.errors import SearchExhausted
-from dagsearch.expansions import AllChildren
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
 from dagsearch.games.rollouts import RandomGame
-from dagsearch.gaussians import Gaussian
-from dagsearch.increments import Increments
-from dagsearch.policies import UpperConfidence
-from dagsearch.refinements.proofs import WithProofs
+from dagsearch.posterior import scores_for
+from dagsearch.proposers.expansions import AllChildren
+from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.results import Proposal
-from dagsearch.scores import scores_for
 from dagsearch.search import Search
+from dagsearch.space.walks import shape_rng
+from dagsearch.values.backups import MomentMatching
+from dagsearch.values.gaussians import Gaussian
+from dagsearch.values.increments import Increments
+from dagsearch.values.proofs import WithProofs
 
 # Variance of a random game's reward around the model's score of its last position: rewards of ±1 are far from
 # linear in the pieces.

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from dagsearch._internal.walks import walk_from
-from dagsearch.explored import Explored
 from dagsearch.problem import Action, State
-from dagsearch.rollouts import Rollout
+from dagsearch.proposers.rollouts import Rollout
+from dagsearch.space.walks import walk_from
+from dagsearch.values.explored import Explored
 
 
 class RandomGame(Rollout):
     """Plays uniformly at random to the end, once.
 
-    Unlike :class:`dagsearch.rollouts.Uniform`, it does not look for a leaf that has not been seen: the value
+    Unlike :class:`dagsearch.proposers.rollouts.Uniform`, it does not look for a leaf that has not been seen: the value
     of a position is the mean over random games, so repeated games count, too.
     """
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from dagsearch.gaussians import Gaussian
 from dagsearch.pages.dag import best_part, main_line
 from dagsearch.pages.leaves import leaf_text
 from dagsearch.pages.record import Record
 from dagsearch.pages.words import duration, number
+from dagsearch.values.gaussians import Gaussian
 
 # Number of lines that are shown, the latest ones, and of points of the curve.
 _LINES, _POINTS = 8, 1500

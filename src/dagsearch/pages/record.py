@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from dagsearch.durable.encoding import note_to_json, to_json
 from dagsearch.durable.events import Event
-from dagsearch.gaussians import Gaussian
 from dagsearch.pages.leaves import Part, parts_of
 from dagsearch.results import Evaluation, Result
+from dagsearch.values.gaussians import Gaussian
 
 
 class Told(NamedTuple):

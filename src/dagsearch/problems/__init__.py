@@ -12,7 +12,6 @@ from dagsearch.problems.sequences import Prefix, Sequences
 from dagsearch.problems.subsets import Subsets
 from dagsearch.problems.synthetic import Synthetic
 from dagsearch.problems.tictactoe import TicTacToe
-from dagsearch.problems.tree import TreeState, as_tree, without_path
 
 __all__ = [
     "END",
@@ -31,7 +30,4 @@ __all__ = [
     "Subsets",
     "Synthetic",
     "TicTacToe",
-    "TreeState",
-    "as_tree",
-    "without_path",
 ]

@@ -7,10 +7,10 @@ import numpy as np
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import IntArray
-from dagsearch.codings import exchanged
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.options import checked_options, digest, identified
+from dagsearch.space.codes import exchanged
 
 Order = tuple[Any, ...]
 """Items, which are hashable; a reward may ask for their own type."""

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import beta
 
 from dagsearch._internal.typing import BoolArray, FloatArray
-from dagsearch.refinements.optimum import Optimum
+from dagsearch.proposers.optimum import Optimum
 from dagsearch.search import Search
 from dagsearch.selection.record import SelectionRecord
 

@@ -10,9 +10,9 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray
 from dagsearch.durable.fingerprint import without_addresses
 from dagsearch.durable.journal import Event, JournalError, has_begun, read_events
-from dagsearch.gaussians import Gaussian
 from dagsearch.selection.record import Entry
 from dagsearch.selection.scoring import Scored
+from dagsearch.values.gaussians import Gaussian
 
 
 def data_digest(data: Any, target: Any, splits: Any, estimator: Any, scoring: Any) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dagsearch.gaussians import Gaussian
 from dagsearch.pages import html
 from dagsearch.pages.leaves import Part
 from dagsearch.pages.record import Failure, Record, Told
 from dagsearch.pages.view import SELECTION_WORDS, Viewed
+from dagsearch.values.gaussians import Gaussian
 
 # What the page has elsewhere, or computes from the history.
 _ELSEWHERE = ("history", "runners_up")

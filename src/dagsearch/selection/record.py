@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dagsearch.gaussians import Gaussian
 from dagsearch.selection.scoring import Scored
+from dagsearch.values.gaussians import Gaussian
 
 
 class Entry(NamedTuple):

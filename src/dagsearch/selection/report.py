@@ -12,7 +12,6 @@ from scipy.stats import norm
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.gaussians import Gaussian
 from dagsearch.selection.choice import Choice
 from dagsearch.selection.dag import best_part
 from dagsearch.selection.honest import HonestScore
@@ -21,6 +20,7 @@ from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.sizes import best_by_size
 from dagsearch.selection.wording import headline, question
+from dagsearch.values.gaussians import Gaussian
 
 SCHEMA = 1
 # Probability that central intervals hold.

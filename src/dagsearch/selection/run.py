@@ -13,9 +13,8 @@ from dagsearch.durable.journal import Event
 from dagsearch.execution.pools import Running
 from dagsearch.execution.runner import Runner
 from dagsearch.execution.stopping import Stop
-from dagsearch.gaussians import Gaussian
 from dagsearch.problems.ground import SubsetProblem
-from dagsearch.refinements.optimum import Optimum
+from dagsearch.proposers.optimum import Optimum
 from dagsearch.results import Proposal
 from dagsearch.search import Search
 from dagsearch.selection.arguments import WarmStart
@@ -31,6 +30,7 @@ from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, Scored
 from dagsearch.selection.sizes import can_be_chosen, next_smaller
+from dagsearch.values.gaussians import Gaussian
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.walks import random_walk
-from dagsearch.backups import MomentMatching
 from dagsearch.problem import Action, Problem, State
 from dagsearch.problems import OpenSpielGame, Subsets, TicTacToe
-from dagsearch.refinements.proofs import WithProofs
 from dagsearch.search import Search
+from dagsearch.space.walks import random_walk
+from dagsearch.values.backups import MomentMatching
+from dagsearch.values.proofs import WithProofs
 
 _WEIGHTS = np.random.default_rng(0).normal(size=12)
 

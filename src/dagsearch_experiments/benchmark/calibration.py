@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dagsearch._internal.walks import random_walk
-from dagsearch.backups import Backup, JointSamples, MomentMatching
-from dagsearch.expansions import AllChildren
-from dagsearch.policies import UpperConfidence
+from dagsearch.posterior import scores_for
 from dagsearch.problem import Problem
 from dagsearch.problems import Synthetic
-from dagsearch.rollouts import Uniform
-from dagsearch.scores import scores_for
+from dagsearch.proposers.expansions import AllChildren
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
+from dagsearch.space.walks import random_walk
+from dagsearch.values.backups import Backup, JointSamples, MomentMatching
 from dagsearch_experiments.drawing import figure
 from dagsearch_experiments.runner import Outcome, Row, curves, run_rounds
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from dagsearch.engine.defaults import default_initial
-from dagsearch.learning.refresh import Eager, Lazy, Refresh
 from dagsearch.problems import DigitsPixels, Synthetic
+from dagsearch.values.refresh import Eager, Lazy, Refresh
 from dagsearch_experiments.benchmark import synthetic
 from dagsearch_experiments.benchmark.variants import changed
 from dagsearch_experiments.drawing import curves_figure

@@ -3,10 +3,10 @@
 import numpy as np
 
 from dagsearch import baselines
-from dagsearch.backups import MomentMatching
 from dagsearch.problems import TicTacToe
-from dagsearch.rollouts import Thompson, Uniform
+from dagsearch.proposers.rollouts import Thompson, Uniform
 from dagsearch.search import Search
+from dagsearch.values.backups import MomentMatching
 from dagsearch_experiments import tictactoe
 from dagsearch_experiments.benchmark.variants import OURS, Composed, changed, sampled
 from dagsearch_experiments.drawing import curves_figure

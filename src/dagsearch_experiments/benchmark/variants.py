@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from dagsearch.backups import JointSamples
 from dagsearch.covariances import Nearness, Overlap, SetKernel
 from dagsearch.engine.compositions import default_parts
-from dagsearch.policies import Thompson
 from dagsearch.problem import Problem
 from dagsearch.problems import Subsets
-from dagsearch.refinements import Regrow, Swaps
-from dagsearch.rollouts import Thompson as ThompsonRollout
-from dagsearch.rollouts import Uniform
+from dagsearch.proposers import Regrow, Swaps
+from dagsearch.proposers.policies import Thompson
+from dagsearch.proposers.rollouts import Thompson as ThompsonRollout
+from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
+from dagsearch.values.backups import JointSamples
 from dagsearch_experiments import mnist
 
 OURS = "dagsearch"

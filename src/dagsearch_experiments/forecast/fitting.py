@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.forecasts import Coefficients, Progress, progress_of
-from dagsearch.gaussians import Gaussian
+from dagsearch.values.gaussians import Gaussian
 from dagsearch_experiments.general.problems import TASKS
 from dagsearch_experiments.runner import Row
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.walks import random_walk
 from dagsearch.covariances import Covariance, Overlap
 from dagsearch.problems import Subsets
 from dagsearch.search import Search
+from dagsearch.space.walks import random_walk
 from dagsearch_experiments.speed import floors
 from dagsearch_experiments.speed.measure import BLOCK, split_steps, timed_steps, typical
 from dagsearch_experiments.speed.results import SEED, Figure, Measurement

@@ -167,7 +167,7 @@ def _parts(search: Search, kind: str) -> tuple[Any, ...]:
         return (search.explored.scores,)
     found = getattr(search, kind)
     if kind == "rollout":
-        from dagsearch.rollouts import Uniform  # for the initial roll-outs
+        from dagsearch.proposers.rollouts import Uniform  # for the initial roll-outs
 
         return (found, Uniform())
     return found if isinstance(found, tuple) else (found,)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dagsearch.expansions import AllChildren
+from dagsearch.proposers.expansions import AllChildren
 from dagsearch.search import Search
 from dagsearch_experiments.speed.results import SEED, Figure, Measurement
 

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.feature_selection import f_classif, f_regression
 
-from dagsearch.gaussians import Gaussian
 from dagsearch.selection.likeness import numbers
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.report import Comparison, central_interval
 from dagsearch.selection.scoring import Scored
 from dagsearch.selection.table import Table
+from dagsearch.values.gaussians import Gaussian
 
 Chosen = tuple[Comparison, Sequence[int], Scored | None]
 """A comparison, its columns and their scores, if there are any."""

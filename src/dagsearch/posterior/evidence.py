@@ -1,0 +1,232 @@
+r"""Hyperparameters from the evidence: those under which the observed rewards are most probable.
+
+The m rewards of one leaf act as their mean r̄ with noise variance λ/m, so that
+
+    log p(r) = log N(r̄; 0, C) + log p(scatter of rewards within leaves | λ),    C = Σ + diag(λ/m),
+
+to which every hyperparameter θ adds its log-normal prior, because ten rewards alone determine little. With
+α = C⁻¹r̄ the derivative by log θ is ½ tr((ααᵀ − C⁻¹) ∂C/∂log θ); a quasi-Newton method maximises the sum.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal import linalg
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.deadline import Deadline, OutOfTime
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.covariances import Covariance, Hyperparameter
+from dagsearch.covariances.rows import Rows
+from dagsearch.posterior.base import Capability
+
+# Beyond this number n of rewards, hyperparameters are not learnt again: they are known well enough, and
+# learning costs n³.
+_MOST = 1200
+# Number of distinct leaves below which there is nothing to learn from.
+_FEWEST = 2
+# A hyperparameter stays within this many prior deviations of its median.
+_REACH = 5.0
+# Step in the logarithms of hyperparameters by which the curvature of the evidence is measured.
+_STEP = 0.05
+
+
+class Observations(NamedTuple):
+    """Rewards by leaf, in the model's units."""
+
+    rows: Rows
+    """One row per distinct leaf."""
+    mean: FloatArray
+    """Mean of the leaf's rewards, shape ``(leaves,)``."""
+    rewards: IntArray
+    """Number of the leaf's rewards, shape ``(leaves,)``."""
+    told: FloatArray
+    """Noise variance of the mean where it came with the rewards, otherwise NaN; shape ``(leaves,)``."""
+    scatter: float
+    """Sum of squared deviations of rewards from their leaf's mean, over leaves whose noise is not known."""
+
+
+class Evidence:
+    """Learns a covariance's hyperparameters and the noise, at geometrically spaced numbers of rewards.
+
+    Parameters
+    ----------
+    growth : float
+        Factor between the numbers of rewards at which hyperparameters are learnt. They are learnt again
+        whenever there are half as many rewards again, with the default, so that the total cost is a small
+        multiple of the last cost.
+    restarts : int
+        Number of random starting points, drawn from the prior, in addition to the current values. They are
+        used the first time only; later, optimisation starts from the previous result.
+    """
+
+    requires = frozenset({Capability.REFIT})
+
+    def __init__(self, growth: float = 1.5, restarts: int = 2) -> None:
+        if not is_finite(growth) or growth <= 1.0:
+            raise ValueError(f"growth must be larger than 1, got {growth!r}")
+        self.growth, self.restarts = float(growth), int(restarts)
+        self._next = 0
+        self._begun = False
+
+    def due(self, rewards: int) -> bool:
+        """Whether to learn at this number of rewards; if so, sets the next number."""
+        if rewards < max(self._next, 3) or rewards > _MOST:
+            return False
+        self.learnt(rewards)
+        return True
+
+    def learnt(self, rewards: int) -> None:
+        """Set the number of rewards at which to learn again after learning at this number."""
+        self._next = math.ceil(self.growth * rewards)
+
+    def recall(
+        self, covariance: Covariance, learnt: Mapping[str, Any], observations: Observations
+    ) -> Covariance:
+        """The covariance with hyperparameters that :meth:`maximise` found before, from a journal."""
+        self._begun = self._begun or len(observations.mean) >= _FEWEST
+        return covariance.with_values(learnt["values"])
+
+    def maximise(
+        self,
+        covariance: Covariance,
+        noise: Hyperparameter,
+        observations: Observations,
+        rng: np.random.Generator,
+        deadline: Deadline | None = None,
+    ) -> tuple[Covariance, float]:
+        """The covariance and the noise of largest evidence; noise with prior deviation 0 is not learnt.
+
+        After the ``deadline`` the best ones found so far are returned.
+        """
+        from scipy.optimize import minimize  # slow to import, and the paper's method does not need it
+
+        learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
+        if not learnt or len(observations.mean) < _FEWEST:
+            return covariance, noise.value
+        medians = np.log([parameter.median for parameter in learnt])
+        deviations = np.array([parameter.deviation for parameter in learnt])
+        starts = [np.log([parameter.value for parameter in learnt])]
+        if not self._begun:
+            self._begun = True
+            starts += [medians + deviations * rng.standard_normal(len(learnt)) for _ in range(self.restarts)]
+
+        tried: list[tuple[float, FloatArray]] = []
+
+        def loss(logs: FloatArray) -> tuple[float, FloatArray]:
+            if deadline is not None:
+                deadline.check()
+            found = _loss(logs, covariance, noise, observations, medians, deviations)
+            tried.append((found[0], logs.copy()))
+            return found
+
+        bounds = list(zip(medians - _REACH * deviations, medians + _REACH * deviations, strict=True))
+        best_logs, best = starts[0], math.inf
+        options = {"maxiter": 40, "ftol": 1e-3}
+        try:
+            best = loss(starts[0])[0]
+            for start in starts:
+                found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+                if found.fun < best:
+                    best_logs, best = found.x, float(found.fun)
+        except OutOfTime:
+            if tried:
+                best_logs = min(tried, key=lambda one: one[0])[1]
+        values = np.exp(best_logs).tolist()
+        if noise.deviation > 0.0:
+            return covariance.with_values(values[:-1]), values[-1]
+        return covariance.with_values(values), noise.value
+
+    def plausible(
+        self,
+        covariance: Covariance,
+        noise: Hyperparameter,
+        observations: Observations,
+        count: int,
+        rng: np.random.Generator,
+    ) -> list[tuple[Covariance, float]]:
+        """Draws of covariance and noise: how far the rewards leave the hyperparameters open.
+
+        The posterior of their logarithms is approximated by a Gaussian around the present values, with the
+        curvature there (Laplace's approximation); it is nowhere wider than the prior.
+        """
+        learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
+        if not learnt or len(observations.mean) < _FEWEST:
+            return [(covariance, noise.value)] * count
+        medians = np.log([parameter.median for parameter in learnt])
+        deviations = np.array([parameter.deviation for parameter in learnt])
+        now = np.log([parameter.value for parameter in learnt])
+
+        def slope(logs: FloatArray) -> FloatArray:
+            return _loss(logs, covariance, noise, observations, medians, deviations)[1]
+
+        steps = _STEP * np.eye(len(now))
+        curvature = np.array([(slope(now + step) - slope(now - step)) / (2.0 * _STEP) for step in steps])
+        values, vectors = np.linalg.eigh(deviations[:, None] * (curvature + curvature.T) / 2.0 * deviations)
+        spread = deviations[:, None] * vectors / np.sqrt(np.maximum(values, 1.0))
+        draws = now + rng.standard_normal((count, len(now))) @ spread.T
+        draws = np.clip(draws, medians - _REACH * deviations, medians + _REACH * deviations)
+        found = [np.exp(logs).tolist() for logs in draws]
+        if noise.deviation > 0.0:
+            return [(covariance.with_values(drawn[:-1]), drawn[-1]) for drawn in found]
+        return [(covariance.with_values(drawn), noise.value) for drawn in found]
+
+    def __repr__(self) -> str:
+        return f"Evidence(growth={self.growth}, restarts={self.restarts})"
+
+
+def _loss(
+    logs: FloatArray,
+    covariance: Covariance,
+    noise: Hyperparameter,
+    observations: Observations,
+    medians: FloatArray,
+    deviations: FloatArray,
+) -> tuple[float, FloatArray]:
+    """Negative log posterior of the hyperparameters, and its gradient."""
+    rows, mean, count, told, scatter = observations
+    unknown = np.isnan(told)
+    values = np.exp(logs).tolist()
+    free = noise.deviation > 0.0
+    variance = values.pop() if free else noise.value
+    tried = covariance.with_values(values)
+    matrix, gradient_of = tried.value_and_gradient(rows)
+    diagonal = np.diag_indices(len(mean))
+    matrix = matrix.copy()  # the gradient needs the original
+    matrix[diagonal] += np.where(unknown, variance / count, told)
+    off = (logs - medians) / deviations
+    prior, prior_gradient = 0.5 * float(off @ off), off / deviations
+    # LAPACK itself: SciPy's functions check every number first. It stores columns, hence the transpose.
+    factor, failed = linalg.dpotrf(matrix.T, lower=1, overwrite_a=1)
+    if failed:
+        return 1e12 + prior, prior_gradient  # by rounding: the noise is too small for this smooth covariance
+    alpha = linalg.dpotrs(factor, mean, lower=1)[0]
+    lower = linalg.dpotri(factor, lower=1)[0]  # lower triangle of the inverse
+    outer = np.outer(alpha, alpha) - lower - lower.T
+    outer[diagonal] += lower.diagonal()
+    gradient = -0.5 * gradient_of(outer)
+    loss = 0.5 * float(mean @ alpha) + float(np.log(factor.diagonal()).sum())
+    if free:
+        repeats = float((count[unknown] - 1).sum())
+        loss += 0.5 * (scatter / variance + repeats * math.log(variance))
+        by_noise = -0.5 * float((outer[diagonal] * variance / count)[unknown].sum())
+        by_noise += 0.5 * (repeats - scatter / variance)
+        gradient = np.append(gradient, by_noise)
+    return loss + prior, gradient + prior_gradient
+
+
+def by_leaf(
+    rows: Rows, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+) -> Observations:
+    """Rewards grouped by leaf; ``rows`` belong to the distinct ``nodes``, in ascending order."""
+    _, place, count = np.unique(np.asarray(nodes), return_inverse=True, return_counts=True)
+    variances = np.array([np.nan if noise is None else noise for noise in noises], dtype=np.float64)
+    told = np.bincount(place, weights=~np.isnan(variances)) > 0
+    # Where some of a leaf's rewards came with their noise, the others are ignored: their weight is not known.
+    weights = np.where(told[place], np.nan_to_num(1.0 / variances), 1.0)
+    total = np.bincount(place, weights=weights)
+    mean = np.bincount(place, weights=weights * rewards) / total
+    scatter = np.where(told[place], 0.0, (rewards - mean[place]) ** 2).sum()
+    return Observations(rows, mean, count, np.where(told, 1.0 / total, np.nan), float(scatter))

@@ -1,0 +1,393 @@
+r"""Scores in weight space: g(x) = φ(x)·w + ε_x for covariances that are feature maps.
+
+==========  ==================  ================  ==================================================
+symbol      code                shape             meaning
+==========  ==================  ================  ==================================================
+φ(x)        features            sparse rows       features of the tracked nodes
+m, S        weight_mean, _cov   ``(d,), (d, d)``  belief over the weights w, N(0, I) a priori
+U           recent              ``(b, d)``        rows that S lacks
+p           private             —                 variance of the private offset ε_x
+μ(x)        prior               ``(nodes,)``      prior mean of g
+φ·m, φᵀSφ   linear_mean, _var   ``(nodes,)``      belief over the linear part of the tracked nodes
+r̄, λ̄        observed, noise     ``(nodes,)``      precision-weighted mean of a leaf's rewards (less μ)
+                                                  and its noise variance, ∞ where there are none
+==========  ==================  ================  ==================================================
+
+All rewards of one leaf share its ε_x, so they act on w as one observation r̄ with variance p + λ̄. A first
+reward adds the precision δ = 1/(p + λ̄) on φ·w; a further one changes λ̄ → λ̄' and r̄ → r̄', which adds
+
+    δ = 1/(p + λ̄') − 1/(p + λ̄) = λ̄ λ̄' / (λ (p + λ̄)(p + λ̄')) ≥ 0        to the precision, and
+    h = r̄'/(p + λ̄') − r̄/(p + λ̄) = δ r̄' + (r̄' − r̄)/(p + λ̄)               to the information vector.
+
+With q = Sφ and s = φᵀq either is the same rank-1 step, exact and without a division by δ:
+
+    m += q (h − δ φ·m)/(1 + δs),    S −= q qᵀ δ/(1 + δs),
+
+and every tracked node follows through its own φ·q alone. Where there are many features, a pass over S for
+every reward would cost more than all the rest: the last rows u = q sqrt(δ/(1 + δs)) are kept aside as U, so
+that the belief's covariance is S − UᵀU, and U enters S only now and then, by one matrix product.
+
+Given w, ε_x of an observed leaf is Gaussian with mean κ(r̄ − φ·w), κ = p/(p + λ̄), and variance κλ̄, so g has
+mean (1−κ) φ·m + κ r̄ and variance (1−κ)² φᵀSφ + κλ̄; elsewhere it has φ·m and φᵀSφ + p.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.covariances import Covariance, FeatureMap
+from dagsearch.covariances.rows import SparseRows
+from dagsearch.posterior.base import (
+    Capability,
+    MeanFunction,
+    Wanted,
+    checked_noise,
+    joint_draws,
+    prior_means,
+    promising_of,
+)
+from dagsearch.posterior.belief import WeightBelief
+from dagsearch.posterior.linear import (
+    PackedBelief,
+    added_by,
+    project,
+    project_added,
+    project_some,
+    project_step,
+    scores_of,
+)
+from dagsearch.posterior.samples import WeightSamples
+from dagsearch.problem import Children, Families, State
+
+# Number of features from which rows of rewards are kept aside, and how many of them.
+_MANY_FEATURES, _ASIDE = 128, 32
+
+
+class _Before(NamedTuple):
+    """The state before fantasies."""
+
+    nodes: int
+    """Number of nodes."""
+    behind: int
+    """Number of updates that not all nodes had seen."""
+    some_ahead: bool
+    """Whether some nodes had."""
+    beliefs: list[FloatArray]
+    """:attr:`WeightScores._beliefs`."""
+    weights: tuple[int, FloatArray]
+    """:meth:`WeightBelief.snapshot`."""
+    observed: list[tuple[int, float, float]]
+    """The leaves of the fantasies, in their order, with r̄ and λ̄."""
+
+
+class WeightScores:
+    """Exact Gaussian regression in weight space: O(d²) per reward, for any number of rewards.
+
+    Parameters
+    ----------
+    covariance : FeatureMap
+        A covariance with features, such as :class:`dagsearch.covariances.Overlap`.
+    noise : float
+        Variance λ of a reward around its leaf's g.
+    mean : float or callable
+        Prior mean of g.
+    """
+
+    can = frozenset(Capability)
+    outgrown = False
+
+    def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
+        self.covariance = covariance
+        self.noise = checked_noise(noise)
+        self._prior_mean = mean
+        self._weights = WeightBelief()
+        self._nodes = 0
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._columns = np.zeros(0, dtype=np.int64)
+        self._values = np.zeros(0)
+        self._linear_mean, self._linear_var = np.zeros(0), np.zeros(0)
+        self._prior = np.zeros(0)
+        self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
+        self._mean, self._variance = np.zeros(0), np.zeros(0)
+        self._samples: WeightSamples | None = None
+        # Number of updates that not all nodes have seen, whether some have, and the last update: q, and the
+        # change of m and S along q.
+        self._behind, self._some_ahead = 0, False
+        self._last: tuple[FloatArray, float, float] = (np.zeros(0), 0.0, 0.0)
+        self._before: _Before | None = None  # None if there are no fantasies
+
+    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
+        """A model of the same nodes without rewards, with another covariance and noise."""
+        assert isinstance(covariance, FeatureMap)
+        fresh = WeightScores(covariance, noise, self._prior_mean)
+        fresh.track(states)
+        return fresh
+
+    @property
+    def uses_blas(self) -> bool:
+        """Whether a step multiplies matrices by BLAS; with few features compiled loops do it."""
+        return self._weights.dimension > _MANY_FEATURES or self._samples is not None
+
+    @property
+    def mean(self) -> FloatArray:
+        """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
+        return self._mean[: self._nodes]
+
+    @property
+    def variance(self) -> FloatArray:
+        """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
+        return self._variance[: self._nodes]
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
+        return self._mean[: self._nodes], self._variance[: self._nodes]
+
+    def track(self, states: Sequence[State]) -> None:
+        """Number new states and bring their beliefs up to date."""
+        rows = self._features(self.covariance.features(states))
+        old, new = self._nodes, self._nodes + len(states)
+        entries = int(self._starts[old])
+        self._reserve(new, entries + rows.columns.size)
+        self._starts[old + 1 : new + 1] = entries + rows.starts[1:]
+        self._columns[entries : entries + rows.columns.size] = rows.columns
+        self._values[entries : entries + rows.values.size] = rows.values
+        self._prior[old:new] = prior_means(self._prior_mean, states)
+        linear = project(*rows, *self._weights.arrays)
+        self._linear_mean[old:new], self._linear_var[old:new] = linear
+        self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
+        self._mean[old:new] = self._prior[old:new] + linear[0]
+        self._variance[old:new] = linear[1] + self.covariance.private
+        self._nodes = new
+
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of g of states that are not tracked."""
+        rows = self._features(self.covariance.features(states))
+        mean, var = project(*rows, *self._weights.arrays)
+        return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
+
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`predict` for all children of a state; faster if its ``node`` is given."""
+        added = self.covariance.added_features(children)
+        if added is None:
+            return self.predict(children.states)
+        rows = self._features(added)
+        if node is None:
+            parent = self._features(self.covariance.features([children.parent]))
+            columns, values = parent.columns, parent.values
+            linear = project(*parent, *self._weights.arrays)
+            linear_mean, linear_var = float(linear[0][0]), float(linear[1][0])
+        else:
+            entries = slice(self._starts[node], self._starts[node + 1])
+            columns, values = self._columns[entries], self._values[entries]
+            self.refresh([node])
+            linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
+        mean, var = project_added(*rows, columns, values, *self._weights.arrays, self._weights.variance)
+        mean += linear_mean
+        var += linear_var
+        # The children are made only for a varying prior mean.
+        if callable(self._prior_mean):
+            mean += prior_means(self._prior_mean, children.states)
+        else:
+            mean += self._prior_mean
+        return mean, np.maximum(var, 0.0) + self.covariance.private
+
+    def additive(self) -> PackedBelief | None:
+        """See :class:`AdditiveBelief`; ``None`` unless every action adds one feature."""
+        single = self.covariance.single_features
+        if single is None or callable(self._prior_mean):
+            return None
+        self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
+        rows = self._starts, self._columns, self._values
+        prior = float(self._prior_mean)
+        return (prior, self.covariance.private, *single, *rows, *self._weights.arrays, self._weights.variance)
+
+    def upper_confidence(
+        self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
+    ) -> FloatArray:
+        """Upper confidence ``sign · μ + β σ`` of all children of some states."""
+        _, mean, variance = self.promising(families, signs)
+        return mean + beta * np.sqrt(variance)
+
+    def promising(
+        self, families: Families, signs: Sequence[int], wanted: Wanted | None = None
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """All children of some states, with ``sign · μ`` and the variance of g of each."""
+        return promising_of([self.predict_children(children) for children in families.each()], signs)
+
+    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+        fresh = self._features(self.covariance.features(states))
+        dense = np.zeros((len(nodes) + len(states), self._weights.dimension))
+        for row, node in zip(dense, nodes, strict=False):
+            entries = slice(self._starts[node], self._starts[node + 1])
+            np.add.at(row, self._columns[entries], self._values[entries])
+        owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
+        np.add.at(dense, (owners, fresh.columns), fresh.values)
+        weight_mean, weight_cov, recent = self._weights.arrays
+        aside = recent @ dense.T
+        mean, joint = dense @ weight_mean, dense @ weight_cov @ dense.T - aside.T @ aside
+        own = np.full(len(dense), self.covariance.private)
+        if len(nodes) > 0:
+            kappa, spread = self._offsets(np.asarray(nodes))
+            mean[: len(nodes)] += kappa * (self._observed[nodes] - mean[: len(nodes)])
+            keep = np.concatenate([1.0 - kappa, np.ones(len(states))])
+            joint *= keep[:, None] * keep
+            own[: len(nodes)] = spread**2
+        joint[np.diag_indices(len(dense))] += own
+        prior = np.concatenate([self._prior[nodes], prior_means(self._prior_mean, states)])
+        return prior + mean, joint
+
+    def _offsets(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """κ of each node, and the deviation of its private offset given the weights."""
+        noise, private = self._observed_noise[nodes], self.covariance.private
+        seen = np.isfinite(noise)
+        noise = np.where(seen, noise, 1.0)
+        kappa = np.where(seen, private / (private + noise), 0.0)
+        return kappa, np.sqrt(np.where(seen, kappa * noise, private))
+
+    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
+        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
+        return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
+
+    def sampled(self, count: int, rng: np.random.Generator) -> WeightSamples:
+        """Joint posterior samples of all tracked nodes; they follow later rewards."""
+        self._samples = WeightSamples(self, count, rng)
+        return self._samples
+
+    def fantasise(self, node: int) -> None:
+        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`."""
+        self.refresh([node])
+        if self._before is None:
+            beliefs = [belief[: self._nodes].copy() for belief in self._beliefs]
+            counts = self._nodes, self._behind, self._some_ahead
+            self._before = _Before(*counts, beliefs, self._weights.snapshot(), [])
+        observed = node, float(self._observed[node]), float(self._observed_noise[node])
+        self._before.observed.append(observed)
+        samples, self._samples = self._samples, None  # they follow real rewards only
+        try:
+            self._learn(node, float(self._mean[node]), self.noise)  # a reward equal to the mean
+        finally:
+            self._samples = samples
+
+    def discard(self) -> None:
+        """Take back all fantasies."""
+        if self._before is None:
+            return
+        before, self._before = self._before, None
+        self._behind, self._some_ahead = before.behind, before.some_ahead
+        for belief, old in zip(self._beliefs, before.beliefs, strict=True):
+            belief[: old.size] = old
+        for node, observed, noise in reversed(before.observed):
+            self._observed[node], self._observed_noise[node] = observed, noise
+        self._weights.restore(before.weights)
+        self._project_nodes(np.arange(before.nodes, self._nodes))  # nodes that are new since
+
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
+        assert self._before is None, "discard fantasies first"
+        self._learn(node, reward, self.noise if noise is None else checked_noise(noise))
+        self._weights.absorb(_ASIDE if self._weights.dimension > _MANY_FEATURES else 1)
+
+    def _learn(self, node: int, reward: float, variance: float) -> None:
+        precision, information = self._observe(node, reward - self._prior[node], variance)
+        if self._samples is not None:
+            self._samples.condition(node, precision, information)
+        entries = slice(self._starts[node], self._starts[node + 1])
+        row = self._columns[entries], self._values[entries]
+        self._last = self._weights.learn(*row, precision, information, fantasy=self._before is not None)
+        self._behind += 1
+
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """Bring mean and variance of some nodes up to date, or of all."""
+        if self._behind == 0:
+            return
+        if nodes is not None:
+            self._project_nodes(np.asarray(nodes, dtype=np.int64))
+            self._some_ahead = True
+            return
+        # From scratch with fantasies: the last digits must not depend on how many came since the last time.
+        if self._behind == 1 and not self._some_ahead and self._before is None:
+            project_step(
+                self._starts[: self._nodes + 1],
+                self._columns,
+                self._values,
+                *self._last,
+                self._linear_mean,
+                self._linear_var,
+            )
+            self._rescore(np.arange(self._nodes))
+        else:
+            self._project_nodes(np.arange(self._nodes))
+        self._behind, self._some_ahead = 0, False
+
+    def _project_nodes(self, nodes: IntArray) -> None:
+        project_some(
+            nodes,
+            self._starts,
+            self._columns,
+            self._values,
+            *self._weights.arrays,
+            self._linear_mean,
+            self._linear_var,
+        )
+        self._rescore(nodes)
+
+    def _rescore(self, nodes: IntArray) -> None:
+        """g of nodes from their linear part and, at observed leaves, the private offset."""
+        scores_of(
+            nodes,
+            self.covariance.private,
+            self._prior,
+            self._linear_mean,
+            self._linear_var,
+            self._observed,
+            self._observed_noise,
+            self._mean,
+            self._variance,
+        )
+
+    def as_lazy(self) -> "WeightScores":
+        """Itself: rewards cost nothing for nodes that are not refreshed."""
+        return self
+
+    def condition_all(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    ) -> None:
+        """:meth:`condition` on many rewards."""
+        for node, reward, noise in zip(nodes, rewards, noises, strict=True):
+            self.condition(node, reward, noise)
+
+    def _observe(self, node: int, residual: float, variance: float) -> tuple[float, float]:
+        """Merge a reward into its leaf's r̄, λ̄; return what that adds on φ·w: δ and h."""
+        old = float(self._observed[node]), float(self._observed_noise[node])
+        merged, precision, information = added_by(*old, residual, variance, self.covariance.private)
+        self._observed[node], self._observed_noise[node] = merged
+        return precision, information
+
+    @property
+    def _beliefs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """What a reward changes of the nodes."""
+        return self._linear_mean, self._linear_var, self._mean, self._variance
+
+    def _features(self, rows: SparseRows) -> SparseRows:
+        """The rows themselves, after the weights have grown to the covariance's features."""
+        self._weights.grow(self.covariance.dimension)
+        return rows
+
+    def _reserve(self, nodes: int, entries: int) -> None:
+        if entries > self._columns.size:
+            self._columns, self._values = grown(self._columns, entries), grown(self._values, entries)
+        if nodes <= self._mean.size and nodes < self._starts.size:
+            return
+        self._starts = grown(self._starts, nodes + 1)
+        self._linear_mean = grown(self._linear_mean, nodes)
+        self._linear_var = grown(self._linear_var, nodes)
+        self._prior = grown(self._prior, nodes)
+        self._observed = grown(self._observed, nodes)
+        self._observed_noise = grown(self._observed_noise, nodes)
+        self._mean, self._variance = grown(self._mean, nodes), grown(self._variance, nodes)

@@ -1,0 +1,359 @@
+"""The descent: from the root to the end of the explored part, by the options that the policy rates best.
+
+The rule is there in Python for any policy (:func:`descend`), and in compiled code for the library's own: one
+walker for each way of rating. A walker goes on as long as arrays tell the ratings; then Python takes a step,
+and the walker continues. Both break ties by the same random number (:class:`TieBreaker`), so that the result
+does not depend on which of them takes a step.
+
+A walker returns the nodes it came to, the index of the action to each, the next action if that leads out of
+the DAG (else :data:`UNKNOWN`), and what is left of the random number: value and resolution.
+"""
+
+import math
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+
+from dagsearch._internal.compiled import compiled, inlined
+from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch.errors import DagSearchError, SearchExhausted
+from dagsearch.posterior.linear import AdditiveBelief, PackedBelief, gain_vector, linear_belief
+from dagsearch.problem import Action
+from dagsearch.proposers.expansions import AllChildren, Expansion, OneChild, Options
+from dagsearch.values.explored import Explored
+from dagsearch.values.graph import GraphArrays, PackedGraph
+
+if TYPE_CHECKING:
+    from dagsearch.proposers.policies import CompiledPolicy, Policy
+
+UNKNOWN: Final = -1
+"""Instead of an action: a walker cannot tell the next one."""
+
+Walk = tuple[IntArray, IntArray, int, float, float]
+"""What a walker returns."""
+
+# Longest walk of a walker; Python calls it again where paths are longer.
+_LONGEST_WALK: Final = 64
+
+
+def descend(
+    explored: Explored, policy: "Policy", expansion: Expansion, rng: np.random.Generator
+) -> tuple[list[int], list[Action]]:
+    """Nodes from the root to where the explored part ends, and the actions between them.
+
+    Adds the node that the last action leads to, if the expansion adds children one by one. Raises
+    :class:`SearchExhausted` if every leaf is closed.
+    """
+    graph = explored.graph
+    walker = _walker(policy, expansion)
+    tie_breaker = TieBreaker(rng)
+    path, actions = [explored.root], list[Action]()
+    while True:
+        if walker is not None and _follow(walker, explored, expansion, path, actions, tie_breaker):
+            return path, actions
+        if graph.closed[path[-1]]:
+            path.pop()
+            if not path:
+                raise SearchExhausted("every leaf has been evaluated or asked for")
+            actions.pop()
+        options = expansion.options(explored, path[-1])
+        if options is None:
+            return path, actions
+        option = _choose(explored, policy, options, tie_breaker)
+        if option is None:
+            explored.close(path[-1])
+            continue
+        child, new = options.enter(option)
+        path.append(child)
+        actions.append(options.action(option))
+        if new:
+            return path, actions
+
+
+def _walker(policy: "Policy", expansion: Expansion) -> "CompiledPolicy | None":
+    """The policy, if compiled code may take its steps; ``None`` if Python must.
+
+    Its class must define ``follow`` itself, as a subclass that inherits it may rate differently; and the
+    expansion must be one whose options the walkers know.
+    """
+    if "follow" in vars(type(policy)) and type(expansion) in (AllChildren, OneChild):
+        return cast("CompiledPolicy", policy)
+    return None
+
+
+def _follow(
+    walker: "CompiledPolicy",
+    explored: Explored,
+    expansion: Expansion,
+    path: list[int],
+    actions: list[Action],
+    tie_breaker: TieBreaker,
+) -> bool:
+    """Extend the path as far as the walker can; whether the descent has ended."""
+    problem = explored.problem
+    one_by_one = type(expansion) is OneChild
+    nodes, numbers, next_number = walker.follow(explored, path[-1], tie_breaker, one_by_one)
+    for node, number in zip(nodes.tolist(), numbers.tolist(), strict=True):
+        actions.append(problem.actions(explored.graph.states[path[-1]])[number])
+        path.append(node)
+    if next_number == UNKNOWN:
+        return False
+    children = explored.children(path[-1])
+    before = len(explored.graph)
+    number = int(next_number)  # without compilation it is a NumPy integer, which a journal does not take
+    path.append(explored.enter(path[-1], children, number))
+    actions.append(children.actions[number])
+    return path[-1] == before
+
+
+def _choose(explored: Explored, policy: "Policy", options: Options, tie_breaker: TieBreaker) -> int | None:
+    """The option the policy rates best, ties broken at random; ``None`` if all are closed."""
+    eligible = np.flatnonzero(options.open)
+    if eligible.size == 0:
+        return None
+    ratings = policy.rate(options)[eligible]
+    best = eligible[ratings == ratings.max()]
+    if best.size == 0:
+        state = explored.graph.states[options.node]
+        raise DagSearchError(f"{policy!r} rates an option at {state!r} as not a number")
+    return int(best[tie_breaker.pick(best.size)])
+
+
+@inlined
+def _compared(rating: float, option: int, best: float, tied: IntArray, ties: int) -> tuple[float, int]:
+    """The best rating so far and the number of options ``tied`` for it, after a further option."""
+    if rating > best:
+        best, ties = rating, 0
+    if rating == best:
+        tied[ties] = option
+        ties += 1
+    return best, ties
+
+
+@compiled
+def follow_values(node: int, value: float, resolution: float, beta: float, arrays: PackedGraph) -> Walk:
+    """Walk by ``sign · μ + β sqrt(log(n) σ²)`` of v, where all options are in the DAG."""
+    graph = GraphArrays(*arrays)
+    path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
+    length = 0
+    while length < path.size and graph.count[node] > 0 and not graph.closed[node]:
+        first, count, sign = graph.first[node], graph.count[node], graph.sign[node]
+        width = beta * math.sqrt(math.log(graph.visits[node] + 1))
+        tied = np.empty(count, dtype=np.int64)
+        best, ties, options = -math.inf, 0, 0
+        for edge in range(first, first + count):
+            child = graph.edge_child[edge]
+            if child < 0:  # a second action to the same child is not another option
+                continue
+            options += 1
+            if graph.closed[child]:
+                continue
+            rating = sign * graph.v_mean[child] + width * math.sqrt(graph.v_var[child])
+            best, ties = _compared(rating, edge, best, tied, ties)
+        if ties == 0 or options < graph.branching[node] or resolution < ties * ENOUGH:
+            break
+        option, value, resolution = picked(value, resolution, ties)
+        chosen = tied[option]
+        node = graph.edge_child[chosen]
+        path[length], actions[length] = node, graph.edge_action[chosen]
+        length += 1
+    return path[:length], actions[:length], UNKNOWN, value, resolution
+
+
+@compiled
+def follow_bounds(
+    node: int,
+    value: float,
+    resolution: float,
+    one_by_one: bool,
+    c: float,
+    arrays: PackedGraph,
+    rewards: FloatArray,
+    mean: FloatArray,
+) -> Walk:
+    """Walk by ``sign · μ + c sqrt(ln(n) / n_i)``, for numbers of ``rewards`` and their ``mean`` by node.
+
+    The bound is infinite where there is no reward, and without the bonus at a leaf.
+    """
+    graph = GraphArrays(*arrays)
+    path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
+    length = 0
+    while length < path.size and not graph.closed[node]:
+        first, count, sign = graph.first[node], graph.count[node], graph.sign[node]
+        visits = math.log(max(1.0, rewards[node]))
+        tied = np.empty(count, dtype=np.int64)
+        best, ties, options = -math.inf, 0, 0
+        for edge in range(first, first + count):
+            child = graph.edge_child[edge]
+            if child < 0:  # a second action to the same child is not another option
+                continue
+            options += 1
+            if graph.closed[child]:
+                continue
+            if rewards[child] == 0.0:
+                bound = math.inf
+            else:
+                bound = sign * mean[child]
+                if not graph.terminal[child]:
+                    bound += c * math.sqrt(visits / rewards[child])
+            best, ties = _compared(bound, edge, best, tied, ties)
+        missing = graph.branching[node] - options
+        if missing > 0 and not one_by_one:
+            break
+        if missing > 0 and best < math.inf:  # options that are not in the DAG have no reward either
+            ties = 0
+        equal = ties + missing
+        if equal == 0 or resolution < equal * ENOUGH:
+            break
+        chosen, value, resolution = picked(value, resolution, equal)
+        if chosen >= ties:
+            known = graph.edge_action[first : first + count]
+            number = _nth_missing(chosen - ties, known, known.size + missing)
+            return path[:length], actions[:length], number, value, resolution
+        node = graph.edge_child[tied[chosen]]
+        path[length], actions[length] = node, graph.edge_action[tied[chosen]]
+        length += 1
+    return path[:length], actions[:length], UNKNOWN, value, resolution
+
+
+@compiled
+def _nth_missing(n: int, known: IntArray, actions: int) -> int:
+    """The ``n``-th, counted from 0, of the numbers below ``actions`` that are not ``known``."""
+    is_known = np.zeros(actions, dtype=np.bool_)
+    for action in known:
+        is_known[action] = True
+    for action in range(actions):
+        n -= not is_known[action]
+        if n < 0:
+            return action
+    return UNKNOWN
+
+
+@compiled
+def follow_features(
+    node: int,
+    value: float,
+    resolution: float,
+    beta: float,
+    arrays: PackedGraph,
+    belief: PackedBelief,
+    delta_mean: FloatArray,
+    delta_var: FloatArray,
+) -> Walk:
+    """Walk by ``sign · μ + β sqrt(log(n) σ²)`` of v, or of g + Δ where an option is not in the DAG.
+
+    For scores to which every action adds one feature (:class:`AdditiveBelief`) and nodes whose children are
+    known to be leaves or not.
+    """
+    graph, scores = GraphArrays(*arrays), AdditiveBelief(*belief)
+    path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
+    taken = np.zeros(scores.weight_mean.size, dtype=np.bool_)
+    child_of = np.empty(scores.action_columns.size, dtype=np.int64)
+    tied = np.empty(scores.action_columns.size, dtype=np.int64)
+    length = 0
+    while length < path.size and not graph.closed[node] and not graph.terminal[node]:
+        if graph.above_leaves[node] < 0:
+            break
+        depth = min(graph.level[node] + 1, delta_mean.size - 1)
+        gain, spread = delta_mean[depth], delta_var[depth]
+        if graph.above_leaves[node] == 1:
+            gain = spread = 0.0
+        width = beta * math.sqrt(math.log(graph.visits[node] + 1))
+        child_of[:] = -1
+        for edge in range(graph.first[node], graph.first[node] + graph.count[node]):
+            child = graph.edge_child[edge]
+            child_of[graph.edge_action[edge]] = child if child >= 0 else ~child
+        ties = _tied_features(node, width, gain, spread, graph, scores, child_of, taken, tied)
+        if ties == 0 or resolution < ties * ENOUGH:
+            break
+        option, value, resolution = picked(value, resolution, ties)
+        chosen = tied[option]
+        if child_of[chosen] < 0:
+            return path[:length], actions[:length], chosen, value, resolution
+        node = child_of[chosen]
+        path[length], actions[length] = node, chosen
+        length += 1
+    return path[:length], actions[:length], UNKNOWN, value, resolution
+
+
+@compiled
+def _tied_features(
+    node: int,
+    width: float,
+    gain: float,
+    spread: float,
+    graph: GraphArrays,
+    scores: AdditiveBelief,
+    child_of: IntArray,
+    taken: BoolArray,
+    tied: IntArray,
+) -> int:
+    """Number of actions with the best rating, and these in ``tied``.
+
+    ``gain`` and ``spread`` are the moments of Δ; ``child_of`` are the children in the DAG by action, −1
+    elsewhere; ``taken`` is False everywhere before and after.
+    """
+    start, end = scores.starts[node], scores.starts[node + 1]
+    columns, values = scores.columns, scores.values
+    weights = (scores.weight_mean, scores.weight_cov, scores.recent)
+    mean, var = linear_belief(start, end, columns, values, *weights)
+    q, _, _ = gain_vector(columns[start:end], values[start:end], *weights)
+    taken[columns[start:end]] = True
+    numbers = (width, mean, var, gain, spread, scores.prior, scores.private, scores.action_value)
+    ties = _best_features(
+        graph.sign[node],
+        numbers,
+        scores.action_columns,
+        taken,
+        child_of,
+        graph.closed,
+        graph.v_mean,
+        graph.v_var,
+        scores.weight_mean,
+        scores.weight_var,
+        q,
+        tied,
+    )
+    taken[columns[start:end]] = False
+    return ties
+
+
+@compiled
+def _best_features(
+    sign: int,
+    numbers: tuple[float, ...],
+    action_columns: IntArray,
+    taken: BoolArray,
+    child_of: IntArray,
+    closed: BoolArray,
+    v_mean: FloatArray,
+    v_var: FloatArray,
+    weight_mean: FloatArray,
+    weight_var: FloatArray,
+    q: FloatArray,
+    tied: IntArray,
+) -> int:
+    """The loop of :func:`_tied_features`; with arrays as arguments of their own it takes half the time."""
+    width, mean, var, gain, spread, prior, private, step = numbers
+    best, ties, action = -math.inf, 0, 0
+    for column in action_columns:
+        if taken[column]:
+            continue
+        child = child_of[action]
+        if child >= 0:
+            rating = math.nan
+            if not closed[child]:
+                rating = sign * v_mean[child] + width * math.sqrt(v_var[child])
+        else:
+            child_mean = mean + step * weight_mean[column] + prior
+            more = step * (step * weight_var[column] + 2.0 * q[column])
+            child_var = max(var + more, 0.0) + private
+            rating = sign * (child_mean + gain) + width * math.sqrt(child_var + spread)
+        if rating > best:
+            best, ties = rating, 0
+        if rating == best:
+            tied[ties] = action
+            ties += 1
+        action += 1
+    return ties

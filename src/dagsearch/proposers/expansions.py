@@ -1,0 +1,208 @@
+"""The children that a descent sees at a node, and how the DAG grows."""
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch.problem import Action, Children, State
+from dagsearch.values.explored import Explored
+from dagsearch.values.gaussians import Gaussian
+
+
+class Options:
+    """A node's children as the descent sees them, one entry per action that it may take."""
+
+    def __init__(
+        self, explored: Explored, node: int, actions: IntArray, children: IntArray, made: Children
+    ) -> None:
+        self._explored = explored
+        self._made = made
+        self.node = node
+        self.actions = actions
+        """Index of each option in ``problem.actions(state)``, shape ``(options,)``."""
+        self.children = children
+        """Node each option leads to, −1 where it is not in the DAG; shape ``(options,)``."""
+
+    @property
+    def at_root(self) -> bool:
+        """Whether the descent begins here."""
+        return self.node == self._explored.root
+
+    @property
+    def sign(self) -> int:
+        """+1 where MAX decides, −1 where MIN does."""
+        return int(self._explored.graph.sign[self.node])
+
+    @property
+    def visits(self) -> int:
+        """Number of descents through the node, including the current one."""
+        return int(self._explored.graph.visits[self.node]) + 1
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of each option's v, or of g + Δ for an option outside the DAG."""
+        return self._values[0]
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of each option's v, or of g + Δ for an option outside the DAG."""
+        return self._values[1]
+
+    @cached_property
+    def _values(self) -> tuple[FloatArray, FloatArray]:
+        explored, graph = self._explored, self._explored.graph
+        unseen = self.children < 0
+        if not unseen.any():
+            return graph.v_mean[self.children], graph.v_var[self.children]
+        g_mean, g_var = explored.scores.predict_children(self._made, self.node)
+        delta = explored.increments.at(int(graph.level[self.node]) + 1)
+        unmade = explored.has_lazy_children  # then either all options are leaves, or none
+        if unmade and self._leads_to_leaves():
+            delta = Gaussian(0.0, 0.0)
+        mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
+        variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
+        if not unmade:
+            for option in np.flatnonzero(unseen):
+                state = self._made.states[option]
+                node = explored.find(state)
+                if node >= 0:
+                    mean[option], variance[option] = explored.value(node)
+                elif len(explored.problem.actions(state)) == 0:
+                    mean[option], variance[option] = g_mean[option], g_var[option]
+        return mean, variance
+
+    def _leads_to_leaves(self) -> bool:
+        """Whether the options are leaves, given that all are or none; leaves may be at any level."""
+        graph, problem = self._explored.graph, self._explored.problem
+        if graph.above_leaves[self.node] < 0:
+            child = problem.step(self._made.parent, self._made.actions[0])
+            graph.above_leaves[self.node] = len(problem.actions(child)) == 0
+        return bool(graph.above_leaves[self.node])
+
+    @property
+    def terminal(self) -> BoolArray:
+        """Which options are known to be leaves."""
+        return (self.children >= 0) & self._explored.graph.terminal[self.children]
+
+    @cached_property
+    def open(self) -> BoolArray:
+        """Which options still have something to evaluate below them."""
+        return (self.children < 0) | ~self._explored.graph.closed[self.children]
+
+    def added(
+        self, added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]]
+    ) -> Sequence[Collection[Hashable]]:
+        """The items that each option adds to the node's state."""
+        actions = [self._made.actions[action] for action in self.actions.tolist()]
+        return added_items(self._made.parent, actions)
+
+    def action(self, option: int) -> Action:
+        """The problem's action of an option."""
+        return self._made.actions[int(self.actions[option])]
+
+    def enter(self, option: int) -> tuple[int, bool]:
+        """The node that an option leads to, and whether it is new in the DAG."""
+        child = int(self.children[option])
+        if child >= 0:
+            return child, False
+        before = len(self._explored.graph)
+        child = self._explored.enter(self.node, self._made, int(self.actions[option]))
+        return child, child == before
+
+
+class Expansion(Protocol):
+    """How the DAG grows."""
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """The options at a node; ``None`` where the descent ends."""
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Grow the DAG at the node where a descent ended."""
+
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+        """Add the path to a good leaf to the DAG; ``actions`` lead there from the root."""
+
+
+class AllChildren:
+    """Expanding a node adds all its children at once, as in the paper's Tic-Tac-Toe experiment."""
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """The children in the DAG; ``None`` at the boundary."""
+        graph = explored.graph
+        if graph.count[node] == 0:
+            return None
+        edges = graph.edges(node)
+        distinct = graph.edge_child[edges] >= 0
+        actions, children = graph.edge_action[edges][distinct], graph.edge_child[edges][distinct]
+        return Options(explored, node, actions, children, explored.children(node))
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Add all children."""
+        if explored.graph.terminal[node] or explored.graph.count[node] > 0:
+            return
+        children = explored.nodes(explored.children(node).states)
+        explored.link(node, children, range(len(children)))
+
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+        """Add all children of all nodes on the path."""
+        state = explored.problem.root()
+        for action in actions:
+            self.expand(explored, explored.find(state))
+            state = explored.problem.step(state, action)
+
+    def __repr__(self) -> str:
+        return "AllChildren()"
+
+
+class OneChild:
+    """Children enter the DAG one at a time, for problems with many children per node.
+
+    The descent compares all children, those outside the DAG by their own g + Δ, and adds the one it picks.
+    In the back-up, one summary variable represents the missing children.
+    """
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """All children, in the DAG or not; ``None`` at a leaf."""
+        graph = explored.graph
+        if graph.terminal[node]:
+            return None
+        made = explored.children(node)
+        children = np.full(len(made.actions), -1, dtype=np.int64)
+        children[graph.edge_action[graph.edges(node)]] = graph.children(node)
+        return Options(explored, node, np.arange(children.size), children, made)
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Do nothing: the descent has added the child that it picked."""
+
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+        """Add the nodes on the path."""
+        node = explored.root
+        for action in actions:
+            made = explored.children(node)
+            child = explored.find(explored.problem.step(made.parent, action))
+            if child < 0 or child not in explored.graph.children(node):
+                child = explored.enter(node, made, list(made.actions).index(action))
+            node = child
+
+    def __repr__(self) -> str:
+        return "OneChild()"
+
+
+class NoChildren:
+    """The DAG stays at its root: every path is a roll-out."""
+
+    def options(self, explored: Explored, node: int) -> Options | None:
+        """``None``: every descent ends at the root."""
+        return None
+
+    def expand(self, explored: Explored, node: int) -> None:
+        """Do nothing."""
+
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+        """Do nothing."""
+
+    def __repr__(self) -> str:
+        return "NoChildren()"

@@ -1,0 +1,1 @@
+"""The problem, examined once."""

@@ -1,0 +1,1 @@
+"""The explored DAG and the optimal values v of its nodes."""

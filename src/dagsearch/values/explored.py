@@ -1,0 +1,271 @@
+"""The explored DAG with the beliefs over its nodes."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from dagsearch._internal.deadline import Deadline
+from dagsearch._internal.typing import IntArray
+from dagsearch.covariances.views import coding_for
+from dagsearch.errors import ProblemError
+from dagsearch.posterior import Scores
+from dagsearch.problem import Action, Capabilities, Children, Problem, State
+from dagsearch.results import Proposal
+from dagsearch.space.codes import Coding
+from dagsearch.space.walks import passed
+from dagsearch.values.gaussians import Gaussian
+from dagsearch.values.graph import Graph
+from dagsearch.values.increments import Increments
+
+# A problem with at most this many states is enumerated.
+_FEW_STATES = 2000
+
+
+class DagListener(Protocol):
+    """Receives the changes of the explored DAG."""
+
+    def dag_changed(self, kind: str, *details: Any) -> None:
+        """Nodes have been linked, closed or reopened, according to ``kind``."""
+
+
+class _NoListener:
+    def dag_changed(self, kind: str, *details: Any) -> None:
+        """Do nothing."""
+
+
+class Explored:
+    """The graph and the beliefs over its nodes; graph and scores number nodes in the same way."""
+
+    def __init__(self, problem: Problem, scores: Scores, increments: Increments) -> None:
+        self.problem, self.capabilities = problem, Capabilities(problem)
+        self.scores = scores
+        self.increments = increments
+        self.graph = Graph()
+        self.listener: DagListener = _NoListener()
+        """Receives every change of the DAG."""
+        self.deadline = Deadline()
+        """When the current run must end."""
+        self.reopenings = 0
+        """Number of times that leaves were reopened."""
+        self.key = self.capabilities.key
+        """What identifies a state."""
+        self.has_lazy_children = self.capabilities.added_items is not None
+        """Whether children can be rated without making their states; either all children of a state are then
+        leaves, or none is."""
+        self.root = self.node(problem.root())
+        self.graph.set_root(self.root)
+
+    def move_root(self, node: int, problem: Problem) -> None:
+        """Make another node the root; ``problem`` is the same problem with this root."""
+        self.root, self.problem, self.capabilities = node, problem, Capabilities(problem)
+        for computed in ("few_leaves", "coding"):  # for the old root
+            self.__dict__.pop(computed, None)
+
+    def way_to(self, state: State) -> list[Action]:
+        """Actions from the root to a state that is at most two decisions away."""
+        level: list[tuple[State, list[Action]]] = [(self.problem.root(), [])]
+        for _ in range(2):
+            level = [
+                (self.problem.step(parent, action), [*way, action])
+                for parent, way in level
+                for action in self.problem.actions(parent)
+            ]
+            for found, way in level:
+                if self.same(found, state):
+                    return way
+        raise ValueError(
+            f"{state!r} is neither in the explored DAG nor within two decisions of the root; make a new "
+            "search of problem.from_state(state)"
+        )
+
+    @cached_property
+    def coding(self) -> Coding | None:
+        """How leaves near others are found by codes; ``None`` where they are found by decisions."""
+        return coding_for(self.problem, self.scores.covariance)
+
+    @cached_property
+    def few_leaves(self) -> list[State]:
+        """Every leaf of a problem with few states; an empty list if there are too many states."""
+        problem = self.problem
+        known = {self.key(problem.root())}
+        pending, leaves = [problem.root()], []
+        while pending:
+            state = pending.pop()
+            actions = problem.actions(state)
+            if len(actions) == 0:
+                leaves.append(state)
+            for action in actions:
+                child = problem.step(state, action)
+                key = self.key(child)
+                if key not in known:
+                    known.add(key)
+                    pending.append(child)
+            if len(known) > _FEW_STATES:
+                return []
+        return leaves
+
+    def find(self, state: State) -> int:
+        """The state's node, or −1."""
+        return self.graph.find(self.key(state))
+
+    def same(self, one: State, other: State) -> bool:
+        """Whether two states are one node."""
+        return self.key(one) == self.key(other)
+
+    def is_closed(self, state: State) -> bool:
+        """Whether the state is known to have no leaf left to evaluate, neither itself nor below it."""
+        node = self.find(state)
+        return node >= 0 and bool(self.graph.closed[node])
+
+    def node(self, state: State) -> int:
+        """The state's node, made if it does not exist."""
+        key = self.key(state)
+        node = self.graph.find(key)
+        if node < 0:
+            sign, branching = self.capabilities.player(state), len(self.problem.actions(state))
+            self.scores.track([state])
+            node = self.graph.add(key, state, sign, branching)
+        return node
+
+    def nodes(self, states: Sequence[State]) -> list[int]:
+        """The states' nodes, made where they do not exist."""
+        keys = [self.key(state) for state in states]
+        fresh = {
+            key: (state, self.capabilities.player(state), len(self.problem.actions(state)))
+            for key, state in zip(keys, states, strict=True)
+            if self.graph.find(key) < 0
+        }
+        # The user's problem and covariance may fail, so they are called before the graph grows.
+        if fresh:
+            self.scores.track([state for state, _, _ in fresh.values()])
+            for key, (state, sign, branching) in fresh.items():
+                self.graph.add(key, state, sign, branching)
+        return [self.graph.find(key) for key in keys]
+
+    def leaf(self, state: State) -> int:
+        """The node of a leaf, made if it does not exist; raises if the state is not a leaf."""
+        node = self.find(state)
+        if node < 0:
+            if self.capabilities.validate is not None:
+                self.capabilities.validate(state)
+            node = self.node(state) if len(self.problem.actions(state)) == 0 else -1
+        if node < 0 or not self.graph.terminal[node]:
+            raise ProblemError(
+                f"{state!r} is not a leaf: the problem has actions there. Only a complete sequence of "
+                "decisions has a reward"
+            )
+        return node
+
+    def value(self, node: int) -> Gaussian:
+        """Belief over a node's v; for a leaf that was told without a path from the root, over its g."""
+        if self.graph.level[node] >= 0:
+            return Gaussian(float(self.graph.v_mean[node]), float(self.graph.v_var[node]))
+        return self.score(node)
+
+    def score(self, node: int) -> Gaussian:
+        """Belief over a node's g."""
+        self.scores.refresh([node])
+        mean, variance = self.scores.moments()
+        return Gaussian(float(mean[node]), float(variance[node]))
+
+    def around(self, paths: Iterable[Sequence[int]]) -> IntArray:
+        """The nodes of some paths, and their children at the boundary; children come before parents."""
+        graph = self.graph
+        inner = list({self.root, *(node for path in paths for node in path)})
+        below = np.concatenate([graph.children(node) for node in inner])
+        nodes = np.unique(np.concatenate([inner, below[graph.count[below] == 0]]))
+        nodes = nodes[graph.level[nodes] >= 0]
+        return np.asarray(nodes[np.argsort(-graph.level[nodes], kind="stable")])
+
+    def children(self, node: int) -> Children:
+        """The node's children, in the DAG or not."""
+        state = self.graph.states[node]
+        return Children(self.problem, state, self.problem.actions(state))
+
+    def enter(self, node: int, children: Children, action: int) -> int:
+        """The child that an action (by index) leads to, linked to the node."""
+        state = self.problem.step(children.parent, children.actions[action])
+        child = self.node(state)
+        self.link(node, [child], [action])
+        return child
+
+    def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> None:
+        """Add edges. A child that had no path to it starts at the boundary: v = g + Δ, or g at a leaf."""
+        self.changed("link", node, actions)
+        graph = self.graph
+        fresh = graph.link(node, children, actions)
+        if not fresh:
+            return
+        self.scores.refresh(fresh)
+        mean, variance = self.scores.moments()
+        for child in fresh:
+            graph.v_mean[child], graph.v_var[child] = mean[child], variance[child]
+            if not graph.terminal[child]:
+                delta = self.increments.at(int(graph.level[child]))
+                graph.v_mean[child] += delta.mean
+                graph.v_var[child] += delta.variance
+
+    def complete(self) -> bool:
+        """Add all states to the DAG, each with all its children; returns whether any was missing."""
+        graph, known, waiting, added = self.graph, {self.root}, [self.root], False
+        while waiting:
+            node = waiting.pop()
+            linked = set(graph.edge_action[graph.edges(node)].tolist())
+            made = self.children(node)
+            missing = [action for action in range(len(made.actions)) if action not in linked]
+            if missing:
+                added = True
+                states = [self.problem.step(made.parent, made.actions[action]) for action in missing]
+                self.link(node, self.nodes(states), missing)
+            fresh = set(graph.children(node).tolist()) - known
+            known |= fresh
+            waiting.extend(sorted(fresh))
+        return added
+
+    def close(self, node: int) -> None:
+        """Mark a node below which no leaf is left to evaluate."""
+        self.changed("close", node)
+        self.graph.closed[node] = True
+
+    def reopen(self, leaves: Sequence[int]) -> None:
+        """Let leaves be evaluated again. All inner nodes are reopened; descents close them again."""
+        self.changed("reopen", list(leaves))
+        graph, self.reopenings = self.graph, self.reopenings + 1
+        graph.closed[leaves] = False
+        graph.closed[: len(graph)][~graph.terminal[: len(graph)]] = False
+
+    def changed(self, kind: str, *details: Any) -> None:
+        """Tell the listener about a change."""
+        self.listener.dag_changed(kind, *details)
+
+    def visited(
+        self, path: Sequence[int], actions: Sequence[Action], end: tuple[State, Sequence[Action]]
+    ) -> Proposal:
+        """Count a descent along ``path`` and propose the leaf at its ``end``."""
+        visits = self.graph.visits
+        for node in path:  # paths are short: faster than indexing by a list
+            visits[node] += 1
+        return Proposal(end[0], (*actions, *end[1]), tuple(path))
+
+    def describes(self, proposal: Proposal) -> bool:
+        """Whether the proposal's actions lead from the root to its leaf, and its path is the way there."""
+        try:
+            states = passed(self.problem, proposal.actions)
+        except ValueError:
+            return False
+        path = [self.find(state) for state in states[: len(proposal.path)]]
+        return list(proposal.path) == path and self.same(states[-1], proposal.leaf)
+
+    def repeat(self, change: Sequence[Any]) -> None:
+        """Repeat a change that a listener received in another run."""
+        kind, what = change[0], change[1]
+        if kind == "link":
+            family, actions = self.children(what), change[2]
+            made = [self.problem.step(family.parent, family.actions[action]) for action in actions]
+            self.link(what, self.nodes(made), actions)
+        elif kind == "close":
+            self.close(what)
+        else:
+            self.reopen(what)

@@ -1,0 +1,246 @@
+"""The increments Δ: by how much optimal play beats random play, before any data (section 3.2).
+
+==========  ==============  ===================  ==================================================
+paper       code            shape                meaning
+==========  ==============  ===================  ==================================================
+b           branching       ``(depth,)``         children of a node at each level
+c           step_variance   ``(depth,)``         variance of the Brownian step ξ to a child
+Δ_i         mean, variance  ``(depth + 1,)``     by level; zero at the leaves
+—           tables          ``(depth + 1, B)``   Δ "as if b children remained", by level and b ≥ 1
+==========  ==============  ===================  ==================================================
+
+Below the boundary the DAG is treated as a tree: a child's score is its parent's plus a step ξ, so
+Δ_i = max_j (Δ_j + ξ_j), with identical children at one level. Folding these one by one yields Δ for every
+number of children in between, so that all tables cost one pass over the branching factors.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import FloatArray
+from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows
+from dagsearch.errors import ProblemError
+from dagsearch.problem import LONGEST_PATH, MAX, MIN, Capabilities, Problem, State
+from dagsearch.values.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior
+
+# Number of random paths that measure a problem's shape and the covariance's step. Where paths are long there
+# are fewer of them, with about this number of states in all: each level is then like the next.
+_WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
+
+
+@compiled
+def _fold_copies(mean: float, var: float, copies: int, prior_mean: float, prior_var: float) -> FloatArray:
+    """Moments of the maximum of 1, 2, …, ``copies`` independent copies of a Gaussian, under the prior."""
+    moments = np.empty((2, copies))
+    folded, spread = mean, var
+    for b in range(copies):
+        if b > 0:
+            moments[0, b], moments[1, b] = pair_maximum(folded, spread, mean, var, 0.0, prior_mean, prior_var)
+            folded, spread = pair_maximum(folded, spread, mean, var, 0.0, 0.0, math.inf)
+        else:
+            moments[0, b], moments[1, b] = with_prior(mean, var, prior_mean, prior_var)
+    return moments
+
+
+@lru_cache(maxsize=16)
+def _standard_maxima(copies: int) -> FloatArray:
+    """Exact moments of the maximum of 1, …, ``copies`` standard normals."""
+    exact = [max_of_many(np.zeros(b), np.ones(b), method="exact") for b in range(1, copies + 1)]
+    return np.array(exact).T
+
+
+class Increments:
+    """Δ by level, tabulated before the search.
+
+    Parameters
+    ----------
+    branching : sequence of int, length ``depth``
+        Number of children of a node at level 0 (the root), 1, …, ``depth - 1``.
+    step_variance : float or sequence of float
+        Variance of the Brownian step to a child: one number, or one by level of the parent. It must be that
+        of the covariance: with a wrong one the values of unexplored nodes mislead the search.
+    players : sequence of MAX or MIN, optional
+        The player at each level; MAX everywhere by default.
+    prior : (mean, variance), optional
+        Gaussian prior on Δ itself, at every level.
+    method : {"pairwise", "exact"}
+        How the moments of the children's maximum are computed, see :func:`dagsearch.values.gaussians.max_of_many`.
+
+    Examples
+    --------
+    >>> increments = Increments(branching=[4, 3, 2], step_variance=1.0)
+    >>> increments.mean.round(3).tolist()
+    [3.092, 1.663, 0.564, 0.0]
+    """
+
+    def __init__(
+        self,
+        branching: Sequence[int],
+        step_variance: ArrayLike,
+        players: Sequence[int] | None = None,
+        prior: Sequence[float] | None = None,
+        method: Literal["pairwise", "exact"] = "pairwise",
+    ) -> None:
+        self.branching = tuple(int(b) for b in branching)
+        if any(b < 1 for b in self.branching):
+            raise ValueError(f"branching must be at least 1 at every level, got {branching!r}")
+        depth = len(self.branching)
+        steps = np.asarray(step_variance, dtype=np.float64)
+        if not np.all(np.isfinite(steps)) or np.any(steps < 0.0):
+            raise ValueError(f"step_variance must be finite and not negative, got {step_variance!r}")
+        self.step_variance: FloatArray = np.broadcast_to(steps, (depth,)).copy()
+        self.players = tuple(players) if players is not None else (MAX,) * depth
+        if len(self.players) != depth or any(who not in (MAX, MIN) for who in self.players):
+            raise ValueError(f"players must be MAX or MIN for each of the {depth} levels, got {players!r}")
+        if method not in ("pairwise", "exact"):
+            raise ValueError(f'method must be "pairwise" or "exact", got {method!r}')
+        self._prior = checked_prior(prior)
+        self._method = method
+        self.mean_table, self.var_table = self._tabulate(max(self.branching, default=1))
+
+    def _tabulate(self, widest: int) -> tuple[FloatArray, FloatArray]:
+        depth = len(self.branching)
+        means, variances = np.zeros((depth + 1, widest + 1)), np.zeros((depth + 1, widest + 1))
+        self.mean, self.variance = np.zeros(depth + 1), np.zeros(depth + 1)
+        for level in reversed(range(depth)):
+            sign = self.players[level]
+            moments = self._maxima(
+                sign * self.mean[level + 1],
+                self.variance[level + 1] + self.step_variance[level],
+                sign,
+                widest,
+            )
+            means[level, 1:], variances[level, 1:] = sign * moments[0], moments[1]
+            b = self.branching[level]
+            self.mean[level], self.variance[level] = means[level, b], variances[level, b]
+        return means, variances
+
+    def _maxima(self, mean: float, var: float, sign: int, copies: int) -> FloatArray:
+        prior_mean, prior_var = self._prior
+        if self._method == "pairwise":
+            return _fold_copies(mean, var, copies, sign * prior_mean, prior_var)
+        if prior_var == math.inf:
+            standard = _standard_maxima(copies)
+            return np.stack([mean + math.sqrt(var) * standard[0], var * standard[1]])
+        prior = (sign * prior_mean, prior_var)
+        exact = [
+            max_of_many(np.full(b, mean), np.full(b, var), prior, method="exact")
+            for b in range(1, copies + 1)
+        ]
+        return np.array(exact).T
+
+    @property
+    def depth(self) -> int:
+        """Number of decisions from the root to the deepest leaf."""
+        return len(self.branching)
+
+    def at(self, level: int) -> Gaussian:
+        """Δ of a boundary node at ``level``; 0 from ``depth`` on, where nothing is left to decide."""
+        level = min(level, self.depth)
+        return Gaussian(float(self.mean[level]), float(self.variance[level]))
+
+    def remaining(self, level: int, children: int) -> Gaussian:
+        """Δ of a node at ``level`` of which only this number of children remain."""
+        if children < 1:
+            raise ValueError(f"children must be at least 1, got {children}")
+        self.widen(children)
+        level = min(level, self.depth)
+        return Gaussian(float(self.mean_table[level, children]), float(self.var_table[level, children]))
+
+    def widen(self, children: int) -> None:
+        """Extend the tables to nodes with this number of children."""
+        if children >= self.mean_table.shape[1]:
+            widest = max(children, 2 * self.mean_table.shape[1])
+            self.mean_table, self.var_table = self._tabulate(widest)
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        covariance: Covariance,
+        rng: np.random.Generator,
+        prior: Sequence[float] | None = None,
+        method: Literal["pairwise", "exact"] = "pairwise",
+    ) -> "Increments":
+        """The increments of a problem under a covariance.
+
+        ``depth`` and ``branching`` are the problem's own if it declares them. If not, they are measured on
+        random paths, as are the players and the variance of a step.
+        """
+        return ProblemShape(problem, rng).increments(covariance, prior, method)
+
+
+class ProblemShape:
+    """A problem's branching, players and steps by level, measured on random paths."""
+
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        self._problem, self._capabilities = problem, Capabilities(problem)
+        self._widths: list[list[int]] = []
+        self._players: list[list[int]] = []
+        self._paths: list[list[State]] = []
+        while len(self._paths) < _FEWEST_WALKS or (
+            len(self._paths) < _WALKS and sum(map(len, self._paths)) < _MOST_STATES
+        ):
+            self._paths.append(self._walk(rng))
+        self._rows: list[Rows] = []  # of the paths; they do not depend on hyperparameters
+
+    def increments(
+        self,
+        covariance: Covariance,
+        prior: Sequence[float] | None = None,
+        method: Literal["pairwise", "exact"] = "pairwise",
+    ) -> Increments:
+        """The increments under a covariance."""
+        return Increments(self._branching(), self._steps(covariance), self._player_by_level(), prior, method)
+
+    def _walk(self, rng: np.random.Generator) -> list[State]:
+        path = [self._problem.root()]
+        while len(actions := self._problem.actions(path[-1])) > 0:
+            level = len(path) - 1
+            if level == len(self._widths):
+                self._widths.append([])
+                self._players.append([])
+            self._widths[level].append(len(actions))
+            self._players[level].append(self._capabilities.player(path[-1]))
+            path.append(self._problem.step(path[-1], actions[int(rng.integers(len(actions)))]))
+            if len(path) > LONGEST_PATH:
+                raise ProblemError(
+                    f"no leaf after {LONGEST_PATH} random steps from the root: check that the problem has no "
+                    "cycle and that actions() of every leaf is empty"
+                )
+        return path
+
+    def _depth(self) -> int:
+        declared = self._capabilities.depth
+        return len(self._widths) if declared is None else int(declared)
+
+    def _branching(self) -> list[int]:
+        declared = self._capabilities.branching
+        if declared is not None:
+            return [max(1, int(declared(level))) for level in range(self._depth())]
+        return [max(1, round(float(np.mean(w)))) for w in self._padded(self._widths)]
+
+    def _player_by_level(self) -> list[int]:
+        return [MAX if sum(who) >= 0 else MIN for who in self._padded(self._players)]
+
+    def _steps(self, covariance: Covariance) -> list[float]:
+        """Mean variance of a step by level."""
+        steps: list[list[float]] = [[] for _ in self._widths]
+        if not self._rows:
+            self._rows = [covariance.represent(path) for path in self._paths]
+        for rows in self._rows:
+            for level, variance in enumerate(covariance.step_variances(rows)):
+                steps[level].append(float(variance))
+        return [float(np.mean(found)) for found in self._padded(steps)]
+
+    def _padded(self, columns: list[list[Any]]) -> list[list[Any]]:
+        """One entry per level, also for levels that no path reached."""
+        depth = self._depth()
+        return (columns + [columns[-1]] * depth)[:depth] if columns else []

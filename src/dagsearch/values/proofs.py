@@ -1,0 +1,126 @@
+"""Values that are certain: proven wins, losses and draws, and bounds on the way to them.
+
+At a leaf the value is its reward. At MAX's turn the value is at least every child's lower bound, and at most
+the largest upper bound of the children, if all of them are in the DAG; MIN's turn is the mirror image. Where
+both bounds meet, the value is proven, whatever the model believes. This assumes that rewards cost nothing and
+have no noise, as in a game whose rules are known.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch.posterior.base import in_words, requirements
+from dagsearch.posterior.units import Episode
+from dagsearch.values.backups import Backup
+from dagsearch.values.explored import Explored
+from dagsearch.values.graph import Graph, GraphArrays, PackedGraph
+
+
+class WithProofs(Backup):
+    """A back-up that proves values where it can, and computes the others from them.
+
+    A proven node has a certain value, from which the values of its parents follow. It is also closed: no
+    descent goes there any more.
+
+    Parameters
+    ----------
+    backup : Backup
+        Computes the values that are not proven.
+    lowest, highest : float
+        Smallest and largest reward of the problem.
+    """
+
+    def __init__(self, backup: Backup, lowest: float, highest: float) -> None:
+        if not lowest < highest:
+            raise ValueError(f"lowest must be less than highest, got {lowest!r} and {highest!r}")
+        if requirements(backup):
+            raise ValueError(
+                f"WithProofs cannot use {backup!r}: it gives its back-up only means and variances of the "
+                f"scores, but that one needs scores that can {in_words(requirements(backup))}. "
+                "Use MomentMatching or Softmax"
+            )
+        self.backup = backup
+        self.lowest, self.highest = float(lowest), float(highest)
+        self._seen = 0
+
+    def back_up(
+        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
+    ) -> None:
+        """Write ``graph.lower`` and ``graph.upper``, close what is proven, then back up the values."""
+        graph = explored.graph
+        self._look_at_new_nodes(explored)
+        _bounds_pass(graph.deepest_first(), graph.arrays, self.lowest, self.highest)
+        proven = proven_nodes(graph)
+        graph.closed[: len(graph)] |= proven
+        self.backup.back_up(_with_known(explored, proven), episodes)
+
+    def _look_at_new_nodes(self, explored: Explored) -> None:
+        """Set the bounds of new nodes: a leaf's reward, or the smallest and largest reward there is."""
+        graph = explored.graph
+        for node in range(self._seen, len(graph)):
+            graph.lower[node], graph.upper[node] = self.lowest, self.highest
+            if graph.terminal[node]:
+                graph.lower[node] = graph.upper[node] = explored.problem.reward(graph.states[node])
+        self._seen = len(graph)
+
+    def __repr__(self) -> str:
+        return f"WithProofs({self.backup!r}, {self.lowest}, {self.highest})"
+
+
+def proven_nodes(graph: Graph) -> BoolArray:
+    """Whether each node has a proven value, shape ``(nodes,)``."""
+    seen = slice(len(graph))
+    return np.asarray(graph.lower[seen] == graph.upper[seen])
+
+
+class _Known:
+    """The moments of scores that are certain where a value is proven; a back-up reads nothing else."""
+
+    def __init__(self, mean: FloatArray, variance: FloatArray) -> None:
+        self._mean, self._variance = mean, variance
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        return self._mean, self._variance
+
+
+def _with_known(explored: Explored, proven: BoolArray) -> Explored:
+    """A view in which proven nodes are leaves with a known reward."""
+    graph = explored.graph.with_leaves(explored.graph.terminal[: proven.size] | proven)
+    scores: Any = _Known(
+        np.where(proven, graph.lower[: proven.size], explored.scores.mean),
+        np.where(proven, 0.0, explored.scores.variance),
+    )
+    view = copy(explored)
+    view.graph, view.scores = graph, scores
+    return view
+
+
+@compiled
+def _bounds_pass(order: IntArray, arrays: PackedGraph, lowest: float, highest: float) -> None:
+    """Write proven bounds of the nodes in ``order``, children before parents."""
+    graph = GraphArrays(*arrays)
+    sign, terminal, branching = graph.sign, graph.terminal, graph.branching
+    first, count, edge_child = graph.first, graph.count, graph.edge_child
+    lower, upper = graph.lower, graph.upper
+    for node in order:
+        if terminal[node] or count[node] == 0 or lower[node] == upper[node]:
+            continue
+        low, high, known = -np.inf, -np.inf, 0  # from the view of the player who moves
+        for edge in range(first[node], first[node] + count[node]):
+            child = edge_child[edge]
+            if child >= 0:
+                known += 1
+                low = max(low, lower[child] if sign[node] > 0 else -upper[child])
+                high = max(high, upper[child] if sign[node] > 0 else -lower[child])
+        best = highest if sign[node] > 0 else -lowest
+        if known < branching[node]:
+            low, high = max(low, lowest if sign[node] > 0 else -highest), best
+        if sign[node] > 0:
+            lower[node], upper[node] = low, high
+        else:
+            lower[node], upper[node] = -high, -low
