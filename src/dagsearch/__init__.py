@@ -25,13 +25,13 @@ from dagsearch.errors import (
 from dagsearch.execution.pools import PoolError
 from dagsearch.execution.stopping import Stop
 from dagsearch.forecasts import Forecast
-from dagsearch.functions import maximize, minimize
+from dagsearch.functions import maximize, minimize, search
 from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.proposers import expansions, policies, rollouts
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.search import Search, search
-from dagsearch.values import backups, gaussians, proofs, refresh
+from dagsearch.search import Search
+from dagsearch.values import backups, gaussians, proofs
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
 
@@ -80,7 +80,6 @@ __all__ = [
     "problems",
     "proofs",
     "proposers",
-    "refresh",
     "rollouts",
     "search",
     "testing",

@@ -1,18 +1,130 @@
-"""Write a function, get a search: the largest or smallest result of a function that makes choices."""
+"""A search in one line: of a problem, or of a function that makes choices."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 from dagsearch.covariances import Covariance
+from dagsearch.durable.journal import has_begun
 from dagsearch.errors import SearchInterrupted
 from dagsearch.execution.options import Execution
+from dagsearch.execution.runner import checked_budget, log_if_poor
 from dagsearch.execution.stopping import Stop
+from dagsearch.methods import default_initial
+from dagsearch.pages.notebook import shown_progress
+from dagsearch.problem import Problem
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Result
-from dagsearch.search import Seed, run_search
+from dagsearch.search import Search, Seed
 from dagsearch.values.gaussians import Gaussian
+
+
+def search(
+    problem: Problem,
+    budget: int,
+    *,
+    covariance: Covariance | None = None,
+    noisy: bool = False,
+    patience: int | None = None,
+    target: float | None = None,
+    seconds: float | None = None,
+    confidence: float | None = None,
+    seed: Seed = None,
+    progress: bool | Literal["notebook"] = False,
+    journal: str | PathLike[str] | None = None,
+    **execution: Unpack[Execution],
+) -> Result:
+    """Find the best leaf of a problem with ``budget`` evaluations.
+
+    The first fifth of the evaluations, at most 10, are random leaves. After that each leaf is the one with
+    the largest expected improvement a few changes away from good leaves, under a Gaussian belief whose
+    hyperparameters are learnt from the evidence. Where predicted improvements do not come, turns go to random
+    changes of good leaves. ``docs/method.md`` says it in ten lines, ``docs/beyond.md`` what each part gains.
+
+    Whatever error ends the search, also one of your own problem, ``error.result`` is the result so far.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to search.
+    budget : int
+        Maximum number of evaluations.
+    covariance : Covariance, optional
+        Which states are alike. By default the problem's own covariance; otherwise
+        :class:`dagsearch.covariances.SetKernel` for subsets of fixed size,
+        :class:`dagsearch.covariances.Views` where states have codes (choices, orders, sequences, tuples of
+        decisions), and :class:`dagsearch.covariances.Overlap` of the states' items elsewhere.
+    noisy : bool
+        Whether the same leaf may earn a different reward next time. If so, leaves are evaluated again where
+        that pays, the noise is learnt, and the best leaf is the one with the best mean g. Otherwise no leaf
+        is evaluated twice.
+    patience : int, optional
+        Stop after this number of evaluations in a row without a better reward.
+    target : float, optional
+        Stop once a reward is at least this large.
+    seconds : float, optional
+        Stop after this number of seconds.
+    confidence : float, optional
+        Stop once the best leaf so far is the best of all with this probability.
+    seed : int, numpy Generator or None
+        Source of all randomness.
+    progress : bool or "notebook"
+        Whether to show a progress bar; ``"notebook"`` draws rewards and their forecast in a notebook.
+    journal : path, optional
+        File that records every event. If it exists, its search continues until there are ``budget`` rewards
+        in total.
+    **execution
+        Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
+        ``timeout``, ``on_error``, ``deterministic``.
+
+    Raises
+    ------
+    EvaluationError
+        If ``problem.reward`` fails.
+    SearchInterrupted
+        On Ctrl-C. It is a ``KeyboardInterrupt``.
+    """
+    stop = Stop(patience, target, seconds, confidence)
+    settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
+    return run_search(problem, budget, stop, progress, execution, settings)
+
+
+def run_search(
+    problem: Problem,
+    budget: int,
+    stop: Stop,
+    progress: bool | Literal["notebook"],
+    execution: Execution,
+    settings: Any,
+    sign: int = 1,
+) -> Result:
+    """What :func:`search` does; ``settings`` are for :meth:`Search.default`, ``sign`` is for the bar."""
+    budget, journal = checked_budget(budget), settings["journal"]
+    if journal is not None and has_begun(journal):
+        names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
+        run = Search.resume(journal, problem, **{name: settings[name] for name in names})
+    else:
+        run = Search.default(problem, initial=default_initial(budget), **settings)
+    done, budget = len(run.history), run.steered.total(budget)
+    try:
+        if done < budget:
+            steps = run.steps(budget - done, stop, **execution)
+            with shown_progress(progress, run.history, budget, sign) as bar:
+                for evaluation in steps:
+                    bar.update(sign * evaluation.best_reward)
+        return log_if_poor(run.result())
+    except Exception as error:
+        if getattr(error, "result", None) is None:
+            error.result = run.answers.after_error()  # type: ignore[attr-defined]
+        raise
+    except KeyboardInterrupt as error:
+        interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
+        run.data.stopped = "interrupted"
+        interrupted.result = run.result()
+        raise interrupted from error
+    finally:
+        run.close()
 
 
 def maximize(

@@ -1,70 +1,373 @@
-"""The search in ask/tell form, and in one line."""
+"""The search: ask for a leaf, tell its reward."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from os import PathLike
-from typing import Any, Literal, Self, Unpack, overload
+from typing import Any, NamedTuple, Self, Unpack, overload
 
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
+from dagsearch._internal.deadline import Deadline
+from dagsearch._internal.threads import one_thread
+from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
-from dagsearch.durable.journal import has_begun
+from dagsearch.data import Data
 from dagsearch.durable.resume import resume_search, start_journal
-from dagsearch.engine.composed import Composed
-from dagsearch.engine.compositions import Parts, compose, default_parts, paper_parts
-from dagsearch.engine.defaults import INITIAL, default_initial
-from dagsearch.engine.findings import LEAVES, SAMPLES, Findings
-from dagsearch.engine.recorder import Recorder
-from dagsearch.errors import SearchExhausted, SearchInterrupted
+from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.execution.options import Execution
 from dagsearch.execution.pools import make_pool
-from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations, log_if_poor
+from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations
+from dagsearch.execution.steered import Steered
 from dagsearch.execution.stopping import Stop
-from dagsearch.pages.notebook import shown_progress
-from dagsearch.posterior import MeanFunction
+from dagsearch.forecasts import Forecast, forecast, progress_of
+from dagsearch.methods import INITIAL, check_parts, default_parts, paper_parts
+from dagsearch.optimum import Optimum
+from dagsearch.pending import Pending
+from dagsearch.posterior.base import MeanFunction, Scores, checked_noise
+from dagsearch.posterior.evidence import Evidence
+from dagsearch.posterior.posterior import Posterior
+from dagsearch.posterior.units import Episode, checked_reward
 from dagsearch.problem import Action, Problem, State
+from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.expansions import Expansion
-from dagsearch.proposers.optimum import Optimum
+from dagsearch.proposers.portfolio import Portfolio
+from dagsearch.proposers.remaining import Remaining
+from dagsearch.recorder import Recorder
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.values.backups import Backup
+from dagsearch.space import Space
+from dagsearch.values.backups import Backup, MomentMatching
+from dagsearch.values.explored import Explored
+from dagsearch.values.gaussians import Gaussian
+from dagsearch.values.increments import Increments
+from dagsearch.values.values import Values
 
 Seed = int | np.random.Generator | None
+_NOTHING = nullcontext()
 
 
-class Search(Composed):
-    """Probabilistic search over the DAG of a problem's states.
+class Told(NamedTuple):
+    """A reward that was told, after all checks."""
 
-    :meth:`paper` composes the paper's method, :meth:`default` the method behind :func:`dagsearch.search`.
-    This constructor takes the parts themselves.
+    leaf: State
+    """The evaluated leaf."""
+    node: int
+    """Its node."""
+    proposal: Proposal | None
+    """The proposal that it was evaluated for; ``None`` if the leaf was told without one."""
+    reward: float
+    """The reward in the user's units."""
+    noise: float | None
+    """Noise variance of this reward; ``None`` if it was not told."""
+    seconds: float
+    """When it was told, in seconds from the start of the search."""
+
+
+class Search:
+    """A search over the leaves of a problem: one posterior, and proposers that take turns.
+
+    :meth:`default` composes the method behind :func:`dagsearch.search`, :meth:`paper` the paper's. This
+    constructor takes the parts themselves.
 
     Parameters
     ----------
     problem : Problem
         What to search.
+    scores : Scores
+        Belief over the generative scores. It must be new: the search changes it.
+    proposers : Proposer, sequence of Proposer or Portfolio
+        How leaves are chosen; several take turns.
+    backup : Backup, optional
+        How values are computed from scores; by default moment matching.
+    increments : Increments, optional
+        Δ by level; by default computed from the problem and the covariance.
+    evidence : Evidence, optional
+        Learns the covariance's hyperparameters; all rewards are then standardised again. By default the
+        hyperparameters stay as given. With ``repeats`` the noise is learnt too, and the best leaf is the one
+        with the best mean g instead of the largest reward.
+    standardize : int
+        Number of initial random leaves. The mean and standard deviation of their rewards standardise all
+        rewards. They count as evaluations, and the model learns from them. Until the last one is told,
+        beliefs are those of the prior. 0, the default, uses rewards as they are.
+    repeats : bool
+        Whether a leaf may be evaluated again; true by default. If not, the search ends when every leaf has
+        been evaluated.
     seed : int, numpy Generator or None
         Source of all randomness.
     journal : path, optional
         File that records every event, so that :meth:`resume` can continue after a crash. It must not exist
         yet. ``docs/durability.md`` says what is promised.
-    **parts
-        ``scores``, ``policy``, ``rollout`` and ``backup``, and optionally ``expansion``, ``increments``,
-        ``refinements``, ``evidence``, ``refresh``, ``standardize`` and ``repeats``; see
-        :class:`dagsearch.engine.compositions.Parts`.
     """
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Problem | Space,
         *,
+        scores: Scores,
+        proposers: Proposer | Sequence[Proposer] | Portfolio,
+        backup: Backup | None = None,
+        increments: Increments | None = None,
+        evidence: Evidence | None = None,
+        standardize: int = 0,
+        repeats: bool = True,
         seed: Seed = None,
         journal: str | PathLike[str] | None = None,
-        **parts: Unpack[Parts],
     ) -> None:
-        self.engine = compose(problem, np.random.default_rng(seed), **parts)
-        self.findings = Findings(self.engine)
+        self.portfolio = Portfolio.of(proposers, standardize)
+        backup = MomentMatching() if backup is None else backup
+        check_parts(problem, scores, self.portfolio, backup, evidence)
+        self.explored = Explored(problem, scores, increments)
+        self.posterior = Posterior(self.explored, evidence, standardize, repeats)
+        self.explored_values = Values(self.explored, backup)
+        self.data = Data(self.explored, self.posterior)
+        self.outstanding = Pending(self.posterior, self.explored_values, repeats)
+        self.deadline: Deadline = self.explored.deadline
+        self.repeats, self.rng = repeats, np.random.default_rng(seed)
+        self._view = View(
+            self.posterior, self.explored_values, self.data, Remaining(self.explored), self.deadline
+        )
+        self.answers = Answers(self)
+        self.steered = Steered()
+        self.record_with(Recorder())
+        with self.one_thread():
+            self.portfolio.prepare(self._view)
         start_journal(self, journal, "Search", {})
+
+    # Asking and telling ----------------------------------------------------------------------------
+
+    def _next(self) -> Proposal:
+        """The leaf that the first proposer to find one proposes; it is pending from now on."""
+        self.outstanding.fantasise()
+        for proposer in self.portfolio.turn(self._view, self.rng):
+            found = proposer.propose(self._view, self.rng)
+            if found is not None:
+                return self.outstanding.add(found)
+        raise SearchExhausted("every leaf has been evaluated or asked for")
+
+    def _take(self, told: Told, recorded: Mapping[str, Any] | None = None) -> Evaluation:
+        """Learn a reward: the data, the posterior, and from then on the values know it."""
+        leaf, node, proposal, reward, noise, seconds = told
+        predicted = self._compare(told)
+        self.outstanding.drop(leaf, proposal)
+        self.explored.graph.closed[node] = not self.repeats
+        actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
+        evaluation = self.data.add(leaf, actions, reward, seconds, predicted)
+        self._learn(self.posterior.admit(Episode(path, node, reward, noise)), recorded)
+        return evaluation
+
+    def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
+        refused = self.posterior.condition(episodes, recorded)
+        self.explored_values.outdated(episodes)
+        if refused:
+            raise refused[0]
+
+    @overload
+    def ask(self) -> Proposal: ...
+
+    @overload
+    def ask(self, n: int) -> list[Proposal]: ...
+
+    def ask(self, n: int | None = None) -> Proposal | list[Proposal]:
+        """The next leaf to evaluate, or ``n`` different leaves to evaluate at once.
+
+        A leaf that was asked for and not told yet is pending. It counts as observed for the variance of the
+        belief but not for its mean, so that the next leaves lie elsewhere.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of leaves. A list is returned, which is shorter if fewer leaves are left.
+
+        Raises
+        ------
+        SearchExhausted
+            If every leaf has been evaluated or asked for, and none may be evaluated again.
+        """
+        if n is not None and (not is_whole(n) or n < 1):
+            raise ValueError(f"n must be a positive whole number of leaves, got {n!r}")
+        with self.one_thread():
+            first = self._ask()
+            if n is None:
+                return first
+            found = [first]
+            with suppress(SearchExhausted):
+                while len(found) < n:
+                    found.append(self._ask())
+            return found
+
+    def _ask(self) -> Proposal:
+        """The next proposal; one whose evaluation was cut off comes first."""
+        if self.outstanding.offered and (offered := self.outstanding.next_offered()) is not None:
+            return offered
+        with self.recorder.deciding():
+            try:
+                proposal = self._avoiding_pending()
+            except SearchExhausted:
+                self.settle()  # no further reward will come to standardise with
+                raise
+            self.recorder.asked(proposal)
+        return proposal
+
+    def _avoiding_pending(self) -> Proposal:
+        """A leaf that is not pending, if there is one."""
+        if not self.repeats or not self.outstanding.proposals:
+            return self._next()
+        with self.outstanding.avoided() as avoided:
+            try:
+                return self._next()
+            except SearchExhausted:
+                self.explored.reopen(avoided)
+                return self._next()
+
+    def tell(
+        self, evaluated: Proposal | State, reward: float, noise: float | None = None, *, note: Any = None
+    ) -> Evaluation:
+        """Learn a leaf's reward.
+
+        Parameters
+        ----------
+        evaluated : Proposal or leaf
+            What was evaluated: a proposal, or any leaf, asked for or not.
+        reward : float
+            Its reward. A reward that is not finite is refused, and the model stays unchanged.
+        noise : float, optional
+            Noise variance of this reward, in squared units of the reward; by default that of the model.
+        note : optional
+            Anything; it is written to the journal with the reward, as text where JSON has no such type.
+        """
+        return self.take(self.checked(evaluated, reward, noise), note)
+
+    def take(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
+        """Record a checked reward and learn from it.
+
+        In a replay, ``recorded`` are the hyperparameters that were learnt after it; empty if none were.
+        """
+        with self.one_thread():
+            self.outstanding.discard_fantasies()
+            self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
+            with self.recorder.repeating():
+                return self._take(told, recorded)
+
+    def checked(
+        self, evaluated: Proposal | State, reward: float, noise: float | None, seconds: float | None = None
+    ) -> Told:
+        """A reward, checked, that is told after ``seconds`` of the search; now by default."""
+        proposal = evaluated if isinstance(evaluated, Proposal) else None
+        leaf = evaluated if proposal is None else proposal.leaf
+        value = checked_reward(reward, leaf)
+        variance = None if noise is None else checked_noise(noise)
+        when = self.data.clock() if seconds is None else seconds
+        with self.one_thread():
+            node = self.explored.leaf(leaf)
+            return Told(leaf, node, proposal and self._known(proposal), value, variance, when)
+
+    def _known(self, proposal: Proposal) -> Proposal | None:
+        """The pending proposal that is equal to this one, else this one.
+
+        ``None`` if it is not pending and does not describe a way from the root: the root may have moved since
+        it was asked for, or it may belong to another search. Its reward is that of the leaf all the same.
+        """
+        index = self.outstanding.find(proposal.leaf, proposal)
+        pending = None if index is None else self.outstanding.proposals[index]
+        if pending is proposal or (pending is not None and proposal.actions in (pending.actions, ())):
+            return pending
+        return proposal if self.explored.describes(proposal) else None
+
+    def _compare(self, told: Told) -> Gaussian | None:
+        """What was predicted for a reward; ``None`` if the model is not learnt from rewards."""
+        if self.posterior.evidence is None:
+            return None
+        belief = self.posterior.of_reward(told.node, told.noise)
+        self.data.foresight.record(belief, told.reward)
+        return belief
+
+    def propose(self, leaf: State, actions: Sequence[Action], note: Any = None) -> Proposal:
+        """Make a leaf of your choice pending, as if it had been asked for.
+
+        ``actions`` lead from the root to the leaf. ``note`` is written to the journal.
+        """
+        proposal = Proposal(leaf, tuple(actions))
+        if not self.explored.describes(proposal):
+            raise ProblemError(
+                f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root. "
+                "Give the actions from the present root to the leaf"
+            )
+        self.explored.leaf(leaf)  # raises if it is none
+        self.recorder.proposed(leaf, actions, note)
+        return self.outstanding.add(proposal)
+
+    def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
+        """Take back a pending proposal whose reward will not come.
+
+        ``again`` says whether its leaf may be asked for again. ``note`` is written to the journal.
+        """
+        index = self.outstanding.find(proposal.leaf, proposal)
+        if index is None:
+            raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
+        with self.one_thread():
+            self.outstanding.discard_fantasies()
+        self.recorder.forgotten(index, again, note)
+        self.outstanding.forget(index, again)
+
+    def postpone(self, proposal: Proposal) -> None:
+        """Let a proposal be asked for again, because its evaluation was interrupted."""
+        if self.recorder.broken:
+            return  # the search must not know more than its record
+        if self.recorder.keeps_pending:
+            self.outstanding.offer([proposal])
+        elif self.outstanding.find(proposal.leaf, proposal) is not None:
+            self.forget(proposal, again=True)
+
+    def settle(self) -> None:
+        """Learn from the rewards told so far, if they are held back to be standardised with more."""
+        self.recorder.settled()
+        with one_thread(), self.recorder.deciding():
+            self._learn(self.posterior.settle())
+
+    @one_thread()
+    def reroot(self, state: State) -> None:
+        """Continue from a state below the root, for example after a move in a game; the belief is kept.
+
+        The problem must have ``from_state``. A state outside the explored DAG must be at most two decisions
+        away from the root.
+        """
+        explored, graph = self.explored, self.explored.graph
+        from_state, descent = explored.space.from_state, self.portfolio.descent
+        if from_state is None or descent is None:
+            name = type(explored.problem).__name__
+            raise ProblemError(f"reroot needs a descent, and from_state(state): give {name} this method")
+        self.outstanding.discard_fantasies()
+        node = explored.find(state)
+        way = explored.way_to(state) if node < 0 or graph.level[node] < 0 else None
+        self.recorder.rerooted(state)  # once it is known to be possible
+        with self.recorder.repeating():
+            if way is not None:
+                descent.expansion.adopt(explored, way)
+                node = explored.node(state)
+                graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
+            explored.move_root(node, from_state(state))
+            self.explored_values.outdated()
+        self.answers.reset()
+
+    def note(self, content: Any) -> None:
+        """Write a note to the journal, if there is one; as text where JSON has no such type."""
+        self.recorder.noted(content)
+
+    def record_with(self, recorder: Recorder) -> None:
+        """Report all further events to a recorder."""
+        self.recorder = self.explored.listener = self.posterior.recorder = recorder
+
+    def close(self) -> None:
+        """Release the journal, if there is one, so that it can be resumed. Later events are not recorded."""
+        self.recorder.close()
+        self.record_with(Recorder())
+
+    def one_thread(self) -> AbstractContextManager[None]:
+        """While entered, BLAS uses one thread. A small model does not use BLAS, so nothing is set."""
+        return one_thread() if self.explored.scores.uses_blas else _NOTHING
+
+    # Methods -----------------------------------------------------------------------------------------
 
     @classmethod
     def paper(
@@ -115,7 +418,8 @@ class Search(Composed):
         settings: dict[str, Any] = {"c": c, "noise": noise, "beta": beta, "covariance": covariance}
         settings |= {"mean": mean, "increment_prior": increment_prior, "backup": backup}
         settings |= {"expansion": expansion, "standardize": standardize}
-        search = cls(problem, seed=seed, **paper_parts(problem, **settings))
+        space = Space.of(problem)
+        search = cls(space, seed=seed, **paper_parts(space, **settings))
         start_journal(search, journal, "Search.paper", settings)
         return search
 
@@ -134,7 +438,8 @@ class Search(Composed):
 
         ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`.
         """
-        search = cls(problem, seed=seed, **default_parts(problem, covariance, noisy, initial))
+        space = Space.of(problem)
+        search = cls(space, seed=seed, **default_parts(space, covariance, noisy, initial))
         settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
         start_journal(search, journal, "Search.default", settings)
         return search
@@ -148,99 +453,6 @@ class Search(Composed):
         numbers and text, so these need not be given.
         """
         return resume_search(cls, journal, problem, arguments)  # type: ignore[return-value]
-
-    # Asking and telling ----------------------------------------------------------------------------
-
-    @overload
-    def ask(self) -> Proposal: ...
-
-    @overload
-    def ask(self, n: int) -> list[Proposal]: ...
-
-    def ask(self, n: int | None = None) -> Proposal | list[Proposal]:
-        """The next leaf to evaluate, or ``n`` different leaves to evaluate at once.
-
-        A leaf that was asked for and not told yet is pending. It counts as observed for the variance of the
-        belief but not for its mean, so that the next leaves lie elsewhere.
-
-        Parameters
-        ----------
-        n : int, optional
-            Number of leaves. A list is returned, which is shorter if fewer leaves are left.
-
-        Raises
-        ------
-        SearchExhausted
-            If every leaf has been evaluated or asked for, and none may be evaluated again.
-        """
-        if n is not None and (not is_whole(n) or n < 1):
-            raise ValueError(f"n must be a positive whole number of leaves, got {n!r}")
-        with self.engine.one_thread():
-            first = self.engine.ask()
-            if n is None:
-                return first
-            found = [first]
-            with suppress(SearchExhausted):
-                while len(found) < n:
-                    found.append(self.engine.ask())
-            return found
-
-    def tell(
-        self, evaluated: Proposal | State, reward: float, noise: float | None = None, *, note: Any = None
-    ) -> Evaluation:
-        """Learn a leaf's reward.
-
-        Parameters
-        ----------
-        evaluated : Proposal or leaf
-            What was evaluated: a proposal, or any leaf, asked for or not.
-        reward : float
-            Its reward. A reward that is not finite is refused, and the model stays unchanged.
-        noise : float, optional
-            Noise variance of this reward, in squared units of the reward; by default that of the model.
-        note : optional
-            Anything; it is written to the journal with the reward, as text where JSON has no such type.
-        """
-        return self.engine.tell(self.engine.checked(evaluated, reward, noise), note)
-
-    def propose(self, leaf: State, actions: Sequence[Action]) -> Proposal:
-        """Make a leaf of your choice pending, as if it had been asked for.
-
-        ``actions`` lead from the root to the leaf.
-        """
-        return self.engine.propose_leaf(leaf, actions)
-
-    def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
-        """Take back a pending proposal whose reward will not come.
-
-        ``again`` says whether its leaf may be asked for again. ``note`` is written to the journal.
-        """
-        index = self.engine.pending.find(proposal.leaf, proposal)
-        if index is None:
-            raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
-        self.engine.forget(index, again, note)
-
-    def settle(self) -> None:
-        """Learn from the rewards told so far, if they are held back to be standardised with more."""
-        self.engine.settle()
-
-    def reroot(self, state: State) -> None:
-        """Continue from a state below the root, for example after a move in a game; the belief is kept.
-
-        The problem must have ``from_state``. A state outside the explored DAG must be at most two decisions
-        away from the root.
-        """
-        self.engine.reroot(state)
-        self.findings.reset()
-
-    def note(self, content: Any) -> None:
-        """Write a note to the journal, if there is one; as text where JSON has no such type."""
-        self.engine.recorder.noted(content)
-
-    def close(self) -> None:
-        """Release the journal, if there is one, so that it can be resumed. Later events are not recorded."""
-        self.engine.recorder.close()
-        self.engine.record_with(Recorder())
 
     # Running -----------------------------------------------------------------------------------------
 
@@ -295,25 +507,50 @@ class Search(Composed):
 
     # What is known -------------------------------------------------------------------------------------
 
+    @property
+    def problem(self) -> Problem:
+        """The problem that is searched; :meth:`reroot` changes its root."""
+        return self.explored.problem
+
+    @property
+    def space(self) -> Space:
+        """The problem as it was examined."""
+        return self.explored.space
+
+    @property
+    def history(self) -> list[Evaluation]:
+        """Every evaluation, in the order told."""
+        return self.data.evaluations
+
+    @property
+    def pending(self) -> tuple[Proposal, ...]:
+        """Proposals that were asked for and not told yet, the oldest first."""
+        return tuple(self.outstanding.proposals)
+
+    @property
+    def values(self) -> Values:
+        """The explored DAG with the values of its nodes: that of the descents, else one of the best leaves."""
+        return self.answers.values()
+
     def belief(self, state: State) -> Belief:
         """Belief over g and v of a state, explored or not, in units of the reward; ignores pending leaves."""
-        return self.findings.belief(state)
+        return self.answers.belief(state)
 
     def best_action(self, state: State) -> Action | None:
         """The action with the best mean value; ``None`` where the explored part ends."""
-        return self.findings.best_action(state)
+        return self.answers.best_action(state)
 
     def recommend(self) -> Line:
         """The path of best mean v, continued by best mean g from where the explored part ends."""
-        return self.findings.recommend()
+        return self.answers.recommend()
 
     def incumbent(self) -> Evaluation | None:
         """The best evaluation so far: by reward, or by mean g where noise is learnt."""
-        return self.engine.history.incumbent()
+        return self.data.incumbent()
 
     def result(self) -> Result:
         """The result so far."""
-        return self.findings.result()
+        return self.answers.result()
 
     def sample_optimum(self, count: int = SAMPLES, most: int = LEAVES, models: int = 1) -> Optimum | None:
         """Joint samples of g of the leaves that may be best, evaluated or not, in units of the reward.
@@ -323,110 +560,25 @@ class Search(Composed):
         them open. ``None`` if no reward is known yet, in games with a MIN player, and beyond 3,000
         evaluations.
         """
-        return self.findings.sample_optimum(count, most, models)
+        return self.answers.sample_optimum(count, most, models)
 
+    def forecast(self, n: int = 1) -> Forecast | None:
+        """The best reward that is to be expected after ``n`` more evaluations, with a 90% interval.
 
-def search(
-    problem: Problem,
-    budget: int,
-    *,
-    covariance: Covariance | None = None,
-    noisy: bool = False,
-    patience: int | None = None,
-    target: float | None = None,
-    seconds: float | None = None,
-    confidence: float | None = None,
-    seed: Seed = None,
-    progress: bool | Literal["notebook"] = False,
-    journal: str | PathLike[str] | None = None,
-    **execution: Unpack[Execution],
-) -> Result:
-    """Find the best leaf of a problem with ``budget`` evaluations.
+        It follows from the record of the search alone: how often and by how much the best reward improved,
+        and how well rewards were predicted. ``docs/watching.md`` says how often such intervals hold, for up
+        to nine times as many evaluations as there were. With noisy rewards it is about the largest reward
+        told, not about the mean of a leaf. ``None`` with fewer than five rewards, or if all are equal.
 
-    The first fifth of the evaluations, at most 10, are random leaves. Then descents by upper confidence of v,
-    completed by upper confidence of g, take turns with leaves near the best ones so far. Rewards are
-    standardised, and hyperparameters are learnt from the evidence. ``docs/beyond.md`` says how much each of
-    these gains.
-
-    Whatever error ends the search, also one of your own problem, ``error.result`` is the result so far.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to search.
-    budget : int
-        Maximum number of evaluations.
-    covariance : Covariance, optional
-        Which states are alike. By default the problem's own covariance; otherwise, if the problem has
-        ``inclusion``, as subsets do, :class:`dagsearch.covariances.SetKernel`; otherwise
-        :class:`dagsearch.covariances.Overlap` of the states' items.
-    noisy : bool
-        Whether the same leaf may earn a different reward next time. If so, leaves are evaluated again where
-        that pays, the noise is learnt, and the best leaf is the one with the best mean g. Otherwise no leaf
-        is evaluated twice.
-    patience : int, optional
-        Stop after this number of evaluations in a row without a better reward.
-    target : float, optional
-        Stop once a reward is at least this large.
-    seconds : float, optional
-        Stop after this number of seconds.
-    confidence : float, optional
-        Stop once the best leaf so far is the best of all with this probability.
-    seed : int, numpy Generator or None
-        Source of all randomness.
-    progress : bool or "notebook"
-        Whether to show a progress bar; ``"notebook"`` draws rewards and their forecast in a notebook.
-    journal : path, optional
-        File that records every event. If it exists, its search continues until there are ``budget`` rewards
-        in total.
-    **execution
-        Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
-        ``timeout``, ``on_error``, ``deterministic``.
-
-    Raises
-    ------
-    EvaluationError
-        If ``problem.reward`` fails.
-    SearchInterrupted
-        On Ctrl-C. It is a ``KeyboardInterrupt``.
-    """
-    stop = Stop(patience, target, seconds, confidence)
-    settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
-    return run_search(problem, budget, stop, progress, execution, settings)
-
-
-def run_search(
-    problem: Problem,
-    budget: int,
-    stop: Stop,
-    progress: bool | Literal["notebook"],
-    execution: Execution,
-    settings: Any,
-    sign: int = 1,
-) -> Result:
-    """What :func:`search` does; ``settings`` are for :meth:`Search.default`, ``sign`` is for the bar."""
-    budget, journal = checked_budget(budget), settings["journal"]
-    if journal is not None and has_begun(journal):
-        names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
-        run = Search.resume(journal, problem, **{name: settings[name] for name in names})
-    else:
-        run = Search.default(problem, initial=default_initial(budget), **settings)
-    done, budget = len(run.history), run.engine.steered.total(budget)
-    try:
-        if done < budget:
-            steps = run.steps(budget - done, stop, **execution)
-            with shown_progress(progress, run.history, budget, sign) as bar:
-                for evaluation in steps:
-                    bar.update(sign * evaluation.best_reward)
-        return log_if_poor(run.result())
-    except Exception as error:
-        if getattr(error, "result", None) is None:
-            error.result = run.findings.after_error()  # type: ignore[attr-defined]
-        raise
-    except KeyboardInterrupt as error:
-        interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
-        run.engine.history.stopped = "interrupted"
-        interrupted.result = run.result()
-        raise interrupted from error
-    finally:
-        run.close()
+        Examples
+        --------
+        >>> import dagsearch as ds
+        >>> search = ds.Search.default(ds.problems.Subsets(20, 4, reward=sum), seed=0)
+        >>> best = search.run(15).best_reward
+        >>> ahead = search.forecast(10)
+        >>> best <= ahead.low <= ahead.mean <= ahead.high
+        True
+        """
+        told = self.data.evaluations
+        progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+        return None if progress is None else forecast(progress, n)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.actions import in_another_order, not_a_sequence
+from dagsearch.space.check import in_another_order, not_a_sequence
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.posterior.units import checked_reward

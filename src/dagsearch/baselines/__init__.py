@@ -11,14 +11,15 @@ from dagsearch.baselines.none import NoScores
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.baselines.tree import TreeState, as_tree, without_path
 from dagsearch.covariances import SharedPath
-from dagsearch.engine.defaults import default_backup, default_expansion
+from dagsearch.methods import default_backup
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Capabilities, Problem
-from dagsearch.proposers.expansions import Expansion, NoChildren, OneChild
+from dagsearch.problem import Problem
+from dagsearch.proposers.descent import Descent
+from dagsearch.proposers.expansions import Expansion, NoChildren, OneChild, default_expansion
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
-from dagsearch.space.walks import shape_rng
+from dagsearch.space import Space
 from dagsearch.values.backups import Backup
 from dagsearch.values.increments import Increments
 
@@ -74,10 +75,8 @@ def ucd(
     return Search(
         problem,
         scores=NoScores(),
-        policy=UCB1(averages, c),
-        rollout=Uniform(),
+        proposers=Descent(UCB1(averages, c), Uniform(), OneChild()),
         backup=averages,
-        expansion=OneChild(),
         standardize=standardize,
         seed=seed,
     )
@@ -105,10 +104,8 @@ def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None) 
     return Search(
         problem,
         scores=NoScores(),
-        policy=UCB1(averages, 0.0),
-        rollout=Uniform(),
+        proposers=Descent(UCB1(averages, 0.0), Uniform(), NoChildren()),
         backup=averages,
-        expansion=NoChildren(),
         standardize=standardize,
         seed=seed,
     )
@@ -127,8 +124,8 @@ def uct_rave(
     The default constants are for rewards between 0 and 1. The problem must have ``items`` and
     ``added_items``, and every action must add one item.
     """
-    capabilities = Capabilities(problem)
-    items, added = capabilities.items, capabilities.added_items
+    space = Space(problem)
+    items, added = space.items, space.added_items
     if items is None or added is None:
         raise ProblemError(
             f"UCT-RAVE needs a problem with the methods items(state) and added_items(state, actions), which "
@@ -138,10 +135,8 @@ def uct_rave(
     return Search(
         problem,
         scores=NoScores(),
-        policy=Rave(averages, added, c1, c2, c3),
-        rollout=Uniform(),
+        proposers=Descent(Rave(averages, added, c1, c2, c3), Uniform(), OneChild()),
         backup=averages,
-        expansion=OneChild(),
         seed=seed,
     )
 
@@ -176,17 +171,15 @@ def probabilistic_tree(
     backup, expansion, standardize, seed
         As in :meth:`dagsearch.Search.paper`, including the prior on inner values.
     """
-    tree = as_tree(problem)
+    tree = Space(as_tree(problem))
     covariance = SharedPath(step=c, root=c if root_variance is None else root_variance)
-    increments = Increments.of(tree, covariance, shape_rng())
-    expansion = expansion or default_expansion(increments)
+    increments = Increments.of(tree, covariance)
+    expansion = expansion or default_expansion(tree)
     return Search(
         tree,
         scores=TreeScores(covariance, noise),
-        policy=UpperConfidence(beta),
-        rollout=Uniform(),
+        proposers=Descent(UpperConfidence(beta), Uniform(), expansion),
         backup=backup or default_backup(expansion),
-        expansion=expansion,
         increments=increments,
         standardize=standardize,
         seed=seed,

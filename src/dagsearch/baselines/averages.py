@@ -124,7 +124,7 @@ class Averages(Backup):
         """Empirical variance of the rewards credited to each node."""
         return self._squares / np.maximum(self.count, 1.0)
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, the latter as the variance of the mean."""
         graph = explored.graph
         self.reserve(len(graph))
@@ -194,7 +194,7 @@ class UCB1(CompiledPolicy):
     def follow(
         self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, see :meth:`dagsearch.proposers.policies.CompiledPolicy.follow`."""
+        """Where :meth:`rate` leads from a node, see ``CompiledPolicy.follow``."""
         graph, averages = explored.graph, self._averages
         averages.reserve(len(graph))
         nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = follow_bounds(

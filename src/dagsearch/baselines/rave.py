@@ -81,7 +81,7 @@ class RaveAverages(Averages):
         self.overall = _ItemMeans()
         self.at: dict[int, _ItemMeans] = {}
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, and update the items' averages."""
         super().back_up(explored, episodes)
         for episode in episodes:

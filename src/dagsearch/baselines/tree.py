@@ -11,8 +11,9 @@ from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.overlap import items_of
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Capabilities, Children, Problem, State
-from dagsearch.space.walks import numbered, walk_from, walked
+from dagsearch.problem import Action, Children, Problem, State
+from dagsearch.space import Space
+from dagsearch.space.walks import numbered, walked
 
 _NOT_OF_TREES = {"parents", "inclusion", "inclusion_of_children", "positions"}
 _NOT_OF_TREES |= {"layout", "codes", "leaf_of", "path_to", "neighbours", "leaves"}
@@ -60,7 +61,7 @@ class _Tree:
     """A problem whose states carry their path."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self._capabilities = problem, Capabilities(problem)
+        self.problem, self._space = problem, Space(problem)
 
     def root(self) -> TreeState:
         return TreeState((), self.problem.root())
@@ -82,7 +83,7 @@ class _Tree:
         return state.path
 
     def random_leaf(self, state: TreeState, rng: np.random.Generator) -> tuple[TreeState, list[Action]]:
-        leaf, actions = walk_from(self._capabilities, state.state, rng)
+        leaf, actions = self._space.walk(state.state, rng)
         return TreeState((*state.path, *actions), leaf), actions
 
     def encode(self, state: TreeState) -> list[int]:
@@ -94,9 +95,9 @@ class _Tree:
 
     def __getattr__(self, name: str) -> Any:
         """The problem's optional members, where it has them."""
-        if name in ("problem", "_capabilities"):  # not set yet while unpickling
+        if name in ("problem", "_space"):  # not set yet while unpickling
             raise AttributeError(name)
-        if name == "items" and self._capabilities.items is None:
+        if name == "items" and self._space.items is None:
             return lambda state: items_of(state.state)
         if name in _NOT_OF_TREES:
             raise AttributeError(f"a tree has no {name}: it does not describe states that carry their path")

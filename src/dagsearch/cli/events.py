@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dagsearch.durable.events import Event
-from dagsearch.engine.steered import Steered
+from dagsearch.execution.steered import Steered
 
 
 def budget_of(events: Sequence[Event]) -> int | None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Capabilities, Problem, State
-from dagsearch.space.walks import random_walk, shape_rng
+from dagsearch.problem import Problem, State
+from dagsearch.space import Space
 
 _TUPLE, _SET = "tuple", "set"
 # Python neither writes nor reads whole numbers of many thousand digits, other readers none beyond floats.
@@ -83,13 +83,12 @@ class StateCodec:
     a leaf.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        capabilities = Capabilities(problem)
-        self._encode: Callable[[State], Any] = capabilities.encode or to_json
-        self.decode: Callable[[Any], State] = capabilities.decode or from_json
-        key = capabilities.key
-        leaf, _ = random_walk(problem, problem.root(), shape_rng())
-        for state in (problem.root(), leaf):
+    def __init__(self, problem: Problem | Space) -> None:
+        space = Space.of(problem)
+        self._encode: Callable[[State], Any] = space.encode or to_json
+        self.decode: Callable[[Any], State] = space.decode or from_json
+        key = space.key
+        for state in (space.problem.root(), space.random_leaves[0]):
             if key(self.decode(self.encode(state))) != key(state):
                 raise ProblemError(
                     f"decode(encode(state)) is another state than {state!r}: correct one of the two methods"

@@ -14,8 +14,9 @@ import scipy
 from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.leaves import leaf_form
 from dagsearch.errors import JournalError
-from dagsearch.problem import Capabilities, Problem
-from dagsearch.space.walks import random_leaves, random_walk, shape_rng
+from dagsearch.problem import Problem
+from dagsearch.space import Space
+from dagsearch.space.walks import Walk, shape_rng
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -27,9 +28,7 @@ _WALKS = 8
 # Number of random leaves by which covariances are compared.
 _LEAVES = 6
 # Parts that decide what to do next. A replay does not need them, so a default that has changed continues.
-_DECIDING = {"policy", "rollout", "refinements", "evidence"}
-# Names of parts that have changed since the first journals: old, new.
-_RENAMED = {"Always()": "Eager()", "OnDemand(": "Lazy("}
+_DECIDING = {"policy", "rollout", "proposers", "evidence"}
 
 
 def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +39,7 @@ def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) ->
     return {
         "dagsearch": __version__,
         "versions": versions(),
-        "problem": fingerprint(search.problem),
+        "problem": fingerprint(search.space),
         "made_by": made_by,
         "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
         "given": sorted(name for name, value in arguments.items() if not _is_plain(value)),
@@ -67,23 +66,27 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def fingerprint(problem: Problem) -> dict[str, Any]:
+def fingerprint(space: Space) -> dict[str, Any]:
     """What distinguishes a problem: its type, its own identity if it has one, and a digest of some states."""
-    codec, capabilities, rng = StateCodec(problem), Capabilities(problem), shape_rng()
-    seen = []
-    for _ in range(_WALKS):
-        leaf, actions = random_walk(problem, problem.root(), rng)
+    codec, problem, seen = StateCodec(space), space.problem, list[Any]()
+    for leaf, actions in _walks(space):
         state = problem.root()
         for action in actions:
-            seen.append([codec.encode(state), len(problem.actions(state)), capabilities.player(state)])
+            seen.append([codec.encode(state), len(problem.actions(state)), space.player(state)])
             state = problem.step(state, action)
         seen.append(codec.encode(leaf))
-    identity = capabilities.identity
+    identity = space.identity
     return {
-        "type": type(problem).__name__,
+        "type": type(space.problem).__name__,
         "identity": None if identity is None else str(identity()) or None,
         "states": hashlib.sha256(json.dumps(seen).encode()).hexdigest(),
     }
+
+
+def _walks(space: Space) -> list[Walk]:
+    """Walks by which problems and covariances are compared; they must be those of older journals."""
+    rng = shape_rng()
+    return [space.walk(space.problem.root(), rng) for _ in range(_WALKS)]
 
 
 def covariance_of(search: "Search") -> list[list[float]]:
@@ -91,23 +94,20 @@ def covariance_of(search: "Search") -> list[list[float]]:
     covariance = search.explored.scores.covariance
     if covariance is None:
         return []
-    matrix: list[list[float]] = covariance(random_leaves(search.problem)[:_LEAVES]).tolist()
+    matrix: list[list[float]] = covariance([leaf for leaf, _ in _walks(search.space)[:_LEAVES]]).tolist()
     return matrix
 
 
 def parts_of(search: "Search") -> dict[str, str]:
     """The composition as text, without memory addresses, which differ between processes."""
     scores = search.explored.scores
-    described = {
-        "policy": search.policy,
-        "rollout": search.rollout,
-        "backup": search.backup,
-        "expansion": search.expansion,
-        "refinements": search.refinements,
-        "freshness": search.refresh,
-        "repeats": search.repeats,
-        "evidence": search.evidence,
-    }
+    described: dict[str, Any] = {"repeats": search.repeats, "evidence": search.posterior.evidence}
+    descent = search.portfolio.descent
+    if descent is not None:
+        described |= {"policy": descent.policy, "rollout": descent.rollout, "expansion": descent.expansion}
+        described["backup"] = search.explored_values.backup
+    if descent is None or len(search.portfolio.proposers) > 1:
+        described["proposers"] = search.portfolio
     words = {name: repr(part) for name, part in described.items()}
     noise = getattr(scores, "noise", None)
     words["scores"] = f"{type(scores).__name__}({scores.covariance!r}, {noise!r})"
@@ -119,13 +119,6 @@ def without_addresses(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def _as_named_now(described: Any) -> Any:
-    """A part's description from a journal, with the current names of renamed classes."""
-    for old, new in _RENAMED.items():
-        described = described.replace(old, new) if isinstance(described, str) else described
-    return described
-
-
 def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> bool:
     """Raise unless a search is composed like the one that began the journal.
 
@@ -133,10 +126,10 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> bool
     """
     same_rules = True
     for what, then, now in (
-        ("problem", settings["problem"], fingerprint(search.problem)),
+        ("problem", settings["problem"], fingerprint(search.space)),
         ("search", settings["parts"], parts_of(search)),
     ):
-        changed = sorted(name for name in then if _as_named_now(then[name]) != now.get(name))
+        changed = sorted(name for name in now if then.get(name) != now[name])
         if changed and settings["made_by"] == "Search.default" and set(changed) <= _DECIDING:
             same_rules = False
             logger.warning(
@@ -146,7 +139,7 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> bool
                 " and other ".join(changed),
             )
         elif changed:
-            details = "; ".join(f"{name}: {then[name]} then, {now.get(name)} now" for name in changed)
+            details = "; ".join(f"{name}: {then.get(name)} then, {now[name]} now" for name in changed)
             raise JournalError(
                 f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
                 "The file was not changed"
@@ -179,7 +172,10 @@ def _is_close(then: Any, now: list[list[float]]) -> bool:
 
 def _generators(search: "Search") -> list[np.random.Generator]:
     """The generator of the search, and those of its parts."""
-    parts = [search.policy, search.rollout, search.backup, search.expansion, *search.refinements]
+    descent = search.portfolio.descent
+    parts = [search.explored_values.backup, *search.portfolio.proposers]
+    if descent is not None:
+        parts = [descent.policy, descent.rollout, search.explored_values.backup, descent.expansion]
     held = [value for part in parts for value in getattr(part, "__dict__", {}).values()]
     return [search.rng, *(value for value in held if isinstance(value, np.random.Generator))]
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dagsearch.problem import Action, Capabilities, Problem
+from dagsearch.problem import Action, Problem
 from dagsearch.problems.functions import FunctionProblem
 from dagsearch.problems.named import NamedChoices
 from dagsearch.problems.orders import Orders
 from dagsearch.problems.sequences import Sequences
+from dagsearch.space import Space
 
 # Largest number of labels that a journal holds, and of characters of one.
 _MOST_LABELS, _LONGEST = 2000, 80
@@ -35,7 +36,7 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
     elif isinstance(problem, (Orders, Sequences)):
         form, labels = "sequence", [str(letter)[:_LONGEST] for letter in problem.labels[:_MOST_LABELS]]
     else:
-        form = "set" if Capabilities(problem).inclusion is not None else None
+        form = "set" if Space(problem).inclusion is not None else None
     minimize = isinstance(problem, FunctionProblem) and problem.minimize
-    game = Capabilities(problem).has_players
+    game = Space(problem).has_players
     return {"form": form, "labels": labels, "minimize": minimize, "game": game}

@@ -15,16 +15,15 @@ from dagsearch.durable.fingerprint import generator_states
 from dagsearch.durable.journal import Journal
 from dagsearch.durable.leaves import moves_to
 from dagsearch.durable.requests import Requests
-from dagsearch.engine.engine import Told
-from dagsearch.engine.recorder import Recorder
-from dagsearch.engine.steered import Request
 from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
+from dagsearch.execution.steered import Request
 from dagsearch.problem import Action, State
+from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal
 from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
-    from dagsearch.search import Search
+    from dagsearch.search import Search, Told
 
 
 class JournalRecorder(Recorder):
@@ -100,16 +99,16 @@ class JournalRecorder(Recorder):
             value=self._value(),
             actions=numbered(search.problem, proposal.actions),
             path=proposal.path,
-            turn=list(search.engine.schedule.state),
+            turn=list(search.portfolio.state),
             nodes=len(search.explored.graph),
         )
 
     def _value(self) -> list[float] | None:
         """Mean and variance of the root's v in units of the reward; only a game's page needs it."""
-        explored, learner = self._search.explored, self._search.engine.learner
-        if not explored.graph.adversarial or not learner.informed:
+        explored, posterior = self._search.explored, self._search.posterior
+        if not explored.graph.adversarial or not posterior.informed:
             return None
-        return list(map(float, learner.in_reward_units(explored.value(explored.root))))
+        return list(map(float, posterior.in_reward_units(explored.value(explored.root))))
 
     def proposed(self, leaf: State, actions: Sequence[Action], note: Any) -> None:
         """Record a proposal of the user."""
@@ -120,12 +119,12 @@ class JournalRecorder(Recorder):
             note=note_to_json(note),
         )
 
-    def told(self, told: Told, note: Any) -> None:
+    def told(self, told: "Told", note: Any) -> None:
         """Record a reward, with the belief over its leaf just before."""
         explored, proposal = self._search.explored, told.proposal
         leaf, expected = explored.graph.states[told.node], explored.score(told.node)
-        predicted = self._search.engine.prediction(told)
-        pending, actions = self._search.engine.pending.find(leaf, proposal), None
+        predicted = self._search.posterior.of_reward(told.node, told.noise)
+        pending, actions = self._search.outstanding.find(leaf, proposal), None
         if proposal is not None:
             # The index identifies a pending proposal; its actions do not, as the root may have moved since.
             is_pending = pending is not None and proposal is self._search.pending[pending]

@@ -8,7 +8,7 @@ ends with exactly the numbers of the search that wrote the journal.
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.covariances import Covariance
@@ -43,7 +43,7 @@ class Replay:
     """
 
     def __init__(self, search: "Search", events: Sequence[Event], same_rules: bool = True) -> None:
-        self._search, self._engine, self._events = search, search.engine, events
+        self._search, self._events = search, events
         self._same_rules = same_rules
         self._codec = StateCodec(search.problem)
         self._largest_difference = 0.0  # relative, between beliefs and the recorded ones
@@ -60,14 +60,10 @@ class Replay:
     def run(self) -> None:
         """Repeat all events."""
         followers = (*self._events, None)[1:]
-        # Values are computed from scores, so only those after the last reward are needed.
-        tells = [number for number, event in enumerate(self._events) if event.kind == "tell"]
-        last_tell = tells[-1] if tells else 0
-        for number, (event, follower) in enumerate(zip(self._events, followers, strict=True)):
+        for event, follower in zip(self._events, followers, strict=True):
             if follower is None and event.kind == "tell":
-                self._engine.learner.listener = self
-            with self._engine.values.deferred() if number < last_tell else nullcontext():
-                self._repeat_or_explain(event, follower)
+                self._search.posterior.recorder = self
+            self._repeat_or_explain(event, follower)
         if self._largest_difference > 0.0:
             logger.warning(
                 "beliefs differ from the recorded ones by %.1g of their size: this machine computes "
@@ -92,24 +88,29 @@ class Replay:
         changes = content.get("changes", ())
         # An ask that found no leaf, or not in time, has changed the DAG before another event.
         if event.kind == "ask" or any(change[0] != "reopen" for change in changes):
-            self._engine.pending.fantasise()
+            search.outstanding.fantasise()
+            self._read_values()
         for change in changes:
-            search.explored.repeat(change) if change[0] != "back up" else self._engine.values.update()
+            if change[0] == "back up":
+                search.explored_values.outdated()
+                self._read_values()
+            else:
+                search.explored.repeat(change)
         if event.kind == "ask":
             self._ask(content)
         elif event.kind == "propose":
             search.propose(*walked(search.problem, content["actions"]))
         elif event.kind == "tell":
-            self._engine.pending.discard_fantasies()
+            search.outstanding.discard_fantasies()
             set_generators(search, content["generators"])
             self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
-            self._engine.forget(content["pending"], content["again"])
+            search.forget(search.pending[content["pending"]], again=content["again"])
         elif event.kind == "reroot":
             search.reroot(self._codec.decode(content["state"]))
         elif event.kind == "steer":
             if content["refused"] is None:
-                self._engine.steered.take(content["action"], content["value"])
+                search.steered.take(content["action"], content["value"])
         elif event.kind == "settle":
             set_generators(search, content["generators"])
             search.settle()
@@ -119,6 +120,12 @@ class Replay:
             set_generators(search, content["generators"])
         self._count_runs(event.kind)
         self._check_size(event)
+
+    def _read_values(self) -> None:
+        """Back up where a descent did, if that draws random numbers or adds up rewards."""
+        values = self._search.explored_values
+        if self._search.portfolio.descent is not None and not getattr(values.backup, "from_scratch", False):
+            values.current()
 
     def _count_runs(self, kind: str) -> None:
         if kind == "run":
@@ -142,10 +149,10 @@ class Replay:
         leaf, actions = walked(self._search.problem, content["actions"])
         path = tuple(content["path"])
         turn, initial = content["turn"]
-        self._engine.schedule.state = turn, initial
+        self._search.portfolio.state = turn, initial
         if path:
-            self._engine.explored.graph.visits[list(path)] += 1
-        self._engine.pending.add(Proposal(leaf, actions, path))
+            self._search.explored.graph.visits[list(path)] += 1
+        self._search.outstanding.add(Proposal(leaf, actions, path))
 
     def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
         search = self._search
@@ -155,10 +162,10 @@ class Replay:
         elif content["actions"] is not None:
             leaf, actions = walked(search.problem, content["actions"])
             evaluated = Proposal(leaf, actions, tuple(content["path"]))
-        told = self._engine.checked(evaluated, content["reward"], content["noise"], content["seconds"])
+        told = search.checked(evaluated, content["reward"], content["noise"], content["seconds"])
         self._compare(content["expected"], search.explored.score(told.node))
         with suppress(CovarianceError):  # this reward was refused in the recorded run, too
-            self._engine.tell(told, recorded=learnt)
+            search.take(told, recorded=learnt)
 
     def _compare(self, recorded: Sequence[float], now: Sequence[float]) -> None:
         """Check that beliefs before a reward are the recorded ones, up to rounding on another machine."""

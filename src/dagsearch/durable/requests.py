@@ -18,7 +18,7 @@ from typing import Any
 from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.events import Event
 from dagsearch.durable.lines import LENGTH
-from dagsearch.engine.steered import ACTIONS, Request
+from dagsearch.execution.steered import ACTIONS, Request
 from dagsearch.problem import Problem
 
 logger = logging.getLogger(__name__)

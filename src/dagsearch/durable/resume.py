@@ -37,7 +37,7 @@ def start_journal(
         with one_thread():
             settings = settings_of(search, made_by, arguments)
         journal = Journal.create(path, settings)
-        search.engine.record_with(JournalRecorder(journal, search))
+        search.record_with(JournalRecorder(journal, search))
 
 
 @one_thread()  # as in the run itself
@@ -58,10 +58,10 @@ def resume_search(
     except BaseException:
         journal.close()
         raise
-    search.engine.pending.offer(search.pending)
-    search.engine.pending.fruitless_runs = replay.fruitless_runs
-    search.engine.history.continue_clock()
-    search.engine.record_with(recorder)
+    search.outstanding.offer(search.pending)
+    search.outstanding.fruitless_runs = replay.fruitless_runs
+    search.data.continue_clock()
+    search.record_with(recorder)
     return search
 
 

@@ -83,7 +83,7 @@ class Runner(Generic[T]):
         self.end("budget", left=budget)
         seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
         try:
-            with self._search.explored.deadline.until(self._began + seconds):
+            with self._search.deadline.until(self._began + seconds):
                 yield from self._until_the_end()
         finally:
             try:
@@ -93,7 +93,7 @@ class Runner(Generic[T]):
 
     def _until_the_end(self) -> Generator[T]:
         # Only a search with a journal can be steered, and has to look for requests while it waits.
-        patience = _GLANCE if self._search.engine.recorder.keeps_pending else None
+        patience = _GLANCE if self._search.recorder.keeps_pending else None
         while self._go_on():
             for ended in self._pool.finished(self._running, patience):
                 self._running.remove(ended)
@@ -113,7 +113,7 @@ class Runner(Generic[T]):
             while self._steering.paused and self._left > 0:
                 time.sleep(_GLANCE)
                 self._steering.take()
-                if self._search.explored.deadline.passed():
+                if self._search.deadline.passed():
                     self.end("seconds")
         return bool(self._running) if self._steering.paused else self._start_evaluations()
 
@@ -145,18 +145,18 @@ class Runner(Generic[T]):
     @property
     def stopped(self) -> str:
         """Why the run ended, or ``"budget"`` while it continues."""
-        return self._search.engine.history.stopped or "budget"
+        return self._search.data.stopped or "budget"
 
     def end(self, reason: str, left: int = 0) -> None:
         """Start no further evaluation, for this reason; those that are running are awaited."""
-        self._search.engine.history.stopped, self._left = reason, left
+        self._search.data.stopped, self._left = reason, left
 
     def _start_evaluations(self) -> bool:
         """Start evaluations until all workers are busy; returns whether any evaluation is running."""
         while self._left > 0 and len(self._running) < self._pool.workers():
             try:
                 if self._running:  # something is evaluated, however little time there is
-                    self._search.explored.deadline.check()
+                    self._search.deadline.check()
                 proposal = self._first.pop(0) if self._first else self._search.ask()
             except OutOfTime:
                 self.end("seconds")
@@ -170,29 +170,28 @@ class Runner(Generic[T]):
             try:
                 self._running.append(self._pool.start(self._search.problem, proposal))
             except BaseException:
-                self._search.engine.postpone(proposal)
+                self._search.postpone(proposal)
                 raise
         return bool(self._running)
 
     def _reason_to_stop(self, stop: Stop) -> str | None:
-        engine, seconds = self._search.engine, time.perf_counter() - self._began
-        best = engine.history.best
+        data, seconds = self._search.data, time.perf_counter() - self._began
+        best = data.best
         if best is None:  # only the time can be judged
             return stop.reason(-math.inf, 0, seconds, lambda: None)
-        probability = self._search.findings.recent_probability
-        return stop.reason(best.reward, engine.history.since_best, seconds, probability)
+        probability = self._search.answers.recent_probability
+        return stop.reason(best.reward, data.since_best, seconds, probability)
 
     def _finish(self) -> None:
         """Take the evaluations that have ended; let the other leaves be asked for again."""
-        engine = self._search.engine
         for one in self._running:
             one.future.cancel()
-            if engine.recorder.broken:
+            if self._search.recorder.broken:
                 continue  # the search must not know more than its record
             if one.future.done() and breakdown(one.future) is None:
                 self._take(one, True)  # its cost has been paid
             else:
-                engine.postpone(one.proposal)
+                self._search.postpone(one.proposal)
 
 
 def evaluations(
@@ -200,12 +199,12 @@ def evaluations(
 ) -> Iterator[Evaluation]:
     """Evaluate ``budget`` leaves by the problem's ``reward``."""
     total = len(search.history) + budget
-    search.engine.recorder.running(total, stop.rules())
+    search.recorder.running(total, stop.rules())
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
 
-    deadly = search.engine.pending.take_deadly(_RUNS_ENDED)
+    deadly = search.outstanding.take_deadly(_RUNS_ENDED)
     if deadly is not None:
         told = take(Running(deadly, ended_with(ProcessDied(_DEADLY))), False)
         budget -= 1

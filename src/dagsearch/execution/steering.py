@@ -4,11 +4,9 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dagsearch.engine.steered import Request
 from dagsearch.errors import DagSearchError, JournalError, ProblemError
-from dagsearch.problem import Capabilities
+from dagsearch.execution.steered import Request
 from dagsearch.results import Proposal
-from dagsearch.space.walks import actions_to
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -61,11 +59,11 @@ class Steering:
     @property
     def paused(self) -> bool:
         """Whether no evaluation may be started."""
-        return self._search.engine.steered.paused
+        return self._search.steered.paused
 
     def take(self) -> None:
         """Carry out the requests that have come since the last call; each becomes an event of the journal."""
-        for request in self._search.engine.recorder.requests():
+        for request in self._search.recorder.requests():
             try:
                 if request.error is not None:
                     raise ValueError(request.error)
@@ -77,9 +75,9 @@ class Steering:
                 self._record(request, request.value, str(error))
 
     def _record(self, request: Request, value: Any = None, refused: str | None = None) -> None:
-        self._search.engine.recorder.steered(request.action, value, request.name, refused)
+        self._search.recorder.steered(request.action, value, request.name, refused)
         if refused is None:
-            self._search.engine.steered.take(request.action, value)
+            self._search.steered.take(request.action, value)
 
     def _pause(self, request: Request) -> None:
         self._record(request)
@@ -94,18 +92,19 @@ class Steering:
         self._record(request, {"now": request.value, "instead": before})
 
     def _forget(self, request: Request) -> None:
-        engine = self._search.engine
-        index = engine.pending.find(request.leaf, None)
+        search = self._search
+        index = search.outstanding.find(request.leaf)
         if index is None:
             raise ValueError("the leaf is not pending: it was told or forgotten already")
-        proposal = engine.pending.proposals[index]
-        engine.forget(index, False, {**request.note, "failure": "forgotten at the user's request"})
+        proposal = search.pending[index]
+        note = {**request.note, "failure": "forgotten at the user's request"}
+        search.forget(proposal, again=False, note=note)
         self._run.abandon(proposal)
 
     def _checked(self, request: Request) -> list[Any]:
         """Actions to the leaf of a request, which must be a leaf that is neither known nor pending."""
         search = self._search
-        actions, key = actions_to(search.problem, request.leaf), Capabilities(search.problem).key
+        actions, key = search.space.actions_to(request.leaf), search.space.key
         state = search.problem.root()
         for action in actions:
             if action not in list(search.problem.actions(state)):
@@ -113,7 +112,7 @@ class Steering:
             state = search.problem.step(state, action)
         if key(state) != key(request.leaf) or len(search.problem.actions(state)) > 0:
             raise ProblemError(f"{request.leaf!r} is not a leaf of the problem")
-        if search.engine.pending.find(request.leaf, None) is not None:
+        if search.outstanding.find(request.leaf) is not None:
             raise ValueError("the leaf is being evaluated: forget that evaluation first")
         node = search.explored.find(request.leaf)
         if not search.repeats and node >= 0 and search.explored.graph.closed[node]:
@@ -122,7 +121,7 @@ class Steering:
 
     def _propose(self, request: Request) -> None:
         actions = self._checked(request)
-        self._run.put_first(self._search.engine.propose_leaf(request.leaf, actions, request.note))
+        self._run.put_first(self._search.propose(request.leaf, actions, request.note))
 
     def _tell(self, request: Request) -> None:
         actions = self._checked(request)

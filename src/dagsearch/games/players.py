@@ -13,16 +13,16 @@ import numpy as np
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch.covariances import Covariance, pieces
-from dagsearch.engine.compositions import Parts
+from dagsearch.methods import Parts
 from dagsearch.errors import SearchExhausted
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
 from dagsearch.games.rollouts import RandomGame
 from dagsearch.posterior import scores_for
+from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.results import Proposal
 from dagsearch.search import Search
-from dagsearch.space.walks import shape_rng
 from dagsearch.values.backups import MomentMatching
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
@@ -77,11 +77,9 @@ def game_parts(
     covariance = pieces(problem) if covariance is None else covariance
     return {
         "scores": scores_for(covariance, noise),
-        "policy": UpperConfidence(beta),
-        "rollout": RandomGame(),
+        "proposers": Descent(UpperConfidence(beta), RandomGame(), AllChildren()),
         "backup": WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range),
-        "expansion": AllChildren(),
-        "increments": Increments.of(problem, covariance, shape_rng()),
+        "increments": Increments.of(problem, covariance),
     }
 
 
@@ -108,11 +106,13 @@ class Opinion:
 
 def opinions(search: Search) -> list[Opinion]:
     """What a search believes about each move at its root, in the order of the problem's actions."""
-    explored, graph = search.explored, search.explored.graph
+    explored, graph, descent = search.explored, search.explored.graph, search.portfolio.descent
+    assert descent is not None, "a player descends"
     if graph.count[explored.root] == 0:
-        search.expansion.expand(explored, explored.root)
-        search.backup.back_up(explored, [])
-    options = search.expansion.options(explored, explored.root)
+        descent.expansion.expand(explored, explored.root)
+        search.explored_values.outdated()
+    search.explored_values.current()
+    options = descent.expansion.options(explored, explored.root)
     if options is None:
         return []
     sign = options.sign
@@ -245,7 +245,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         search = self._search_from(state)
         before = len(self._played)
         # It ends early where the position is solved.
-        with suppress(SearchExhausted, OutOfTime), search.explored.deadline.until(end):
+        with suppress(SearchExhausted, OutOfTime), search.deadline.until(end):
             self._play(search)
         self.rollouts += len(self._played) - before
         return opinions(search)
@@ -253,7 +253,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     def _play(self, search: Search) -> None:
         """Play random games, as many as the budget allows."""
         for _ in count() if self.budget is None else range(self.budget):
-            search.explored.deadline.check()
+            search.deadline.check()
             proposal = search.ask()
             reward = search.problem.reward(proposal.leaf)
             search.tell(proposal, reward)
@@ -298,11 +298,12 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
 
 def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
     """Let a search repeat a descent of another search, and tell it the reward."""
-    explored, path = search.explored, [search.explored.root]
+    explored, path, descent = search.explored, [search.explored.root], search.portfolio.descent
+    assert descent is not None, "a player descends"
     for action in proposal.actions[: len(proposal.path) - 1]:
-        search.expansion.expand(explored, path[-1])
+        descent.expansion.expand(explored, path[-1])
         path.append(explored.find(search.problem.step(explored.graph.states[path[-1]], action)))
-    search.expansion.expand(explored, path[-1])
+    descent.expansion.expand(explored, path[-1])
     explored.graph.visits[path] += 1
     told = replace(proposal, path=tuple(path))
     search.tell(told, reward)

@@ -2,24 +2,24 @@
 
 import numpy as np
 
-from dagsearch.problem import Action, State
+from dagsearch.problem import State
 from dagsearch.proposers.rollouts import Rollout
-from dagsearch.space.walks import walk_from
+from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
 
 
 class RandomGame(Rollout):
     """Plays uniformly at random to the end, once.
 
-    Unlike :class:`dagsearch.proposers.rollouts.Uniform`, it does not look for a leaf that has not been seen: the value
-    of a position is the mean over random games, so repeated games count, too.
+    Unlike ``Uniform``, it does not look for a leaf that has not been seen: the value of a position is the mean
+    over random games, so repeated games count, too.
     """
 
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator
-    ) -> tuple[State, list[Action]]:
+    ) -> Walk:
         """The final position and the moves that lead there."""
-        return walk_from(explored.capabilities, state, rng)
+        return explored.space.walk(state, rng)
 
     def __repr__(self) -> str:
         return "RandomGame()"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from dagsearch.engine.foresight import Foresight
+from dagsearch.posterior.foresight import Foresight
 from dagsearch.forecasts import FARTHEST, Forecast, Progress, forecast, progress_of
 from dagsearch.pages.dag import best_part, best_told, decisions
 from dagsearch.pages.effects import Effect, Effects

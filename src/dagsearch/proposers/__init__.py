@@ -1,9 +1,9 @@
-"""Beyond the paper: leaves near good ones, proofs, the optimum."""
+"""Proposers: ways to choose the next leaf."""
 
-from dagsearch.proposers.base import Outcomes, Refinement
+from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.climb import Climb
-from dagsearch.proposers.nearby import Nearby
-from dagsearch.proposers.regrow import Regrow
-from dagsearch.proposers.swaps import Swaps
+from dagsearch.proposers.descent import Descent
+from dagsearch.proposers.nearby import Leftover, Nearby, Random
+from dagsearch.proposers.portfolio import Portfolio
 
-__all__ = ["Climb", "Nearby", "Outcomes", "Refinement", "Regrow", "Swaps"]
+__all__ = ["Climb", "Descent", "Leftover", "Nearby", "Portfolio", "Proposer", "Random", "View"]

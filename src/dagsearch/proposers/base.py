@@ -1,41 +1,55 @@
-"""Refinements propose leaves near a good one: up to one of its ancestors, and down another path.
-
-A descent from the root rarely finds such a leaf, because it decides each step on its own.
-"""
+"""What a proposer sees, and what it returns."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from dagsearch.posterior.base import NOTHING, Capability
-from dagsearch.problem import Action, State
-from dagsearch.results import Evaluation
+from dagsearch._internal.deadline import Deadline
+from dagsearch.data import Data
+from dagsearch.posterior.posterior import Posterior
+from dagsearch.proposers.remaining import Remaining
+from dagsearch.results import Proposal
+from dagsearch.space import Space
 from dagsearch.values.explored import Explored
-
-Path = tuple[State, list[Action]]
-
-
-class Outcomes(NamedTuple):
-    """What a refinement knows of the rewards so far."""
-
-    good: Sequence[Evaluation]
-    """The best evaluations, at least one, the best first, each of another leaf."""
-    evaluated: Sequence[Evaluation]
-    """All evaluations of leaves whose actions are known."""
-    margin: float
-    """How far above the best score to aim, in the model's units."""
-
-    def target(self, explored: Explored) -> float:
-        """The score that an improvement must exceed."""
-        return max(explored.score(explored.node(one.leaf)).mean for one in self.good) + self.margin
+from dagsearch.values.values import Values
 
 
-class Refinement(Protocol):
-    """Proposes a leaf near a good one."""
+@dataclass
+class View:
+    """What is known when a leaf is to be proposed; pending leaves count as observed."""
 
-    requires: frozenset[Capability] = NOTHING
-    """What the scores of the search must be able to do; nothing by default."""
+    posterior: Posterior
+    """The belief over g."""
+    values: Values
+    """The explored DAG and the belief over v, computed when it is read."""
+    data: Data
+    """The rewards so far."""
+    remaining: Remaining
+    """Finds leaves that are left."""
+    deadline: Deadline
+    """When the current run must end."""
+    initial: bool = False
+    """Whether the leaf is one of the random ones that a search begins with."""
 
-    def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
-        """Another leaf and the actions that lead there; ``None`` if it finds none."""
+    @property
+    def explored(self) -> Explored:
+        """The known states; their values may be stale."""
+        return self.values.explored
+
+    @property
+    def space(self) -> Space:
+        """The problem, from its present root."""
+        return self.values.explored.space
+
+
+class Proposer(Protocol):
+    """One way to choose what to evaluate next."""
+
+    @property
+    def parts(self) -> Sequence[object]:
+        """The parts that may require something of the scores, itself among them."""
+
+    def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
+        """A leaf that may be evaluated; ``None`` if it finds none."""

@@ -1,28 +1,29 @@
 """Local search of the belief: the leaf of largest expected improvement a few changes away from good ones."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from scipy.special import erfcx, log_ndtr
 
-from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.posterior.base import Capability
-from dagsearch.proposers.base import Outcomes, Path, Refinement
-from dagsearch.proposers.improvement import log_expected_improvement
-from dagsearch.proposers.neighbourhoods import predicted
-from dagsearch.space.codes import Coding
-from dagsearch.values.explored import Explored
+from dagsearch._internal.typing import FloatArray
+from dagsearch.proposers.base import View
+from dagsearch.results import Proposal
+from dagsearch.space.moves import Moves, Points, moves_in
 
 # Number of leaves at a time whose variance is computed: those with the best means.
 _CLOSER = 64
 # Most neighbours that are compared in one step; of more, a random part.
 _MOST_NEIGHBOURS = 100
+# Number of leaves that are checked at the end, the best first, before the climb has found nothing.
+_MOST_CHECKED = 32
 
 
-class Climb(Refinement):
+class Climb:
     """Climbs the expected improvement from several leaves, one change at a time.
 
-    For states with codes (:class:`dagsearch.space.codes.Coding`); elsewhere it proposes nothing. A change may be
-    at any place, whenever that was decided.
+    A change may be at any place, whenever that was decided (:mod:`dagsearch.space.moves`).
 
     Parameters
     ----------
@@ -34,81 +35,131 @@ class Climb(Refinement):
         Maximum number of changes from a start.
     """
 
-    requires = frozenset({Capability.UPPER_CONFIDENCE})
+    requires_joint = True
 
     def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
 
-    def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
-        """The open leaf with the largest expected improvement on all paths up."""
-        coding, evaluated = explored.coding, outcomes.evaluated
-        if coding is None:
-            return None
-        landscape = _Landscape(explored, coding, outcomes.target(explored))
-        others = rng.choice(len(evaluated), min(self.explorers, len(evaluated)), replace=False)
-        chosen = [*outcomes.good[: self.starts], *(evaluated[other] for other in others)]
-        starts = coding.codes([evaluation.leaf for evaluation in chosen])
-        found = self._climb(landscape, starts, rng)
-        if found is None:
-            return None
-        leaf = coding.leaf_of(found)
-        return leaf, list(coding.path_to(leaf))
+    @property
+    def parts(self) -> Sequence[object]:
+        """Itself."""
+        return (self,)
 
-    def _climb(self, landscape: "_Landscape", starts: IntArray, rng: np.random.Generator) -> IntArray | None:
-        """The best open leaf on all paths up, which are followed side by side."""
-        rating = landscape.rate(starts)
-        reached = [
-            (float(value) if landscape.is_open(codes) else -math.inf, codes)
-            for value, codes in zip(rating, starts, strict=True)
-        ]
-        best = max(reached, key=lambda one: one[0])
+    def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
+        """The open leaf with the largest expected improvement on all paths up."""
+        good, reached = view.data.good(), view.data.reached
+        if not good or view.explored.graph.adversarial:
+            return None
+        landscape = _Landscape(view, moves_in(view.space), [view.explored.find(one.leaf) for one in good])
+        others = rng.choice(len(reached), min(self.explorers, len(reached)), replace=False)
+        chosen = [*good[: self.starts], *(reached[other] for other in others)]
+        starts = landscape.moves.points([(one.leaf, one.actions or ()) for one in chosen])
+        return landscape.best_leaf(self._climb(landscape, starts, rng))
+
+    def _climb(
+        self, landscape: "_Landscape", starts: Points, rng: np.random.Generator
+    ) -> list[tuple[float, Any]]:
+        """All points that were worth a step, with their ratings; the paths are followed side by side."""
+        met = list(zip(landscape.rate(starts).tolist(), starts, strict=True))
+        reached = list(met)
         for _ in range(self.depth):
-            landscape.deadline.check()
-            around = [self._neighbours(landscape, codes, rng) for _, codes in reached]
-            ends = np.cumsum([len(codes) for codes in around])
-            rated = np.split(landscape.rate(np.concatenate(around)), ends[:-1])
+            landscape.check_time()
+            around = [landscape.around(point, rng) for _, point in reached]
             higher = []
-            for (before, _), codes, rating in zip(reached, around, rated, strict=True):
-                step = landscape.first_open(codes, rating)
-                if step is not None and rating[step] > before:
-                    higher.append((float(rating[step]), codes[step]))
+            for (before, _), points, rating in zip(reached, around, landscape.rate_each(around), strict=True):
+                best = landscape.first_open(points, rating)
+                if best is not None:
+                    met.append((float(rating[best]), points[best]))
+                    if rating[best] > before:
+                        higher.append(met[-1])
             if not higher:
                 break
             reached = higher
-            best = max([best, *reached], key=lambda one: one[0])
-        return best[1] if best[0] > -math.inf else None
-
-    def _neighbours(self, landscape: "_Landscape", codes: IntArray, rng: np.random.Generator) -> IntArray:
-        around = landscape.coding.neighbours(codes)
-        if len(around) > _MOST_NEIGHBOURS:
-            around = around[rng.choice(len(around), _MOST_NEIGHBOURS, replace=False)]
-        return around
+        return met
 
     def __repr__(self) -> str:
         return f"Climb(starts={self.starts}, explorers={self.explorers}, depth={self.depth})"
 
 
 class _Landscape:
-    """Expected improvement of leaves given by their codes."""
+    """Expected improvement of points."""
 
-    def __init__(self, explored: Explored, coding: Coding, target: float) -> None:
-        self._explored, self.coding, self._target = explored, coding, target
-        self.deadline = explored.deadline
+    def __init__(self, view: View, moves: Moves, good: Sequence[int]) -> None:
+        self._explored, self._posterior, self._deadline = view.explored, view.posterior, view.deadline
+        self.moves = moves
+        scores = view.posterior.scores
+        covariance = scores.covariance
+        by_codes = view.space.coding is not None and covariance is not None
+        self._by_codes = by_codes and covariance.reads_codes
+        self._by_swaps = by_codes and covariance.rates_swaps
+        # How far above the best score to aim, in the model's units.
+        self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 
-    def rate(self, codes: IntArray) -> FloatArray:
-        """Logarithm of the expected improvement, shape ``(leaves,)``; −∞ if many others have better means."""
-        closer, mean, variance = predicted(self._explored, self.coding, codes, _CLOSER)
-        rating = np.full(len(codes), -np.inf)
+    def check_time(self) -> None:
+        """Raise if the time of the run is over."""
+        self._deadline.check()
+
+    def around(self, point: Any, rng: np.random.Generator) -> Points:
+        """Points one change away: of many swaps those with the best means, else a random part."""
+        if self._by_swaps:
+            return self._posterior.best_swaps(point, _CLOSER)
+        return self.moves.around(point, _MOST_NEIGHBOURS, rng)
+
+    def rate(self, points: Points) -> FloatArray:
+        """Logarithm of the expected improvement, shape ``(points,)``; −∞ if many others have better means."""
+        rating = np.full(len(points), -np.inf)
+        if len(points) == 0:
+            return rating
+        if self._by_codes:
+            closer, mean, variance = self._posterior.predict_codes(points, _CLOSER)
+        else:
+            closer = np.arange(len(points))
+            mean, variance = self._posterior.predict([self.moves.leaf(point) for point in points])
         rating[closer] = log_expected_improvement(mean, variance, self._target)
         return rating
 
-    def is_open(self, codes: IntArray) -> bool:
-        """Whether the leaf may be evaluated."""
-        return not self._explored.is_closed(self.coding.leaf_of(codes))
+    def rate_each(self, groups: Sequence[Points]) -> list[FloatArray]:
+        """:meth:`rate` of several groups of points at once."""
+        sizes = [len(group) for group in groups]
+        together = np.concatenate(groups) if self._by_codes else [one for group in groups for one in group]
+        return np.split(self.rate(together), np.cumsum(sizes)[:-1])
 
-    def first_open(self, codes: IntArray, rating: FloatArray) -> int | None:
-        """The best rated leaf that may be evaluated."""
+    def first_open(self, points: Points, rating: FloatArray) -> int | None:
+        """The best rated point that may be evaluated."""
         for place in np.argsort(-rating, kind="stable").tolist():
-            if rating[place] > -math.inf and self.is_open(codes[place]):
+            if rating[place] == -math.inf:
+                break
+            if self._is_open(points[place]) and (self.moves.certain or self.moves.way(points[place])):
                 return int(place)
         return None
+
+    def _is_open(self, point: Any) -> bool:
+        return not self._explored.is_closed(self.moves.leaf(point))
+
+    def best_leaf(self, met: Sequence[tuple[float, Any]]) -> Proposal | None:
+        """The best leaf among the points that were met, if any may be evaluated."""
+        ranked = sorted(met, key=lambda one: -one[0])
+        for rating, point in ranked[:_MOST_CHECKED]:
+            if rating == -math.inf:
+                break
+            way = self.moves.way(point) if self._is_open(point) else None
+            if way is not None:
+                return Proposal(way[0], tuple(way[1]))
+        return None
+
+
+def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:
+    """log E[max(g − best, 0)] for g ~ N(mean, variance).
+
+    With z = (mean − best)/σ it is log σ + log(φ(z) + zΦ(z)). For z < −1 both terms nearly cancel; there
+    φ(z) + zΦ(z) = φ(z) (1 + z sqrt(π/2) erfcx(−z/√2)) is stable.
+    """
+    deviation = np.sqrt(np.maximum(variance, 1e-18))
+    z = (mean - best) / deviation
+    low = np.minimum(z, -1.0)
+    scaled = 1.0 + low * math.sqrt(math.pi / 2.0) * erfcx(-low / math.sqrt(2.0))
+    tail = -0.5 * low * low - 0.5 * math.log(2.0 * math.pi) + np.log(np.maximum(scaled, 1e-300))
+    high = np.maximum(z, -1.0)
+    density = np.exp(-0.5 * high * high) / math.sqrt(2.0 * math.pi)
+    head = np.log(density + high * np.exp(log_ndtr(high)))
+    return np.asarray(np.log(deviation) + np.where(z < -1.0, tail, head))

@@ -1,6 +1,6 @@
-"""The descent: from the root to the end of the explored part, by the options that the policy rates best.
+"""The paper's way to a leaf: down the explored DAG by the policy's ratings, then a roll-out.
 
-The rule is there in Python for any policy (:func:`descend`), and in compiled code for the library's own: one
+The rule of the descent is there in Python for any policy (:func:`descend`), and in compiled code for the library's own: one
 walker for each way of rating. A walker goes on as long as arrays tell the ratings; then Python takes a step,
 and the walker continues. Both break ties by the same random number (:class:`TieBreaker`), so that the result
 does not depend on which of them takes a step.
@@ -10,17 +10,23 @@ the DAG (else :data:`UNKNOWN`), and what is left of the random number: value and
 """
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from dagsearch._internal.compiled import compiled, inlined
 from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import DagSearchError, SearchExhausted
-from dagsearch.posterior.linear import AdditiveBelief, PackedBelief, gain_vector, linear_belief
 from dagsearch.problem import Action
-from dagsearch.proposers.expansions import AllChildren, Expansion, OneChild, Options
+from dagsearch.proposers.base import View
+from dagsearch.proposers.expansions import AllChildren, Expansion, OneChild, Options, default_expansion
+from dagsearch.proposers.remaining import Undecided
+from dagsearch.proposers.rollouts import Rollout, Uniform
+from dagsearch.results import Proposal
+from dagsearch.space import Space
+from dagsearch.space.walks import Walk as Way
 from dagsearch.values.explored import Explored
 from dagsearch.values.graph import GraphArrays, PackedGraph
 
@@ -35,6 +41,91 @@ Walk = tuple[IntArray, IntArray, int, float, float]
 
 # Longest walk of a walker; Python calls it again where paths are longer.
 _LONGEST_WALK: Final = 64
+# Number of descents in one proposal after which it is looked up exactly which leaves are left below them,
+# and after which any leaf that is left will do.
+_PATIENCE, _MOST_DESCENTS = 8, 64
+
+
+class Descent:
+    """Proposes the leaf at the end of a descent from the root and a roll-out.
+
+    Parameters
+    ----------
+    policy : Policy
+        Where the descent goes.
+    rollout : Rollout
+        How the path is finished below the explored part; before the first reward, uniformly at random.
+    expansion : Expansion, optional
+        How the DAG grows; by default all children at once, or one by one where there are many.
+    """
+
+    def __init__(self, policy: "Policy", rollout: Rollout, expansion: Expansion | None = None) -> None:
+        self.policy, self.rollout, self._expansion = policy, rollout, expansion
+
+    @property
+    def parts(self) -> "tuple[Policy, Rollout]":
+        """The parts that may require something of the scores."""
+        return self.policy, self.rollout
+
+    @property
+    def expansion(self) -> Expansion:
+        """How the DAG grows."""
+        assert self._expansion is not None, "a search chooses it when it is composed"
+        return self._expansion
+
+    def prepare(self, space: Space) -> None:
+        """Choose how the DAG grows, unless that was given."""
+        if self._expansion is None:
+            self._expansion = default_expansion(space)
+
+    def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
+        """The leaf at the end of a descent and its roll-out; raises ``SearchExhausted`` if none is left."""
+        values, explored, descents = view.values, view.explored, 0
+        while True:
+            path, actions = self._descend(view, rng)
+            self.expansion.expand(explored, path[-1])
+            end, descents = self._roll_out(view, path[-1], rng), descents + 1
+            if end is None and descents > _PATIENCE:
+                path, actions, end = self._look_for_leaf(view, path, actions, descents, rng)
+            if end is not None:
+                return explored.visited(path, actions, end)
+            view.deadline.check()
+            values.outdated()  # the DAG has changed without a reward
+            explored.changed("back up")
+
+    def _descend(self, view: View, rng: np.random.Generator) -> tuple[list[int], list[Action]]:
+        explored = view.explored
+        if view.initial and not explored.graph.closed[explored.root]:
+            return [explored.root], []
+        if view.values.current().graph.closed[explored.root]:  # before any random number is drawn
+            raise SearchExhausted("every leaf has been evaluated or asked for")
+        return descend(explored, self.policy, self.expansion, rng)
+
+    def _roll_out(self, view: View, node: int, rng: np.random.Generator) -> Way | None:
+        """A leaf below the node, with the actions to it; ``None`` if only closed leaves were found."""
+        state, end = view.explored.graph.states[node], None
+        if view.posterior.informed:
+            end = self.rollout.finish(view.explored, state, rng)
+        return end if end is not None else Uniform().finish(view.explored, state, rng)
+
+    def _look_for_leaf(
+        self, view: View, path: list[int], actions: list[Action], descents: int, rng: np.random.Generator
+    ) -> tuple[list[int], list[Action], Way | None]:
+        """An open leaf below the end of a path or, if that takes too long, anywhere; with the path to there.
+
+        Not in a game: its values follow from all positions, so these must be in the DAG.
+        """
+        explored = view.explored
+        if explored.graph.adversarial:
+            return path, actions, None
+        if descents <= _MOST_DESCENTS:
+            with suppress(Undecided):
+                return path, actions, view.remaining.below(path)
+        end = Uniform().finish(explored, explored.problem.root(), rng)
+        return [explored.root], [], end or view.remaining.anywhere()
+
+    def __repr__(self) -> str:
+        return f"Descent({self.policy!r}, {self.rollout!r}, {self._expansion!r})"
 
 
 def descend(
@@ -228,132 +319,3 @@ def _nth_missing(n: int, known: IntArray, actions: int) -> int:
         if n < 0:
             return action
     return UNKNOWN
-
-
-@compiled
-def follow_features(
-    node: int,
-    value: float,
-    resolution: float,
-    beta: float,
-    arrays: PackedGraph,
-    belief: PackedBelief,
-    delta_mean: FloatArray,
-    delta_var: FloatArray,
-) -> Walk:
-    """Walk by ``sign · μ + β sqrt(log(n) σ²)`` of v, or of g + Δ where an option is not in the DAG.
-
-    For scores to which every action adds one feature (:class:`AdditiveBelief`) and nodes whose children are
-    known to be leaves or not.
-    """
-    graph, scores = GraphArrays(*arrays), AdditiveBelief(*belief)
-    path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
-    taken = np.zeros(scores.weight_mean.size, dtype=np.bool_)
-    child_of = np.empty(scores.action_columns.size, dtype=np.int64)
-    tied = np.empty(scores.action_columns.size, dtype=np.int64)
-    length = 0
-    while length < path.size and not graph.closed[node] and not graph.terminal[node]:
-        if graph.above_leaves[node] < 0:
-            break
-        depth = min(graph.level[node] + 1, delta_mean.size - 1)
-        gain, spread = delta_mean[depth], delta_var[depth]
-        if graph.above_leaves[node] == 1:
-            gain = spread = 0.0
-        width = beta * math.sqrt(math.log(graph.visits[node] + 1))
-        child_of[:] = -1
-        for edge in range(graph.first[node], graph.first[node] + graph.count[node]):
-            child = graph.edge_child[edge]
-            child_of[graph.edge_action[edge]] = child if child >= 0 else ~child
-        ties = _tied_features(node, width, gain, spread, graph, scores, child_of, taken, tied)
-        if ties == 0 or resolution < ties * ENOUGH:
-            break
-        option, value, resolution = picked(value, resolution, ties)
-        chosen = tied[option]
-        if child_of[chosen] < 0:
-            return path[:length], actions[:length], chosen, value, resolution
-        node = child_of[chosen]
-        path[length], actions[length] = node, chosen
-        length += 1
-    return path[:length], actions[:length], UNKNOWN, value, resolution
-
-
-@compiled
-def _tied_features(
-    node: int,
-    width: float,
-    gain: float,
-    spread: float,
-    graph: GraphArrays,
-    scores: AdditiveBelief,
-    child_of: IntArray,
-    taken: BoolArray,
-    tied: IntArray,
-) -> int:
-    """Number of actions with the best rating, and these in ``tied``.
-
-    ``gain`` and ``spread`` are the moments of Δ; ``child_of`` are the children in the DAG by action, −1
-    elsewhere; ``taken`` is False everywhere before and after.
-    """
-    start, end = scores.starts[node], scores.starts[node + 1]
-    columns, values = scores.columns, scores.values
-    weights = (scores.weight_mean, scores.weight_cov, scores.recent)
-    mean, var = linear_belief(start, end, columns, values, *weights)
-    q, _, _ = gain_vector(columns[start:end], values[start:end], *weights)
-    taken[columns[start:end]] = True
-    numbers = (width, mean, var, gain, spread, scores.prior, scores.private, scores.action_value)
-    ties = _best_features(
-        graph.sign[node],
-        numbers,
-        scores.action_columns,
-        taken,
-        child_of,
-        graph.closed,
-        graph.v_mean,
-        graph.v_var,
-        scores.weight_mean,
-        scores.weight_var,
-        q,
-        tied,
-    )
-    taken[columns[start:end]] = False
-    return ties
-
-
-@compiled
-def _best_features(
-    sign: int,
-    numbers: tuple[float, ...],
-    action_columns: IntArray,
-    taken: BoolArray,
-    child_of: IntArray,
-    closed: BoolArray,
-    v_mean: FloatArray,
-    v_var: FloatArray,
-    weight_mean: FloatArray,
-    weight_var: FloatArray,
-    q: FloatArray,
-    tied: IntArray,
-) -> int:
-    """The loop of :func:`_tied_features`; with arrays as arguments of their own it takes half the time."""
-    width, mean, var, gain, spread, prior, private, step = numbers
-    best, ties, action = -math.inf, 0, 0
-    for column in action_columns:
-        if taken[column]:
-            continue
-        child = child_of[action]
-        if child >= 0:
-            rating = math.nan
-            if not closed[child]:
-                rating = sign * v_mean[child] + width * math.sqrt(v_var[child])
-        else:
-            child_mean = mean + step * weight_mean[column] + prior
-            more = step * (step * weight_var[column] + 2.0 * q[column])
-            child_var = max(var + more, 0.0) + private
-            rating = sign * (child_mean + gain) + width * math.sqrt(child_var + spread)
-        if rating > best:
-            best, ties = rating, 0
-        if rating == best:
-            tied[ties] = action
-            ties += 1
-        action += 1
-    return ties

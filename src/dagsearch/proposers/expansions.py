@@ -8,8 +8,12 @@ import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.problem import Action, Children, State
+from dagsearch.space import Space
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import Gaussian
+
+# Number of children beyond which a node adds them one at a time.
+_MANY_CHILDREN = 40
 
 
 class Options:
@@ -206,3 +210,9 @@ class NoChildren:
 
     def __repr__(self) -> str:
         return "NoChildren()"
+
+
+def default_expansion(space: Space) -> Expansion:
+    """One child at a time if nodes have many children, otherwise all at once."""
+    many = max((round(level.branching) for level in space.levels), default=1) > _MANY_CHILDREN
+    return OneChild() if many else AllChildren()

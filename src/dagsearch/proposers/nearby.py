@@ -1,55 +1,80 @@
-"""A random leaf next to a good one: local search, for rewards that the model does not predict."""
+"""Proposers without a model: a random leaf next to a good one, a random leaf, any leaf that is left."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch.proposers.base import Outcomes, Path, Refinement
-from dagsearch.proposers.neighbourhoods import parents
-from dagsearch.results import Evaluation
-from dagsearch.values.explored import Explored
+from dagsearch.proposers.base import View
+from dagsearch.proposers.rollouts import Uniform
+from dagsearch.results import Evaluation, Proposal
+from dagsearch.space.moves import Moves, moves_in
 
 # Number of leaves that are tried around one leaf.
 _TRIES = 100
 
 
-class Nearby(Refinement):
+class Nearby:
     """Proposes a random open leaf one change away from a good leaf.
 
     It starts from the best leaf half of the time, from the next one half of the remaining times, and so on: a
     leaf whose neighbours are all worse must not stop it.
     """
 
-    def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:
+    parts: Sequence[object] = ()
+
+    def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """A random neighbour of a good leaf, or of the next one if all are closed."""
-        first = min(int(rng.geometric(0.5)), len(outcomes.good)) - 1
-        for evaluation in (*outcomes.good[first:], *outcomes.good[:first]):
-            found = self._neighbour(explored, evaluation, rng)
+        good, moves = view.data.good(), moves_in(view.space)
+        if not good or view.explored.graph.adversarial:
+            return None
+        first = min(int(rng.geometric(0.5)), len(good)) - 1
+        for evaluation in (*good[first:], *good[:first]):
+            found = self._neighbour(view, moves, evaluation, rng)
             if found is not None:
                 return found
         return None
 
-    def _neighbour(self, explored: Explored, evaluation: Evaluation, rng: np.random.Generator) -> Path | None:
-        coding = explored.coding
-        if coding is not None:
-            around = coding.neighbours(coding.codes([evaluation.leaf])[0])
-            for place in rng.permutation(len(around))[:_TRIES]:
-                leaf = coding.leaf_of(around[place])
-                if not explored.is_closed(leaf):
-                    return leaf, list(coding.path_to(leaf))
-            return None
-        return self._swapped(explored, evaluation, rng)
-
-    def _swapped(self, explored: Explored, evaluation: Evaluation, rng: np.random.Generator) -> Path | None:
-        """Where states have no codes: another child of one of the leaf's parents."""
-        problem = explored.problem
-        above = parents(explored, problem.root(), evaluation.leaf, evaluation.actions or ())
-        for _ in range(_TRIES if above else 0):
-            parent, actions = above[int(rng.integers(len(above)))]
-            options = problem.actions(parent)
-            action = options[int(rng.integers(len(options)))]
-            leaf = problem.step(parent, action)
-            if not explored.is_closed(leaf) and len(problem.actions(leaf)) == 0:
-                return leaf, [*actions, action]
+    def _neighbour(
+        self, view: View, moves: Moves, evaluation: Evaluation, rng: np.random.Generator
+    ) -> Proposal | None:
+        point = moves.points([(evaluation.leaf, evaluation.actions or ())])[0]
+        around = moves.around(point, _TRIES, rng)
+        for place in rng.permutation(len(around)).tolist():
+            leaf = moves.leaf(around[place])
+            way = None if view.explored.is_closed(leaf) else moves.way(around[place])
+            if way is not None:
+                return Proposal(way[0], tuple(way[1]))
         return None
 
     def __repr__(self) -> str:
         return "Nearby()"
+
+
+class Random:
+    """Proposes a leaf at the end of uniformly random decisions."""
+
+    parts: Sequence[object] = ()
+
+    def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
+        """A random leaf; ``None`` if several in a row are closed."""
+        found = Uniform().finish(view.explored, view.space.problem.root(), rng)
+        return None if found is None else Proposal(found[0], tuple(found[1]))
+
+    def __repr__(self) -> str:
+        return "Random()"
+
+
+class Leftover:
+    """Proposes any leaf that is left: the last resort where nearly all have been evaluated."""
+
+    parts: Sequence[object] = ()
+
+    def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
+        """The first open leaf below the root; ``None`` if there is none."""
+        if view.explored.graph.closed[view.explored.root]:
+            return None
+        found = view.remaining.anywhere()
+        return None if found is None else Proposal(found[0], tuple(found[1]))
+
+    def __repr__(self) -> str:
+        return "Leftover()"

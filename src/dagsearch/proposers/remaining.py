@@ -12,10 +12,8 @@ from contextlib import suppress
 
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, State
+from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
-
-Way = tuple[State, list[Action]]
-"""A leaf, and the actions that lead there."""
 
 # Most states, or listed leaves, that are looked at below the nodes of one path.
 _MOST_STATES = 2_000
@@ -43,7 +41,7 @@ class Remaining:
         self._finished: set[Hashable] = set()
         self._reopenings = 0
 
-    def below(self, path: Sequence[int]) -> Way | None:
+    def below(self, path: Sequence[int]) -> Walk | None:
         """An open leaf below the last node of a path.
 
         If there is none, ``None`` is returned. The node is then closed, and so are the nodes before it below
@@ -61,7 +59,7 @@ class Remaining:
                 self._explored.close(node)
         return None
 
-    def anywhere(self) -> Way | None:
+    def anywhere(self) -> Walk | None:
         """An open leaf below the root. If there is none, the root is closed, and ``None`` is returned."""
         explored = self._explored
         if self._reopenings != explored.reopenings:
@@ -71,24 +69,24 @@ class Remaining:
             explored.close(explored.root)
         return found
 
-    def _first_open(self, start: State, finished: set[Hashable], most: int | None) -> Way | None:
+    def _first_open(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
         """The first open leaf below a state."""
-        if self._explored.capabilities.leaves is not None:
+        if self._explored.space.leaves is not None:
             return self._listed(start, most)
         if len(self._explored.problem.actions(start)) == 0:
             return None if self._explored.is_closed(start) else (start, [])
         return self._searched(start, finished, most)
 
-    def _listed(self, start: State, most: int | None) -> Way | None:
+    def _listed(self, start: State, most: int | None) -> Walk | None:
         explored = self._explored
-        assert explored.capabilities.leaves is not None
-        for number, (leaf, actions) in enumerate(explored.capabilities.leaves(start)):
+        assert explored.space.leaves is not None
+        for number, (leaf, actions) in enumerate(explored.space.leaves(start)):
             if not explored.is_closed(leaf):
                 return leaf, list(actions)
             self._count(number, most)
         return None
 
-    def _searched(self, start: State, finished: set[Hashable], most: int | None) -> Way | None:
+    def _searched(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
         """Depth-first search; adds the keys of states without an open leaf to ``finished``."""
         explored, problem, graph = self._explored, self._explored.problem, self._explored.graph
         stack = [(explored.key(start), start, iter(problem.actions(start)))]

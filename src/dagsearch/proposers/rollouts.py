@@ -1,28 +1,31 @@
 """Roll-outs complete a path from the boundary of the explored part to a leaf."""
 
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray
-from dagsearch.posterior import JointScores
-from dagsearch.posterior.base import NOTHING, Capability
+from dagsearch.posterior.base import JointScores
 from dagsearch.problem import Action, Children, State
-from dagsearch.proposers.neighbourhoods import best_swap
-from dagsearch.space.walks import walk_from
+from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
+
+# Number of decisions of a path, the last ones, of which each is tried as the very last.
+_MOST_TRIED = 128
+
+Rate = Callable[[Children], FloatArray]
+"""Rates all children of a state."""
 
 
 class Rollout(Protocol):
     """Completes a path."""
 
-    requires: frozenset[Capability] = NOTHING
-    """What the scores of the search must be able to do; nothing by default."""
+    requires_joint: bool = False
+    """Whether the scores of the search must have a joint belief."""
 
-    def finish(
-        self, explored: Explored, state: State, rng: np.random.Generator
-    ) -> tuple[State, list[Action]] | None:
+    def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
         """A leaf below ``state`` and the actions that lead there; ``None`` if all found leaves are closed."""
 
 
@@ -32,12 +35,10 @@ class Uniform(Rollout):
     # Maximum number of walks in search of a leaf that is not closed.
     _TRIES = 8
 
-    def finish(
-        self, explored: Explored, state: State, rng: np.random.Generator
-    ) -> tuple[State, list[Action]] | None:
+    def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
         """A random leaf."""
         for _ in range(self._TRIES):
-            leaf, actions = walk_from(explored.capabilities, state, rng)
+            leaf, actions = explored.space.walk(state, rng)
             if not explored.is_closed(leaf):
                 return leaf, actions
         return None
@@ -59,30 +60,24 @@ class Greedy(Rollout):
         Weight β of the standard deviation σ.
     """
 
-    requires = frozenset({Capability.UPPER_CONFIDENCE})
+    requires_joint = True
 
     def __init__(self, beta: float = 1.0) -> None:
         if not is_finite(beta) or beta < 0.0:
             raise ValueError(f"beta must be finite and not negative, got {beta!r}")
         self.beta = float(beta)
 
-    def finish(
-        self, explored: Explored, state: State, rng: np.random.Generator
-    ) -> tuple[State, list[Action]] | None:
+    def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
         """The leaf at the end of the best path; if that is closed, the best open leaf one decision away."""
 
         def rate(children: Children) -> FloatArray:
-            sign = explored.capabilities.player(children.parent)
-            return cast(JointScores, explored.scores).upper_confidence(children, [sign], self.beta)
+            mean, variance = explored.scores.predict_children(children)
+            return explored.space.player(children.parent) * mean + self.beta * np.sqrt(variance)
 
         leaf, actions = _follow(explored, state, rate)
         if not explored.is_closed(leaf):
             return leaf, actions
-        swapped = best_swap(explored, state, leaf, actions, self._upper)
-        return None if swapped is None else (swapped.leaf, swapped.actions)
-
-    def _upper(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        return mean + self.beta * np.sqrt(variance)
+        return _best_beside(explored, state, leaf, actions, rate)
 
     def __repr__(self) -> str:
         return f"Greedy(beta={self.beta})"
@@ -91,15 +86,13 @@ class Greedy(Rollout):
 class Thompson(Rollout):
     """Picks child by child the best posterior sample of g; siblings are drawn jointly."""
 
-    requires = frozenset({Capability.JOINT})
+    requires_joint = True
 
-    def finish(
-        self, explored: Explored, state: State, rng: np.random.Generator
-    ) -> tuple[State, list[Action]] | None:
+    def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
         """The leaf at the end of the path with the best samples."""
 
         def rate(children: Children) -> FloatArray:
-            sign = explored.capabilities.player(children.parent)
+            sign = explored.space.player(children.parent)
             return sign * cast(JointScores, explored.scores).draw(children, rng)
 
         leaf, actions = _follow(explored, state, rate)
@@ -109,11 +102,7 @@ class Thompson(Rollout):
         return "Thompson()"
 
 
-class _Rate(Protocol):
-    def __call__(self, children: Children) -> FloatArray: ...
-
-
-def _follow(explored: Explored, state: State, rate: _Rate) -> tuple[State, list[Action]]:
+def _follow(explored: Explored, state: State, rate: Rate) -> Walk:
     """The leaf reached by the best-rated child at every step, and the actions that lead there."""
     problem = explored.problem
     taken: list[Action] = []
@@ -123,3 +112,60 @@ def _follow(explored: Explored, state: State, rate: _Rate) -> tuple[State, list[
         state = problem.step(state, action)
         taken.append(action)
     return state, taken
+
+
+def _best_beside(
+    explored: Explored, start: State, leaf: State, actions: Sequence[Action], rate: Rate
+) -> Walk | None:
+    """The best rated open leaf one decision away: up to a parent of the leaf, and down to another child."""
+    problem = explored.problem
+    found: list[tuple[float, Children, int, list[Action]]] = []
+    for parent, before in _parents(explored, start, leaf, actions):
+        children = Children(problem, parent, problem.actions(parent))
+        # Rounding errors must not distinguish leaves that the model does not distinguish.
+        ratings = np.round(rate(children), 9).tolist()
+        found += [(rating, children, place, before) for place, rating in enumerate(ratings)]
+    for _, children, place, before in sorted(found, key=lambda one: -one[0]):
+        action = children.actions[place]
+        state = problem.step(children.parent, action)
+        if len(problem.actions(state)) == 0 and not explored.is_closed(state):
+            return state, [*before, action]
+    return None
+
+
+def _parents(
+    explored: Explored, start: State, leaf: State, actions: Sequence[Action]
+) -> list[tuple[State, list[Action]]]:
+    """The leaf's parents at or below ``start``, each with the actions that lead there.
+
+    If the order of decisions does not matter, any of them may be the last one. Of a long path, only its last
+    decisions are tried.
+    """
+    known = explored.space.parents
+    if known is not None:
+        return [
+            (parent, [a for a in actions if a != last]) for parent, last in known(leaf) if last in actions
+        ]
+    found, states = [], [start]
+    for action in actions[:-1]:
+        states.append(explored.problem.step(states[-1], action))
+    for last in range(max(0, len(actions) - _MOST_TRIED), len(actions)):
+        later = actions[last + 1 :]
+        parent = _moved_last(explored, states[last], actions[last], later, leaf)
+        if parent is not None:
+            found.append((parent, [*actions[:last], *later]))
+    return found
+
+
+def _moved_last(
+    explored: Explored, state: State, action: Action, later: Sequence[Action], leaf: State
+) -> State | None:
+    """The state after the later actions alone; ``None`` unless ``action`` can follow, and leads to the leaf."""
+    problem = explored.problem
+    for other in later:
+        if other not in problem.actions(state):
+            return None
+        state = problem.step(state, other)
+    if action not in problem.actions(state) or not explored.same(problem.step(state, action), leaf):
+        return None
+    return state

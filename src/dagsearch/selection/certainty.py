@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import beta
 
 from dagsearch._internal.typing import BoolArray, FloatArray
-from dagsearch.proposers.optimum import Optimum
+from dagsearch.optimum import Optimum
 from dagsearch.search import Search
 from dagsearch.selection.record import SelectionRecord
 
@@ -63,11 +63,11 @@ def model_fit(search: Search, optimism: float = 0.0) -> Fit:
     ``optimism`` is the part of the best scores that is not real: what is predicted well may still not hold.
     If every subset has been scored, nothing is left to predict, and its word is taken as it is.
     """
-    foresight, explored = search.engine.foresight, search.explored
+    foresight, space = search.data.foresight, search.space
     skill, coverage = foresight.skill, foresight.coverage
-    leaves = explored.few_leaves
-    scored = {explored.key(evaluation.leaf) for evaluation in search.history}
-    if leaves and all(explored.key(leaf) in scored for leaf in leaves):
+    leaves = space.few_leaves
+    scored = {space.key(evaluation.leaf) for evaluation in search.history}
+    if leaves and all(space.key(leaf) in scored for leaf in leaves):
         return Fit(skill, coverage, 1.0)
     if skill is None or skill < LEAST_SKILL:
         return Fit(skill, coverage, 0.0)

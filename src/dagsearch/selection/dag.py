@@ -23,7 +23,7 @@ def best_part(
 
     Means are within the ``bounds`` of the score.
     """
-    graph = search.explored.graph
+    graph = search.values.explored.graph
     leads_to_best = _leads_to(problem, best)
     depth, parent = _kept_nodes(search, leads_to_best)
     number = {node: position for position, node in enumerate(depth)}
@@ -58,7 +58,8 @@ def _kept_nodes(
     search: Search, leads_to_best: Callable[[State], bool]
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Depth of every kept node, from the root on, and a parent of every kept node but the root."""
-    explored, graph = search.explored, search.explored.graph
+    explored = search.values.explored
+    graph = explored.graph
     depth: dict[int, int] = {explored.root: 0}
     parent: dict[int, int] = {}
     level = [explored.root]

@@ -14,7 +14,7 @@ from dagsearch.execution.pools import Running
 from dagsearch.execution.runner import Runner
 from dagsearch.execution.stopping import Stop
 from dagsearch.problems.ground import SubsetProblem
-from dagsearch.proposers.optimum import Optimum
+from dagsearch.optimum import Optimum
 from dagsearch.results import Proposal
 from dagsearch.search import Search
 from dagsearch.selection.arguments import WarmStart
@@ -126,8 +126,8 @@ class SelectionRun:
         """
         pool.begin_within_batch(len(self.record.entries))
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
-        budget = self.search.engine.steered.total(budget)
-        self.search.engine.recorder.running(budget, stop.rules())
+        budget = self.search.steered.total(budget)
+        self.search.recorder.running(budget, stop.rules())
         entries = runner.steps(max(0, budget - len(self.record.entries)), budget)
         self._thin_out(runner, budget)
         with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:
@@ -163,7 +163,7 @@ class SelectionRun:
                 self.search.tell(pending.pop(leaf, None) or self._propose(leaf), score)
         done |= set(warm_start.known)
         first = [leaf for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
-        self.search.engine.pending.withdraw([pending[leaf] for leaf in first if leaf in pending])
+        self.search.outstanding.withdraw([pending[leaf] for leaf in first if leaf in pending])
         return [pending.get(leaf) or self._propose(leaf) for leaf in first]
 
     def _propose(self, leaf: frozenset[int]) -> Proposal:

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from dagsearch._internal.defaults import BUDGET
-from dagsearch.engine.defaults import default_initial
+from dagsearch.methods import default_initial
 from dagsearch.errors import CovarianceError
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.search import Search

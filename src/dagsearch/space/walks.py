@@ -1,52 +1,68 @@
 """Random walks from a state to a leaf, and paths as indices of actions."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, Action, Capabilities, Problem, State
+from dagsearch.problem import LONGEST_PATH, Action, Problem, State
 
-# Number of random leaves on which a covariance is checked and scaled.
-_SAMPLED_LEAVES = 64
+Walk = tuple[State, list[Action]]
+"""A leaf, and the actions that lead there."""
 
-
-def random_walk(problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
-    """A leaf below ``state`` reached by uniformly random actions, and these actions."""
-    return walk_from(Capabilities(problem), state, rng)
+# Number of actions that an error about an endless path shows.
+_SHOWN = 6
 
 
-def walk_from(
-    capabilities: Capabilities, state: State, rng: np.random.Generator
-) -> tuple[State, list[Action]]:
-    """:func:`random_walk` in a problem whose capabilities are known."""
-    if capabilities.random_leaf is None:
-        return step_by_step(capabilities.problem, state, rng)
-    return capabilities.random_leaf(state, rng)
+class Path(NamedTuple):
+    """A path from a state to a leaf, with everything that was offered on it."""
+
+    states: list[State]
+    """The states, with both ends."""
+    actions: list[Action]
+    """The decisions between them."""
+    offered: list[Sequence[Action]]
+    """The actions at each state, the leaf excepted."""
 
 
-def step_by_step(problem: Problem, state: State, rng: np.random.Generator) -> tuple[State, list[Action]]:
-    """The same as :func:`random_walk`, always by the problem's ``actions`` and ``step``."""
+def random_path(problem: Problem, state: State, rng: np.random.Generator) -> Path:
+    """A path of uniformly random actions from a state to a leaf."""
+    path = Path([state], [], [])
+    while len(actions := problem.actions(state)) > 0:
+        _check_length(problem, path.actions)
+        action = actions[int(rng.integers(len(actions)))]
+        state = problem.step(state, action)
+        path.states.append(state)
+        path.actions.append(action)
+        path.offered.append(actions)
+    return path
+
+
+def step_by_step(problem: Problem, state: State, rng: np.random.Generator) -> Walk:
+    """:func:`random_path`, its leaf and actions only."""
     taken: list[Action] = []
     actions_at, step, random = problem.actions, problem.step, rng.random
     while (count := len(actions := actions_at(state))) > 0:
-        if len(taken) == LONGEST_PATH:
-            raise ProblemError(f"no leaf after {LONGEST_PATH} random steps: does the problem have a cycle?")
+        _check_length(problem, taken)
         action = actions[int(random() * count)]  # takes a third of the time of rng.integers
         state = step(state, action)
         taken.append(action)
     return state, taken
 
 
+def _check_length(problem: Problem, taken: Sequence[Action]) -> None:
+    if len(taken) == LONGEST_PATH:
+        first = ", ".join(map(repr, taken[:_SHOWN]))
+        raise ProblemError(
+            f"{type(problem).__name__} has no leaf within {LONGEST_PATH:,} random decisions, which begin "
+            f"with {first}: every path must end where actions(state) is empty"
+        )
+
+
 def shape_rng() -> np.random.Generator:
     """A generator for examining the problem; what is found does not depend on the search's seed."""
     return np.random.default_rng(0)
-
-
-def random_leaves(problem: Problem) -> list[State]:
-    """Leaves of random walks from the root, the same ones in every call."""
-    rng = shape_rng()
-    return [random_walk(problem, problem.root(), rng)[0] for _ in range(_SAMPLED_LEAVES)]
 
 
 def numbered(problem: Problem, actions: Sequence[Action]) -> list[int]:
@@ -72,38 +88,6 @@ def _place(actions: Sequence[Action], action: Action) -> int:
     return (actions if hasattr(actions, "index") else list(actions)).index(action)
 
 
-def actions_to(problem: Problem, leaf: State) -> list[Action]:
-    """Actions from the root to a leaf that is known without them.
-
-    By the problem's ``path_to``, else by its ``parents``, else along children whose items the leaf has.
-    """
-    capabilities = Capabilities(problem)
-    if capabilities.path_to is not None:
-        return list(capabilities.path_to(leaf))
-    same, found = capabilities.key, list[Action]()
-    root, state = same(problem.root()), leaf
-    if capabilities.parents is not None:
-        while same(state) != root:
-            before = capabilities.parents(state)
-            if not before or len(found) == LONGEST_PATH:
-                raise ProblemError(f"parents({state!r}) does not lead back to the root: is it a state?")
-            state, action = before[0]
-            found.append(action)
-        return found[::-1]
-    if capabilities.items is None:
-        name = type(problem).__name__
-        raise ProblemError(f"the way to {leaf!r} is not known: give {name} path_to(leaf) or parents(state)")
-    wanted, state = set(capabilities.items(leaf)), problem.root()
-    while same(state) != same(leaf):
-        steps = ((action, problem.step(state, action)) for action in problem.actions(state))
-        fitting = ((action, after) for action, after in steps if wanted >= set(capabilities.items(after)))
-        action, state = next(fitting, (None, None))
-        if state is None or len(found) == LONGEST_PATH:
-            raise ProblemError(f"no way to {leaf!r} was found: give the problem path_to(leaf)")
-        found.append(action)
-    return found
-
-
 def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Action, ...]]:
     """The state that actions given by their indices lead to from the root, and these actions."""
     state, taken = problem.root(), []
@@ -111,3 +95,25 @@ def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Actio
         taken.append(problem.actions(state)[number])
         state = problem.step(state, taken[-1])
     return state, tuple(taken)
+
+
+def random_walk(problem, state, rng):  # TEMP until rooms are merged
+    from dagsearch.space.space import Space
+
+    return Space.of(problem).walk(state, rng)
+
+
+def walk_from(capabilities, state, rng):  # TEMP
+    return random_walk(capabilities.problem, state, rng)
+
+
+def random_leaves(problem):  # TEMP
+    from dagsearch.space.space import Space
+
+    return Space.of(problem).random_leaves
+
+
+def actions_to(problem, leaf):  # TEMP
+    from dagsearch.space.space import Space
+
+    return Space.of(problem).actions_to(leaf)

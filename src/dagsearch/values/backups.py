@@ -41,11 +41,10 @@ class Backup(Protocol):
     from_scratch: bool = False
     """Whether values depend on nothing but the DAG and the scores as they are, not on earlier values."""
 
-    def back_up(self, explored: Explored, episodes: Sequence[Episode], nodes: IntArray | None = None) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last call.
 
-        The scores have been conditioned on them already. If ``nodes`` are given, children before parents,
-        only these must be written; the search gives them only to a back-up that is ``from_scratch``.
+        The scores have been conditioned on them already.
         """
 
 
@@ -122,7 +121,7 @@ def _value_pass(
         v_mean[node], v_var[node] = sign[node] * mean, var
 
 
-def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntArray | None) -> None:
+def _run(explored: Explored, soft: bool, prior: tuple[float, float]) -> None:
     """Back up by one of the two rules.
 
     They share one compiled function with a switch: one that took its rule as an argument would be compiled
@@ -131,7 +130,7 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float], nodes: IntA
     graph, scores, increments = explored.graph, explored.scores, explored.increments
     increments.widen(graph.widest)
     _value_pass(
-        graph.deepest_first() if nodes is None else nodes,
+        graph.deepest_first(),
         graph.arrays,
         *scores.moments(),
         increments.mean,
@@ -161,11 +160,9 @@ class MomentMatching(Backup):
     def __init__(self, prior: Sequence[float] | None = None) -> None:
         self._prior = checked_prior(prior)
 
-    def back_up(
-        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
-    ) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(explored, False, self._prior, nodes)
+        _run(explored, False, self._prior)
 
     def __repr__(self) -> str:
         return f"MomentMatching(prior={self._prior})"
@@ -180,11 +177,9 @@ class Softmax(Backup):
 
     from_scratch = True
 
-    def back_up(
-        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
-    ) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(explored, True, (0.0, math.inf), nodes)
+        _run(explored, True, (0.0, math.inf))
 
     def __repr__(self) -> str:
         return "Softmax()"
@@ -260,9 +255,7 @@ class JointSamples(Backup):
         self.values = np.zeros((0, self.count))
         """Samples of v of every node as of the last back-up, shape ``(nodes, count)``."""
 
-    def back_up(
-        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
-    ) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``, the samples' moments."""
         graph = explored.graph
         self.update(explored)

@@ -1,26 +1,18 @@
 """The explored DAG with the beliefs over its nodes."""
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from dagsearch._internal.deadline import Deadline
-from dagsearch._internal.typing import IntArray
-from dagsearch.covariances.views import coding_for
 from dagsearch.errors import ProblemError
 from dagsearch.posterior import Scores
-from dagsearch.problem import Action, Capabilities, Children, Problem, State
+from dagsearch.problem import Action, Children, Problem, State
 from dagsearch.results import Proposal
-from dagsearch.space.codes import Coding
+from dagsearch.space import Space
 from dagsearch.space.walks import passed
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.graph import Graph
 from dagsearch.values.increments import Increments
-
-# A problem with at most this many states is enumerated.
-_FEW_STATES = 2000
 
 
 class DagListener(Protocol):
@@ -38,10 +30,12 @@ class _NoListener:
 class Explored:
     """The graph and the beliefs over its nodes; graph and scores number nodes in the same way."""
 
-    def __init__(self, problem: Problem, scores: Scores, increments: Increments) -> None:
-        self.problem, self.capabilities = problem, Capabilities(problem)
+    def __init__(
+        self, problem: Problem | Space, scores: Scores, increments: Increments | None = None
+    ) -> None:
+        self.space = Space.of(problem)
         self.scores = scores
-        self.increments = increments
+        self._increments = self._given = increments
         self.graph = Graph()
         self.listener: DagListener = _NoListener()
         """Receives every change of the DAG."""
@@ -49,19 +43,37 @@ class Explored:
         """When the current run must end."""
         self.reopenings = 0
         """Number of times that leaves were reopened."""
-        self.key = self.capabilities.key
+        self.key = self.space.key
         """What identifies a state."""
-        self.has_lazy_children = self.capabilities.added_items is not None
+        self.has_lazy_children = self.space.added_items is not None
         """Whether children can be rated without making their states; either all children of a state are then
         leaves, or none is."""
-        self.root = self.node(problem.root())
+        self.root = self.node(self.problem.root())
         self.graph.set_root(self.root)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem, with the present root."""
+        return self.space.problem
+
+    @property
+    def increments(self) -> Increments:
+        """Δ by level: as given, else computed from the problem and the covariance when first needed."""
+        if self._increments is None:
+            covariance = self.scores.covariance
+            self._increments = (
+                Increments([], 0.0) if covariance is None else Increments.of(self.space, covariance)
+            )
+        return self._increments
+
+    def replace_scores(self, scores: Scores) -> None:
+        """Use another model of the same nodes; Δ follows it, unless it was given."""
+        self.scores, self._increments = scores, self._given
 
     def move_root(self, node: int, problem: Problem) -> None:
         """Make another node the root; ``problem`` is the same problem with this root."""
-        self.root, self.problem, self.capabilities = node, problem, Capabilities(problem)
-        for computed in ("few_leaves", "coding"):  # for the old root
-            self.__dict__.pop(computed, None)
+        self._given = self.increments  # levels count from the first root
+        self.root, self.space = node, Space(problem)
 
     def way_to(self, state: State) -> list[Action]:
         """Actions from the root to a state that is at most two decisions away."""
@@ -80,39 +92,13 @@ class Explored:
             "search of problem.from_state(state)"
         )
 
-    @cached_property
-    def coding(self) -> Coding | None:
-        """How leaves near others are found by codes; ``None`` where they are found by decisions."""
-        return coding_for(self.problem, self.scores.covariance)
-
-    @cached_property
-    def few_leaves(self) -> list[State]:
-        """Every leaf of a problem with few states; an empty list if there are too many states."""
-        problem = self.problem
-        known = {self.key(problem.root())}
-        pending, leaves = [problem.root()], []
-        while pending:
-            state = pending.pop()
-            actions = problem.actions(state)
-            if len(actions) == 0:
-                leaves.append(state)
-            for action in actions:
-                child = problem.step(state, action)
-                key = self.key(child)
-                if key not in known:
-                    known.add(key)
-                    pending.append(child)
-            if len(known) > _FEW_STATES:
-                return []
-        return leaves
-
     def find(self, state: State) -> int:
         """The state's node, or −1."""
         return self.graph.find(self.key(state))
 
     def same(self, one: State, other: State) -> bool:
         """Whether two states are one node."""
-        return self.key(one) == self.key(other)
+        return self.space.same(one, other)
 
     def is_closed(self, state: State) -> bool:
         """Whether the state is known to have no leaf left to evaluate, neither itself nor below it."""
@@ -124,7 +110,7 @@ class Explored:
         key = self.key(state)
         node = self.graph.find(key)
         if node < 0:
-            sign, branching = self.capabilities.player(state), len(self.problem.actions(state))
+            sign, branching = self.space.player(state), len(self.problem.actions(state))
             self.scores.track([state])
             node = self.graph.add(key, state, sign, branching)
         return node
@@ -133,7 +119,7 @@ class Explored:
         """The states' nodes, made where they do not exist."""
         keys = [self.key(state) for state in states]
         fresh = {
-            key: (state, self.capabilities.player(state), len(self.problem.actions(state)))
+            key: (state, self.space.player(state), len(self.problem.actions(state)))
             for key, state in zip(keys, states, strict=True)
             if self.graph.find(key) < 0
         }
@@ -148,8 +134,8 @@ class Explored:
         """The node of a leaf, made if it does not exist; raises if the state is not a leaf."""
         node = self.find(state)
         if node < 0:
-            if self.capabilities.validate is not None:
-                self.capabilities.validate(state)
+            if self.space.validate is not None:
+                self.space.validate(state)
             node = self.node(state) if len(self.problem.actions(state)) == 0 else -1
         if node < 0 or not self.graph.terminal[node]:
             raise ProblemError(
@@ -169,15 +155,6 @@ class Explored:
         self.scores.refresh([node])
         mean, variance = self.scores.moments()
         return Gaussian(float(mean[node]), float(variance[node]))
-
-    def around(self, paths: Iterable[Sequence[int]]) -> IntArray:
-        """The nodes of some paths, and their children at the boundary; children come before parents."""
-        graph = self.graph
-        inner = list({self.root, *(node for path in paths for node in path)})
-        below = np.concatenate([graph.children(node) for node in inner])
-        nodes = np.unique(np.concatenate([inner, below[graph.count[below] == 0]]))
-        nodes = nodes[graph.level[nodes] >= 0]
-        return np.asarray(nodes[np.argsort(-graph.level[nodes], kind="stable")])
 
     def children(self, node: int) -> Children:
         """The node's children, in the DAG or not."""

@@ -17,7 +17,7 @@ number of children in between, so that all tables cost one pass over the branchi
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,15 +25,9 @@ from numpy.typing import ArrayLike
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance
-from dagsearch.covariances.rows import Rows
-from dagsearch.errors import ProblemError
-from dagsearch.problem import LONGEST_PATH, MAX, MIN, Capabilities, Problem, State
+from dagsearch.problem import MAX, MIN, Problem
+from dagsearch.space import Space
 from dagsearch.values.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior
-
-# Number of random paths that measure a problem's shape and the covariance's step. Where paths are long there
-# are fewer of them, with about this number of states in all: each level is then like the next.
-_WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
-
 
 @compiled
 def _fold_copies(mean: float, var: float, copies: int, prior_mean: float, prior_var: float) -> FloatArray:
@@ -163,9 +157,8 @@ class Increments:
     @classmethod
     def of(
         cls,
-        problem: Problem,
+        problem: Problem | Space,
         covariance: Covariance,
-        rng: np.random.Generator,
         prior: Sequence[float] | None = None,
         method: Literal["pairwise", "exact"] = "pairwise",
     ) -> "Increments":
@@ -174,73 +167,21 @@ class Increments:
         ``depth`` and ``branching`` are the problem's own if it declares them. If not, they are measured on
         random paths, as are the players and the variance of a step.
         """
-        return ProblemShape(problem, rng).increments(covariance, prior, method)
+        space = Space.of(problem)
+        levels = space.levels
+        branching = [max(1, round(level.branching)) for level in levels]
+        players = [MAX if level.player >= 0 else MIN for level in levels]
+        return cls(branching, _step_variances(space, covariance), players, prior, method)
 
 
-class ProblemShape:
-    """A problem's branching, players and steps by level, measured on random paths."""
-
-    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
-        self._problem, self._capabilities = problem, Capabilities(problem)
-        self._widths: list[list[int]] = []
-        self._players: list[list[int]] = []
-        self._paths: list[list[State]] = []
-        while len(self._paths) < _FEWEST_WALKS or (
-            len(self._paths) < _WALKS and sum(map(len, self._paths)) < _MOST_STATES
-        ):
-            self._paths.append(self._walk(rng))
-        self._rows: list[Rows] = []  # of the paths; they do not depend on hyperparameters
-
-    def increments(
-        self,
-        covariance: Covariance,
-        prior: Sequence[float] | None = None,
-        method: Literal["pairwise", "exact"] = "pairwise",
-    ) -> Increments:
-        """The increments under a covariance."""
-        return Increments(self._branching(), self._steps(covariance), self._player_by_level(), prior, method)
-
-    def _walk(self, rng: np.random.Generator) -> list[State]:
-        path = [self._problem.root()]
-        while len(actions := self._problem.actions(path[-1])) > 0:
-            level = len(path) - 1
-            if level == len(self._widths):
-                self._widths.append([])
-                self._players.append([])
-            self._widths[level].append(len(actions))
-            self._players[level].append(self._capabilities.player(path[-1]))
-            path.append(self._problem.step(path[-1], actions[int(rng.integers(len(actions)))]))
-            if len(path) > LONGEST_PATH:
-                raise ProblemError(
-                    f"no leaf after {LONGEST_PATH} random steps from the root: check that the problem has no "
-                    "cycle and that actions() of every leaf is empty"
-                )
-        return path
-
-    def _depth(self) -> int:
-        declared = self._capabilities.depth
-        return len(self._widths) if declared is None else int(declared)
-
-    def _branching(self) -> list[int]:
-        declared = self._capabilities.branching
-        if declared is not None:
-            return [max(1, int(declared(level))) for level in range(self._depth())]
-        return [max(1, round(float(np.mean(w)))) for w in self._padded(self._widths)]
-
-    def _player_by_level(self) -> list[int]:
-        return [MAX if sum(who) >= 0 else MIN for who in self._padded(self._players)]
-
-    def _steps(self, covariance: Covariance) -> list[float]:
-        """Mean variance of a step by level."""
-        steps: list[list[float]] = [[] for _ in self._widths]
-        if not self._rows:
-            self._rows = [covariance.represent(path) for path in self._paths]
-        for rows in self._rows:
-            for level, variance in enumerate(covariance.step_variances(rows)):
-                steps[level].append(float(variance))
-        return [float(np.mean(found)) for found in self._padded(steps)]
-
-    def _padded(self, columns: list[list[Any]]) -> list[list[Any]]:
-        """One entry per level, also for levels that no path reached."""
-        depth = self._depth()
-        return (columns + [columns[-1]] * depth)[:depth] if columns else []
+def _step_variances(space: Space, covariance: Covariance) -> list[float]:
+    """Mean variance of a step by level, one path at a time: their rows may be large."""
+    found: list[list[float]] = []
+    for path in space.paths:
+        for level, variance in enumerate(covariance.step_variances(covariance.represent(path.states))):
+            if level == len(found):
+                found.append([])
+            found[level].append(float(variance))
+    means = [float(np.mean(variances)) for variances in found]
+    depth = len(space.levels)
+    return (means + means[-1:] * depth)[:depth]  # also for levels that no path has reached

@@ -48,9 +48,7 @@ class WithProofs(Backup):
         self.lowest, self.highest = float(lowest), float(highest)
         self._seen = 0
 
-    def back_up(
-        self, explored: Explored, episodes: Sequence[Episode] = (), nodes: IntArray | None = None
-    ) -> None:
+    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.lower`` and ``graph.upper``, close what is proven, then back up the values."""
         graph = explored.graph
         self._look_at_new_nodes(explored)

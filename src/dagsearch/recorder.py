@@ -10,8 +10,8 @@ from dagsearch.results import Proposal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dagsearch.engine.engine import Told
-    from dagsearch.engine.steered import Request
+    from dagsearch.execution.steered import Request
+    from dagsearch.search import Told
 
 _NOTHING = nullcontext()
 

@@ -1,22 +1,25 @@
-"""Learning from rewards: the only module that changes the score model."""
+"""The belief over g with all that belongs to it: units, noise, hyperparameters, the rewards themselves."""
 
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior import JointScores, KernelScores
+from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import Evidence, Observations, by_leaf
+from dagsearch.posterior.function import KernelScores
 from dagsearch.posterior.units import Episode, Standardizer
+from dagsearch.problem import State
+from dagsearch.recorder import Recorder
 from dagsearch.space.walks import shape_rng
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import Gaussian
-from dagsearch.values.increments import ProblemShape
 
 logger = logging.getLogger(__name__)
 
@@ -24,25 +27,16 @@ logger = logging.getLogger(__name__)
 _JUDGED, _OTHER_SCALE = 20, 10.0
 
 
-class LearnerListener(Protocol):
-    """Receives the hyperparameters that the learner finds."""
+class Posterior:
+    """The Gaussian belief over the generative scores, given the rewards so far.
 
-    def learnt(self, covariance: Covariance, noise: float) -> None:
-        """New hyperparameters have been found; they are used from now on."""
-
-
-class _NoListener:
-    def learnt(self, covariance: Covariance, noise: float) -> None:
-        """Nothing happens."""
-
-
-class Learner:
-    """Standardises rewards, conditions the scores on them and learns hyperparameters.
+    Only this class changes the score model: it standardises rewards, conditions the model on them and learns
+    its hyperparameters.
 
     Parameters
     ----------
     explored : Explored
-        Holds the scores to update.
+        The known states; holds the score model, which numbers them in the same way.
     evidence : Evidence, optional
         Learns hyperparameters; by default they stay as given.
     standardize : int
@@ -55,14 +49,19 @@ class Learner:
         self, explored: Explored, evidence: Evidence | None, standardize: int, repeats: bool
     ) -> None:
         self._explored, self.evidence = explored, evidence
-        self._shape = None if evidence is None else ProblemShape(explored.problem, shape_rng())
         self.standardizer = Standardizer(standardize)
         self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None
         """Whether the noise is learnt; the best leaf is then the one with the best mean g."""
         self.told: list[Episode] = []
         """Every reward told, in the user's units."""
-        self.listener: LearnerListener = _NoListener()
+        self.recorder = Recorder()
+        """Is told the hyperparameters that are found."""
+
+    @property
+    def scores(self) -> Scores:
+        """The score model."""
+        return self._explored.scores
 
     @property
     def informed(self) -> bool:
@@ -131,6 +130,41 @@ class Learner:
             self._use_landmarks()
         return refused
 
+    # Predictions -----------------------------------------------------------------------------------
+
+    def moments(self, nodes: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of g of known states."""
+        self.scores.refresh(nodes)
+        mean, variance = self.scores.moments()
+        return mean[nodes], variance[nodes]
+
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of g of any states."""
+        return self.scores.predict(states)
+
+    def predict_codes(self, codes: IntArray, most: int) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Places of the ``most`` leaves with the best means, of leaves given by their codes, and moments."""
+        return cast(JointScores, self.scores).predict_codes(codes, most)
+
+    def of_reward(self, node: int, noise: float | None) -> Gaussian | None:
+        """Belief over a reward of a leaf before it is told, its noise included, in the user's units.
+
+        ``None`` if no reward is known yet, or the scores have no joint belief.
+        """
+        if not self.informed or not self.scores.joint:
+            return None
+        belief = self.in_reward_units(self._explored.score(node))
+        if noise is None:
+            own = cast(JointScores, self.scores).noise
+            noise = self.in_reward_units(Gaussian(0.0, own)).variance
+        return Gaussian(belief.mean, belief.variance + noise)
+
+    def in_reward_units(self, belief: Gaussian) -> Gaussian:
+        """A belief of the model in the user's units."""
+        return self.standardizer.in_units_of_reward(belief)
+
+    # Hyperparameters -----------------------------------------------------------------------------------
+
     def _learns_now(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> bool:
         """Whether it is time to learn hyperparameters; in a replay, whether it was."""
         if recorded is None:
@@ -151,7 +185,6 @@ class Learner:
     def _refit(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence."""
         explored, old = self._explored, cast(JointScores, self._explored.scores)
-        assert self._shape is not None
         self.standardizer.recalibrate([episode.reward for episode in self.told])
         leaves, rewards, noises = self._all_rewards()
         observed = self._observations(old)
@@ -161,11 +194,10 @@ class Learner:
             )
         else:
             covariance, noise = evidence.recall(old.covariance, recorded, observed), recorded["noise"]
-        self.listener.learnt(covariance, noise)
+        self.recorder.learnt(covariance, noise)
         scores = old.refitted(covariance, noise, explored.graph.states)
         scores.condition_all(leaves, rewards, noises)
-        explored.scores = scores
-        explored.increments = self._shape.increments(covariance)
+        explored.replace_scores(scores)
         logger.debug("after %d rewards: %r, noise %.3g", len(leaves), covariance, noise)
 
     def _observations(self, scores: JointScores) -> Observations:
@@ -196,7 +228,7 @@ class Learner:
         leaves, rewards, noises = self._all_rewards()
         scores = cast(KernelScores, self._explored.scores).induced(np.unique(leaves).tolist())
         scores.condition_all(leaves, rewards, noises)
-        self._explored.scores = scores
+        self._explored.replace_scores(scores)
         logger.debug("after %d rewards: scores by landmarks", len(leaves))
 
     def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
@@ -212,7 +244,3 @@ class Learner:
         if scores.covariance.private > 0.0:
             return Hyperparameter("noise", scores.noise, scores.noise, 0.0)
         return Hyperparameter("noise", scores.noise, 1e-3, 1.5)
-
-    def in_reward_units(self, belief: Gaussian) -> Gaussian:
-        """A belief of the model in the user's units."""
-        return self.standardizer.in_units_of_reward(belief)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import MOST_ACTIONS, Action, Capabilities, KeyFunction, Problem, State, check_members
+from dagsearch.problem import MOST_ACTIONS, Action, State, check_members
+from dagsearch.space.space import Space
 from dagsearch.space.walks import shape_rng
 
 # Number of random paths on which actions are asked for twice before a search, and their largest length.
@@ -16,13 +17,13 @@ _WALKS, _LONGEST = 2, 100
 _CHECKED_DECISIONS = 100
 
 
-def check_first_path(problem: Any) -> None:
+def check_first_path(space: Space) -> None:
     """Raise :class:`ProblemError` unless the problem has the four methods and its first path is sound.
 
     No reward is computed. :func:`dagsearch.testing.check_problem` checks much more.
     """
-    check_members(problem)
-    name, key = type(problem).__name__, Capabilities(problem).key
+    check_members(space.problem)
+    problem, name, key = space.problem, type(space.problem).__name__, space.key
     state = problem.root()
     for _ in range(_CHECKED_DECISIONS):
         actions = problem.actions(state)
@@ -66,15 +67,15 @@ def _check_actions(name: str, state: State, actions: Any) -> None:
         )
 
 
-def check_actions(problem: Problem) -> None:
+def check_actions(space: Space) -> None:
     """Raise :class:`ProblemError` if the actions on some random paths have no order, or change it."""
-    rng, key = shape_rng(), Capabilities(problem).key
+    rng, problem = shape_rng(), space.problem
     for _ in range(_WALKS):
         state = problem.root()
         for _ in range(_LONGEST):
             first, second = problem.actions(state), problem.actions(state)
             fault = not_a_sequence(state, first)
-            if fault is None and not _lead_alike(problem, key, state, first, second):
+            if fault is None and not _lead_alike(space, state, first, second):
                 fault = in_another_order(state, first, second)
             if fault is not None:
                 raise ProblemError(f"{type(problem).__name__} cannot be searched: {fault}")
@@ -91,7 +92,7 @@ def in_another_order(state: State, first: Any, second: Any) -> str:
     )
 
 
-def _lead_alike(problem: Problem, key: KeyFunction, state: State, first: Any, second: Any) -> bool:
+def _lead_alike(space: Space, state: State, first: Any, second: Any) -> bool:
     """Whether actions lead to the same states in the same order; they may be objects that are not equal."""
     if len(first) != len(second):
         return False
@@ -100,6 +101,6 @@ def _lead_alike(problem: Problem, key: KeyFunction, state: State, first: Any, se
             return True
 
     def reached(action: Action) -> Any:
-        return key(problem.step(state, action))
+        return space.key(space.problem.step(state, action))
 
     return all(reached(one) == reached(other) for one, other in zip(first, second, strict=True))

@@ -1,14 +1,14 @@
 """Leaves that were asked for and whose rewards have not been told yet."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
-from dagsearch.engine.learner import Learner
-from dagsearch.posterior import Capability, JointScores
+from dagsearch.posterior.base import JointScores
+from dagsearch.posterior.posterior import Posterior
 from dagsearch.problem import State
 from dagsearch.results import Proposal
-from dagsearch.values.explored import Explored
 from dagsearch.values.values import Values
 
 # Number of pending leaves by which those that have fantasies change, so that it rarely happens.
@@ -23,17 +23,18 @@ class Pending:
 
     Parameters
     ----------
-    explored, learner, values
+    posterior, values
         Parts of the search.
     repeats : bool
         Whether a leaf may be asked for again.
     """
 
-    def __init__(self, explored: Explored, learner: Learner, values: Values, repeats: bool) -> None:
-        self._explored, self._learner, self._values = explored, learner, values
-        self._repeats = repeats
+    def __init__(self, posterior: Posterior, values: Values, repeats: bool) -> None:
+        self._posterior, self._values = posterior, values
+        self._explored, self._repeats = values.explored, repeats
         self.proposals: list[Proposal] = []
         """Pending proposals, the oldest first."""
+        self._keys: Counter[Hashable] = Counter()  # of their leaves
         self.offered: list[Proposal] = []
         """Proposals to give out again before new ones; some may no longer be pending."""
         self.fruitless_runs = 0
@@ -48,25 +49,36 @@ class Pending:
         if not self._repeats:  # no leaf is asked for twice, even if its reward comes late or never
             self._explored.graph.closed[node] = True
         self.proposals.append(proposal)
+        self._keys[self._explored.key(proposal.leaf)] += 1
         return proposal
 
-    def find(self, leaf: State, proposal: Proposal | None) -> int | None:
+    def find(self, leaf: State, proposal: Proposal | None = None) -> int | None:
         """Index of this proposal object, else of the oldest one for its leaf; ``None`` if there is none."""
+        key = self._explored.key(leaf)
+        if key not in self._keys:
+            return None
         for index, other in enumerate(self.proposals):
             if other is proposal:
                 return index
-        same = self._explored.same
-        return next((i for i, other in enumerate(self.proposals) if same(other.leaf, leaf)), None)
+        return next(i for i, other in enumerate(self.proposals) if self._explored.key(other.leaf) == key)
+
+    def _pop(self, index: int) -> Proposal:
+        proposal = self.proposals.pop(index)
+        key = self._explored.key(proposal.leaf)
+        self._keys[key] -= 1
+        if self._keys[key] == 0:
+            del self._keys[key]
+        return proposal
 
     def drop(self, leaf: State, proposal: Proposal | None) -> None:
         """Remove the proposal that :meth:`find` finds, if any."""
         found = self.find(leaf, proposal)
         if found is not None:
-            del self.proposals[found]
+            self._pop(found)
 
     def forget(self, index: int, again: bool) -> None:
         """Remove a proposal as if it had not been asked for; ``again`` lets its leaf be asked for again."""
-        proposal = self.proposals.pop(index)
+        proposal = self._pop(index)
         self._explored.graph.visits[list(proposal.path)] -= 1
         if again and not self._repeats:
             self._explored.reopen([self._explored.find(proposal.leaf)])
@@ -109,26 +121,19 @@ class Pending:
             self.discard_fantasies()
             self._first_fantasy = first
         fresh = self.proposals[first + self._fantasies :]
-        if not fresh or self._learner.standardizer.waiting:
+        if not fresh or self._posterior.standardizer.waiting or not self._posterior.scores.joint:
             return
-        if Capability.FANTASIES not in self._explored.scores.can:
-            return
-        scores = cast(JointScores, self._explored.scores)
-        if self._fantasies == 0:
-            self._values.remember()
-        for proposal in fresh:
-            node = self._explored.node(proposal.leaf)
-            self._fantasies += 1
-            scores.fantasise(node)
-        # Around all of them: the values must not depend on whether fantasies were discarded before.
-        self._values.update(paths=[proposal.path for proposal in self.proposals[first:]])
+        nodes = self._explored.nodes([proposal.leaf for proposal in fresh])
+        self._fantasies += len(fresh)
+        cast(JointScores, self._posterior.scores).fantasise(nodes)
+        self._values.outdated()
 
     def discard_fantasies(self) -> None:
         """Restore the belief without fantasies."""
         if self._fantasies > 0:
-            cast(JointScores, self._explored.scores).discard()
+            cast(JointScores, self._posterior.scores).discard()
             self._fantasies = 0
-            self._values.restore()
+            self._values.outdated()
 
     @contextmanager
     def avoided(self) -> Iterator[list[int]]:

@@ -1,0 +1,256 @@
+"""What a search can say: beliefs, the recommended line, the result."""
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dagsearch._internal.threads import one_thread
+from dagsearch._internal.typing import FloatArray
+from dagsearch.optimum import Optimum, sample_optimum
+from dagsearch.posterior.base import SimpleScores
+from dagsearch.posterior.posterior import Posterior
+from dagsearch.problem import Action, Children, State
+from dagsearch.proposers.expansions import OneChild
+from dagsearch.results import Belief, Line, Result
+from dagsearch.values.explored import Explored
+from dagsearch.values.gaussians import Gaussian
+from dagsearch.values.values import Values
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+# Number of joint samples behind a result, and of leaves sampled in addition to the evaluated ones.
+SAMPLES, LEAVES = 512, 1000
+# Number of evaluations beyond which joint samples would cost too much.
+_MOST_SAMPLED = 3000
+# Number of best leaves whose ways are explored when values are read.
+_MOST_WAYS = 30
+
+
+class Answers:
+    """Answers questions from the state of a search, without changing what it will do."""
+
+    def __init__(self, search: "Search") -> None:
+        self._search = search
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was computed from the old root."""
+        self._optimum: tuple[tuple[int, ...], Optimum] | None = None  # with its inputs
+        self._probability: tuple[int, float | None] = (0, None)
+        self._values: tuple[int, Values] | None = None  # with the number of rewards they are from
+
+    @one_thread()
+    def values(self) -> Values:
+        """The DAG that descents have explored; without descents, that of the ways to the best leaves."""
+        search = self._search
+        search.outstanding.discard_fantasies()
+        if search.portfolio.descent is not None:
+            search.explored_values.current()
+            return search.explored_values
+        rewards = len(search.history)
+        if self._values is None or self._values[0] != rewards:
+            self._values = rewards, values_of_best(search)
+        return self._values[1]
+
+    @one_thread()
+    def belief(self, state: State) -> Belief:
+        """Belief over g and v of a state, in units of the reward."""
+        values = self.values()
+        explored = values.explored
+        node = explored.find(state)
+        if node >= 0:
+            g, v, visits = explored.score(node), explored.value(node), int(explored.graph.visits[node])
+        else:
+            mean, variance = self._search.posterior.predict([state])
+            g, visits = Gaussian(float(mean[0]), float(variance[0])), 0
+            delta = explored.increments.at(explored.increments.depth - self._steps_left(state))
+            v = Gaussian(g.mean + delta.mean, g.variance + delta.variance)
+        rescale = self._search.posterior.in_reward_units
+        return Belief(rescale(g), rescale(v), visits)
+
+    def _steps_left(self, state: State) -> int:
+        """Number of decisions to the leaf that first actions lead to, at most the problem's depth."""
+        problem, depth = self._search.problem, len(self._search.space.levels)
+        for steps in range(depth):
+            actions = problem.actions(state)
+            if len(actions) == 0:
+                return steps
+            state = problem.step(state, actions[0])
+        return depth
+
+    @one_thread()
+    def best_action(self, state: State) -> Action | None:
+        """The action with the best mean value; ``None`` where the explored part ends."""
+        explored, descent = self.values().explored, self._search.portfolio.descent
+        node = explored.find(state)
+        if node < 0 or explored.graph.count[node] == 0:
+            return None
+        expansion = OneChild() if descent is None else descent.expansion
+        options = expansion.options(explored, node)
+        assert options is not None
+        rated = options.sign * options.mean if descent is None else descent.policy.value(options)
+        return options.action(int(np.argmax(rated)))
+
+    @one_thread()
+    def recommend(self) -> Line:
+        """The path of best mean v, continued by best mean g where the explored part ends."""
+        problem = self._search.problem
+        states, actions = [problem.root()], []
+        explored = 0
+        while len(problem.actions(states[-1])) > 0:
+            action = self.best_action(states[-1])
+            if action is None:
+                action = self._best_score(states[-1])
+            else:
+                explored += 1
+            actions.append(action)
+            states.append(problem.step(states[-1], action))
+        return Line(tuple(states), tuple(actions), explored)
+
+    def _best_score(self, state: State) -> Action:
+        space = self._search.space
+        children = Children(space.problem, state, space.problem.actions(state))
+        mean, _ = self._search.posterior.predict(children.states)
+        return children.actions[int(np.argmax(space.player(state) * mean))]
+
+    @one_thread()
+    def result(self) -> Result:
+        """The result so far."""
+        search, data = self._search, self._search.data
+        evaluations, stopped = tuple(data.evaluations), data.stopped
+        prior = search.posterior.scores.covariance
+        model = None if prior is None else repr(prior), data.foresight.skill, data.foresight.coverage
+        value, probability = self._best_possible()
+        best = data.incumbent()
+        if best is None:
+            return Result(None, None, None, value, None, stopped, evaluations, *model)
+        if search.explored.graph.adversarial:
+            line = self.recommend()
+            reward = self._mean_reward(line.states[-1])
+            found = line.states[-1], line.actions, reward, value, None, stopped, evaluations
+            return Result(*found, *model, game=True)
+        mean = self._mean_reward(best.leaf) if search.posterior.learns_noise else best.reward
+        return Result(best.leaf, best.actions, mean, value, probability, stopped, evaluations, *model)
+
+    def after_error(self) -> Result:
+        """The result after an error; only the rewards, if model or problem fail when asked for more."""
+        with suppress(Exception):
+            return self.result()
+        data = self._search.data
+        best = data.best
+        return Result(
+            None if best is None else best.leaf,
+            None if best is None else best.actions,
+            None if best is None else best.reward,
+            Gaussian(math.nan, math.inf),
+            None,
+            data.stopped,
+            tuple(data.evaluations),
+        )
+
+    def _mean_reward(self, leaf: State) -> float | None:
+        """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
+        node = self._search.explored.find(leaf)
+        told = [episode.reward for episode in self._search.posterior.told if episode.leaf == node]
+        return float(np.mean(told)) if told else None
+
+    @one_thread()
+    def sample_optimum(self, count: int, most: int, models: int = 1) -> Optimum | None:
+        """Joint samples of g of the leaves that may be best, in units of the reward.
+
+        With several ``models``, hyperparameters are drawn, too, as far as the rewards leave them open.
+        """
+        search, posterior = self._search, self._search.posterior
+        if (
+            not posterior.informed
+            or not posterior.scores.joint
+            or len(search.data) > _MOST_SAMPLED
+            or search.explored.graph.adversarial
+        ):
+            return None
+        search.outstanding.discard_fantasies()
+        known = (len(posterior.told), count, most, models)
+        if self._optimum is not None and self._optimum[0] == known:
+            return self._optimum[1]
+        with search.deadline.until():  # a result is needed after the deadline, too
+            drawn = posterior.plausible_models(models) if models > 1 else [posterior.scores]
+            optimum = sample_optimum(search, drawn, count, most)
+        in_units = posterior.standardizer.samples_in_units_of_reward(optimum.samples)
+        self._optimum = known, optimum._replace(samples=in_units)
+        return self._optimum[1]
+
+    def _best_possible(self) -> tuple[Gaussian, float | None]:
+        """Belief over the best possible reward, and the probability that the best leaf so far has it."""
+        search = self._search
+        best, optimum = search.data.incumbent(), self.sample_optimum(SAMPLES, LEAVES)
+        if best is None or optimum is None:
+            return self.belief(search.problem.root()).v, None
+        own = next(i for i, leaf in enumerate(optimum.leaves) if search.space.same(leaf, best.leaf))
+        spread = float(np.std([episode.reward for episode in search.posterior.told]))
+        tied = optimum.probability(own, spread)
+        return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), tied * self._trust()
+
+    def _trust(self) -> float:
+        """How far the model's word on leaves that nobody looked at is to be taken.
+
+        Where all leaves are compared it is taken as it is. Elsewhere good leaves may lie where nothing was
+        evaluated, and how well the model predicts is all that is known of its word on them.
+        """
+        if self._search.space.few_leaves or self._search.posterior.evidence is None:
+            return 1.0
+        return min(1.0, max(0.0, self._search.data.foresight.skill or 0.0)) ** 2
+
+    @one_thread()
+    def recent_probability(self) -> float | None:
+        """Probability that the best leaf so far is the best of all; computed every 10 % more evaluations."""
+        known_at, _ = self._probability
+        evaluations = len(self._search.data)
+        if evaluations >= max(known_at + 1, round(1.1 * known_at)):
+            self._probability = evaluations, self._best_possible()[1]
+        return self._probability[1]
+
+
+def values_of_best(search: "Search") -> Values:
+    """Values over the ways to the best leaves, or over all states of a small problem."""
+    explored = Explored(search.space, _Predicted(search.posterior))
+    if search.space.few_leaves:
+        explored.complete()
+    asked = sorted(search.data.reached, key=lambda evaluation: -evaluation.reward)
+    for evaluation in asked[:_MOST_WAYS]:
+        OneChild().adopt(explored, evaluation.actions or ())
+    values = Values(explored, search.explored_values.backup)
+    values.current()
+    return values
+
+
+class _Predicted(SimpleScores):
+    """The posterior's predictions of g, for a DAG that is made to be read."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self._posterior = posterior
+        self.covariance = posterior.scores.covariance
+        self.mean = self.variance = np.zeros(0)
+
+    def track(self, states: Sequence[State]) -> None:
+        """Predict new states."""
+        mean, variance = self._posterior.predict(states)
+        self.mean, self.variance = np.append(self.mean, mean), np.append(self.variance, variance)
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of every state."""
+        return self.mean, self.variance
+
+    def refresh(self, nodes: Sequence[int] | None = None) -> None:
+        """Do nothing: no reward will come."""
+
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of states that are not tracked."""
+        return self._posterior.predict(states)
+
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the children of a state."""
+        return self._posterior.scores.predict_children(children)

@@ -1,1 +1,0 @@
-"""The parts that a search is made of, and how they are composed."""

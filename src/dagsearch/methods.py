@@ -1,0 +1,206 @@
+"""The methods: which parts a search is composed of, and whether they can work together."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, TypedDict
+
+from dagsearch._internal.threads import one_thread
+from dagsearch.covariances import (
+    Covariance,
+    FeatureMap,
+    Nearness,
+    Overlap,
+    SetKernel,
+    Views,
+    check_covariance,
+)
+from dagsearch.covariances.checks import as_covariance
+from dagsearch.posterior import scores_for
+from dagsearch.posterior.base import MeanFunction, Scores, check_requirements
+from dagsearch.posterior.evidence import Evidence
+from dagsearch.problem import Problem, check_members
+from dagsearch.proposers.base import Proposer
+from dagsearch.proposers.climb import Climb
+from dagsearch.proposers.descent import Descent
+from dagsearch.proposers.expansions import AllChildren, Expansion, OneChild, default_expansion
+from dagsearch.proposers.nearby import Nearby
+from dagsearch.proposers.policies import Policy, UpperConfidence
+from dagsearch.proposers.portfolio import Portfolio
+from dagsearch.proposers.rollouts import Greedy, Uniform
+from dagsearch.space import Space
+from dagsearch.space.check import check_actions, check_first_path
+from dagsearch.values.backups import Backup, MomentMatching
+from dagsearch.values.increments import Increments
+
+INITIAL = 10
+"""Largest number of random leaves to begin with."""
+# Initial noise variance of rewards without noise (a little is needed because of rounding) and of noisy
+# rewards, in units of the rewards' variance.
+_NO_NOISE, _SOME_NOISE = 1e-6, 0.1
+# Number of climbs between two descents, where states have no codes.
+_CLIMBS = 3
+# Number of random starts of a climb if the covariance was given: it may be sure of what is not true.
+_EXPLORERS = 3
+
+
+class Parts(TypedDict, total=False):
+    """The parts of a :class:`dagsearch.Search`, which documents them."""
+
+    scores: Scores
+    proposers: Proposer | Sequence[Proposer] | Portfolio
+    backup: Backup
+    increments: Increments
+    evidence: Evidence | None
+    standardize: int
+    repeats: bool
+
+
+def default_initial(budget: int) -> int:
+    """Number of random leaves to begin with: a fifth of the budget, but not too many."""
+    return min(budget, INITIAL, max(2, budget // 5))
+
+
+@one_thread()
+def default_parts(
+    problem: Problem | Space,
+    covariance: Covariance | None = None,
+    noisy: bool = False,
+    initial: int = INITIAL,
+) -> Parts:
+    """The parts of :meth:`dagsearch.Search.default`."""
+    space = Space.of(problem)
+    check_first_path(space)
+    check_actions(space)
+    given = natural_covariance(space) if covariance is None else as_covariance(covariance).bind(space)
+    # Random leaves of a game do not represent the positions that matter, and mislead the evidence.
+    adversarial = space.has_players
+    noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
+    bound = standardized(given, space)
+    return {
+        "scores": scores_for(bound, noise),
+        "proposers": _proposers(space, bound, initial),
+        "evidence": None if adversarial else Evidence(),
+        "standardize": initial,
+        "repeats": noisy,
+    }
+
+
+def _proposers(space: Space, covariance: Covariance, initial: int) -> Portfolio:
+    """Climbs where states have codes, a descent in games, both elsewhere."""
+    descent = Descent(UpperConfidence(0.5), Greedy(1.0), OneChild())
+    if space.has_players:
+        return Portfolio([descent], initial=initial)
+    climb = Climb(explorers=1 if isinstance(covariance, Views) else _EXPLORERS)
+    if space.coding is not None:
+        return Portfolio([climb], Nearby(), initial)
+    return Portfolio([descent, *[climb] * _CLIMBS], Nearby(), initial)
+
+
+@one_thread()
+def paper_parts(
+    problem: Problem | Space,
+    c: float | None = None,
+    noise: float = 1e-4,
+    beta: float = 1.0,
+    covariance: Covariance | None = None,
+    mean: MeanFunction = 0.0,
+    increment_prior: Sequence[float] | None = None,
+    backup: Backup | None = None,
+    expansion: Expansion | None = None,
+    standardize: int = 0,
+) -> Parts:
+    """The parts of :meth:`dagsearch.Search.paper`."""
+    space = Space.of(problem)
+    check_first_path(space)
+    if covariance is None:
+        covariance = default_covariance(space)
+        if c is None and space.covariance is None:  # a declared covariance has its own scale
+            c = 1.0 / max(1, len(space.levels))
+    covariance = as_covariance(covariance)
+    scaled = covariance if c is None else c * covariance
+    expansion = expansion or default_expansion(space)
+    return {
+        "scores": scores_for(scaled, noise, mean),
+        "proposers": Descent(UpperConfidence(beta), Uniform(), expansion),
+        "backup": backup or default_backup(expansion),
+        "increments": Increments.of(space, scaled, increment_prior),
+        "standardize": standardize,
+    }
+
+
+def default_backup(expansion: Expansion) -> Backup:
+    """Moment matching, with a standard normal prior only if all children enter the DAG at once.
+
+    If children enter one at a time, the prior would make visited nodes look worse than siblings outside the
+    DAG.
+    """
+    return MomentMatching(prior=(0.0, 1.0) if isinstance(expansion, AllChildren) else None)
+
+
+# Covariances -----------------------------------------------------------------------------------------
+
+
+def default_covariance(space: Space) -> Covariance:
+    """The covariance that a problem declares, else the overlap of its states' items."""
+    declared = space.covariance
+    return Overlap.of(space.problem) if declared is None else as_covariance(declared)
+
+
+def natural_covariance(space: Space) -> Covariance:
+    """The covariance of :func:`dagsearch.search`, bound to the problem.
+
+    The declared one; else ``SetKernel`` for subsets of fixed size, ``Views`` where states have codes, and the
+    overlap of items elsewhere.
+    """
+    if space.covariance is not None:
+        return default_covariance(space).bind(space)
+    if space.inclusion is not None and getattr(space.problem, "fixed_size", space.coding is None):
+        return SetKernel(None if space.positions is None else Nearness(space.positions)).bind(space)
+    if space.coding is not None:
+        return Views().bind(space)
+    return default_covariance(space).bind(space)
+
+
+def standardized(covariance: Covariance, space: Space) -> Covariance:
+    """The covariance, scaled so that the scores of random leaves have unit variance."""
+    matrix = covariance(space.random_leaves)
+    count = len(matrix)
+    within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
+    spread = float(within - across)
+    return 1.0 / spread * covariance if spread > 0.0 else covariance
+
+
+# Checks ------------------------------------------------------------------------------------------------
+
+
+def check_parts(
+    problem: Problem | Space, scores: Scores, portfolio: Portfolio, backup: Backup, evidence: Evidence | None
+) -> None:
+    """Raise unless these parts can be one search."""
+    space = Space.of(problem)
+    check_members(space.problem)
+    if scores.mean.size > 0:
+        raise ValueError("scores must be fresh: these belong to another search; make new ones")
+    check_requirements(scores, *portfolio.parts, backup, evidence)
+    if portfolio.descent is not None:
+        _check_reads(portfolio.descent.policy, backup)
+    if scores.covariance is not None:
+        with one_thread() if scores.uses_blas else nullcontext():
+            _check_covariance_on(space, scores.covariance)
+
+
+def _check_reads(policy: Policy, backup: Backup) -> None:
+    """Refuse a policy that reads the results of another back-up, which this search would never update."""
+    reads: Any = getattr(policy, "reads", None)  # a user's own policy may not have it
+    if reads is not None and reads is not backup:
+        raise ValueError(
+            f"{policy!r} reads {reads!r}, but the back-up of the search is {backup!r}: "
+            "give the same object to both"
+        )
+
+
+def _check_covariance_on(space: Space, covariance: Covariance) -> None:
+    """Refuse a bad covariance before any reward is paid for; feature maps are valid by construction."""
+    if not isinstance(covariance, FeatureMap):
+        states = [space.problem.root(), *space.random_leaves]
+        check_covariance(covariance, list({space.key(state): state for state in states}.values()))

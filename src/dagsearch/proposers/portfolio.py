@@ -1,0 +1,87 @@
+"""Who proposes next: the order of the proposers, and how turns move to those that earn them."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from dagsearch.proposers.base import Proposer, View
+from dagsearch.proposers.descent import Descent
+from dagsearch.proposers.nearby import Leftover, Random
+
+
+class Portfolio:
+    """Proposers that take turns, after some random leaves.
+
+    Where the improvements that the model predicts do not come, up to half of the turns go to local search,
+    which does not need a model. If the proposer whose turn it is finds nothing, the others are asked, then
+    random leaves, and last any leaf that is left.
+
+    Parameters
+    ----------
+    proposers : sequence of Proposer
+        In the order of their turns.
+    local : Proposer or None
+        Local search.
+    initial : int
+        Number of random leaves to begin with; a descent begins with roll-outs from the root instead.
+    """
+
+    def __init__(self, proposers: Sequence[Proposer], local: Proposer | None = None, initial: int = 0) -> None:
+        if not proposers:
+            raise ValueError("a search needs at least one proposer")
+        self.proposers, self.local = tuple(proposers), local
+        self._turn, self._initial = 0, int(initial)
+
+    @classmethod
+    def of(cls, proposers: "Proposer | Sequence[Proposer] | Portfolio", initial: int) -> "Portfolio":
+        """The portfolio of these proposers, which take turns; a portfolio is its own."""
+        if isinstance(proposers, Portfolio):
+            return proposers
+        return cls(proposers if isinstance(proposers, Sequence) else [proposers], initial=initial)
+
+    @property
+    def parts(self) -> list[object]:
+        """Everything that may require something of the scores."""
+        own = [*self.proposers, *([] if self.local is None else [self.local])]
+        return [part for proposer in own for part in proposer.parts]
+
+    def prepare(self, view: View) -> None:
+        """Begin with up-to-date values, if a descent reads them."""
+        if self.descent is not None:
+            self.descent.prepare(view.space)
+            view.values.current()
+
+    @property
+    def descent(self) -> Descent | None:
+        """The descent, if it is one of the proposers."""
+        return next((one for one in self.proposers if isinstance(one, Descent)), None)
+
+    def turn(self, view: View, rng: np.random.Generator) -> Iterator[Proposer]:
+        """The proposers in the order in which they are to be asked now."""
+        view.initial = self._initial > 0
+        if view.initial:
+            self._initial -= 1
+            yield self.descent or Random()
+            view.initial = False
+        kept = view.data.foresight.kept
+        if self.local is not None and kept < 0.5 and rng.random() < 0.5 - kept:
+            yield self.local
+        first, self._turn = self._turn, (self._turn + 1) % len(self.proposers)
+        yield self.proposers[first]
+        if self.descent is None or len(self.proposers) > 1:  # a descent finds every leaf that is left
+            others = dict.fromkeys(one for one in self.proposers if one is not self.proposers[first])
+            yield from others
+            yield from (self.local,) if self.local is not None else ()
+            yield from (Random(), Leftover())
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """Index of the next turn, and number of random leaves left."""
+        return self._turn, self._initial
+
+    @state.setter
+    def state(self, state: tuple[int, int]) -> None:
+        self._turn, self._initial = state
+
+    def __repr__(self) -> str:
+        return f"Portfolio({list(self.proposers)!r}, local={self.local!r})"

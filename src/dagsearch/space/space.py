@@ -1,0 +1,268 @@
+"""The problem, examined once: its optional members, random walks, places and options, ways to a leaf."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.errors import ProblemError
+from dagsearch.problem import (
+    LONGEST_PATH,
+    Action,
+    KeyFunction,
+    Layout,
+    PlayerFunction,
+    Problem,
+    State,
+    is_current,
+)
+from dagsearch.space.codes import Coding
+from dagsearch.space.tuples import inferred_coding
+from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
+
+# Number of random walks. Where paths are long there are fewer of them, with about this number of states in
+# all: each level is then like the next.
+_WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
+# A problem with at most this many states is enumerated.
+_FEW_STATES = 2000
+
+
+class _Member:
+    """An optional member of a problem, looked up when first needed and kept.
+
+    Parameters
+    ----------
+    shortcut : bool
+        Whether the member is a faster way to what ``actions`` and ``step`` compute. It is ignored if a
+        subclass overrides one of these two without it, because it would describe the wrong children.
+    """
+
+    def __init__(self, shortcut: bool = False) -> None:
+        self._shortcut = shortcut
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, space: "Space", owner: type) -> Any:
+        problem, name = space.problem, self._name
+        found = None
+        if not self._shortcut or is_current(problem, name):
+            found = getattr(problem, name, None)
+        space.__dict__[name] = found
+        return found
+
+
+def _member(shortcut: bool = False) -> Any:
+    return _Member(shortcut)
+
+
+class Level(NamedTuple):
+    """What the states at one level have in common, on average."""
+
+    branching: float
+    """Mean number of actions."""
+    player: float
+    """Mean player: positive where mostly MAX decides."""
+
+
+class Space:
+    """A problem and what is known about it before any reward.
+
+    Nothing is computed before it is asked for, and everything once. The first attributes are the problem's
+    optional members, each ``None`` if it has none; :class:`dagsearch.Problem` documents them.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    """
+
+    items: Callable[[State], Iterable[Hashable]] | None = _member()
+    added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]] | None = _member()
+    inclusion: Callable[[Sequence[State]], FloatArray] | None = _member()
+    positions: FloatArray | None = _member()
+    layout: Layout | None = _member()
+    codes: Callable[[Sequence[State]], IntArray] | None = _member(shortcut=True)
+    leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
+    path_to: Callable[[State], Sequence[Action]] | None = _member()
+    neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = _member(shortcut=True)
+    parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
+    random_leaf: Callable[[State, np.random.Generator], Walk] | None = _member(shortcut=True)
+    leaves: Callable[[State], Iterable[tuple[State, Sequence[Action]]]] | None = _member(shortcut=True)
+    depth: int | None = _member()
+    branching: Callable[[int], float] | None = _member()
+    from_state: Callable[[State], Problem] | None = _member()
+    reward_range: tuple[float, float] | None = _member()
+    validate: Callable[[State], None] | None = _member()
+    encode: Callable[[State], Any] | None = _member()
+    decode: Callable[[Any], State] | None = _member()
+    identity: Callable[[], str] | None = _member()
+    covariance: Any = _member()
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    @classmethod
+    def of(cls, problem: "Problem | Space") -> "Space":
+        """The space of a problem; a space is its own."""
+        return problem if isinstance(problem, Space) else cls(problem)
+
+    def __reduce__(self) -> tuple[type["Space"], tuple[Problem]]:
+        return Space, (self.problem,)
+
+    @cached_property
+    def key(self) -> KeyFunction:
+        """What identifies a state: the problem's ``key``, or the state itself."""
+        return KeyFunction(getattr(self.problem, "key", None))
+
+    @cached_property
+    def player(self) -> PlayerFunction:
+        """Who decides at a state: the problem's ``player``, or always ``MAX``."""
+        return PlayerFunction(getattr(self.problem, "player", None))
+
+    @property
+    def has_players(self) -> bool:
+        """Whether the problem has a ``player`` method, so that MIN may decide somewhere."""
+        return self.player.declared
+
+    def same(self, one: State, other: State) -> bool:
+        """Whether two states are one node."""
+        return self.key(one) == self.key(other)
+
+    # Walks ---------------------------------------------------------------------------------------------
+
+    def walk(self, state: State, rng: np.random.Generator) -> Walk:
+        """A leaf below a state, reached by uniformly random actions, and these actions."""
+        if self.random_leaf is None:
+            return step_by_step(self.problem, state, rng)
+        return self.random_leaf(state, rng)
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """Random walks from the root, with everything that was offered on them; the same for every seed."""
+        rng, root, found, states = shape_rng(), self.problem.root(), list[Path](), 0
+        while len(found) < _FEWEST_WALKS or (len(found) < _WALKS and states < _MOST_STATES):
+            found.append(random_path(self.problem, root, rng))
+            states += len(found[-1].states)
+        return found
+
+    @cached_property
+    def random_leaves(self) -> list[State]:
+        """Leaves of random walks from the root, the same for every seed."""
+        if self.random_leaf is None and not self.has_players:
+            return [path.states[-1] for path in self.paths]
+        # Random games cost little, and these are the ones by which games were always measured.
+        rng, root = shape_rng(), self.problem.root()
+        return [self.walk(root, rng)[0] for _ in range(_WALKS)]
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """Branching and player by level: as declared, else as found on the random walks."""
+        found: list[list[tuple[int, int]]] = []
+        for path in self.paths:
+            for level, (state, offered) in enumerate(zip(path.states, path.offered, strict=False)):
+                if level == len(found):
+                    found.append([])
+                found[level].append((len(offered), self.player(state)))
+        means = [Level(*np.mean(seen, axis=0).tolist()) for seen in found]
+        depth = len(means) if self.depth is None else int(self.depth)
+        means = (means + means[-1:] * depth)[:depth]  # also for levels that no walk has reached
+        if self.branching is None:
+            return means
+        return [level._replace(branching=self.branching(number)) for number, level in enumerate(means)]
+
+    # Leaves --------------------------------------------------------------------------------------------
+
+    @cached_property
+    def few_leaves(self) -> list[State]:
+        """Every leaf of a problem with few states; an empty list if there are too many states."""
+        problem = self.problem
+        known = {self.key(problem.root())}
+        pending, leaves = [problem.root()], []
+        while pending:
+            state = pending.pop()
+            actions = problem.actions(state)
+            if len(actions) == 0:
+                leaves.append(state)
+            for action in actions:
+                child = problem.step(state, action)
+                key = self.key(child)
+                if key not in known:
+                    known.add(key)
+                    pending.append(child)
+            if len(known) > _FEW_STATES:
+                return []
+        return leaves
+
+    @cached_property
+    def coding(self) -> Coding | None:
+        """Places and options of the states, declared by the problem or found on its walks, if any."""
+        if self.layout is not None:
+            members = self.codes, self.leaf_of, self.path_to, self.neighbours
+            if all(member is not None for member in members):
+                return Coding(self.layout, *members)  # type: ignore[arg-type]
+            return None
+        if self.has_players or self.items is not None or self.inclusion is not None:
+            return None  # the problem says in another way what its states are
+        return inferred_coding(self.paths)
+
+    # Ways ------------------------------------------------------------------------------------------------
+
+    def replayed(self, actions: Iterable[Action]) -> State | None:
+        """The leaf that actions lead to from the root; ``None`` if one is not offered, or it is no leaf.
+
+        Every leaf that is proposed has come this way, so that the problem is the only judge of its leaves.
+        """
+        problem, state = self.problem, self.problem.root()
+        for action in actions:
+            if not _offers(problem.actions(state), action):
+                return None
+            state = problem.step(state, action)
+        return state if len(problem.actions(state)) == 0 else None
+
+    def actions_to(self, leaf: State) -> list[Action]:
+        """Actions from the root to a leaf that is known without them.
+
+        By the problem's ``path_to``, else by its ``parents``, else along children whose items the leaf has.
+        """
+        if self.path_to is not None:
+            return list(self.path_to(leaf))
+        if self.parents is not None:
+            return self._actions_up(leaf)
+        if self.items is None:
+            name = type(self.problem).__name__
+            raise ProblemError(
+                f"the way to {leaf!r} is not known: give {name} path_to(leaf) or parents(state)"
+            )
+        return self._actions_by_items(leaf)
+
+    def _actions_up(self, leaf: State) -> list[Action]:
+        assert self.parents is not None
+        found, state, root = list[Action](), leaf, self.problem.root()
+        while not self.same(state, root):
+            before = self.parents(state)
+            if not before or len(found) == LONGEST_PATH:
+                raise ProblemError(f"parents({state!r}) does not lead back to the root: is it a state?")
+            state, action = before[0]
+            found.append(action)
+        return found[::-1]
+
+    def _actions_by_items(self, leaf: State) -> list[Action]:
+        assert self.items is not None
+        problem, found = self.problem, list[Action]()
+        wanted, state = set(self.items(leaf)), problem.root()
+        while not self.same(state, leaf):
+            steps = ((action, problem.step(state, action)) for action in problem.actions(state))
+            fitting = ((action, after) for action, after in steps if wanted >= set(self.items(after)))
+            action, state = next(fitting, (None, None))
+            if state is None or len(found) == LONGEST_PATH:
+                raise ProblemError(f"no way to {leaf!r} was found: give the problem path_to(leaf)")
+            found.append(action)
+        return found
+
+
+def _offers(actions: Sequence[Action], action: Action) -> bool:
+    """Whether an action is among those offered; in an array of actions ``in`` would compare elementwise."""
+    return action in (actions if not isinstance(actions, np.ndarray) else actions.tolist())
