@@ -69,7 +69,9 @@ class LeafBonus(UCB1):
 
 def with_leaf_bonus(search: Search) -> Search:
     """A UCT or UCD search that explores leaves like any other option."""
-    assert isinstance(search.policy, UCB1)
-    assert isinstance(search.backup, Averages)
-    search.engine.policy = LeafBonus(search.backup, search.policy.c)
+    descent, backup = search.portfolio.descent, search.explored_values.backup
+    assert descent is not None
+    assert isinstance(descent.policy, UCB1)
+    assert isinstance(backup, Averages)
+    descent.policy = LeafBonus(backup, descent.policy.c)
     return search

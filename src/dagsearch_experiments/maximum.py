@@ -7,6 +7,7 @@ from scipy.special import ndtr
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.values.gaussians import max_of_many
+from dagsearch_experiments.exact import exact_max_of_many
 from dagsearch_experiments.drawing import figure
 from dagsearch_experiments.runner import Outcome, Row
 
@@ -23,9 +24,9 @@ def run() -> Outcome:
     tilted /= np.trapezoid(tilted, grid)
     moments = {
         "no prior, matched": max_of_many(MEANS, VARIANCES),
-        "no prior, true": max_of_many(MEANS, VARIANCES, method="exact"),
+        "no prior, true": exact_max_of_many(MEANS, VARIANCES),
         "with prior, matched": max_of_many(MEANS, VARIANCES, PRIOR),
-        "with prior, true": max_of_many(MEANS, VARIANCES, PRIOR, method="exact"),
+        "with prior, true": exact_max_of_many(MEANS, VARIANCES, PRIOR),
     }
     rows = [
         Row(name, what, 0, 0, float(value))

@@ -12,8 +12,8 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from dagsearch.values.gaussians import Gaussian, max_of_many, max_of_two
-from dagsearch.values.gaussians.moments import truncation
+from dagsearch.values.gaussians import Gaussian, max_of_many, max_of_two, truncation
+from dagsearch_experiments.exact import exact_max_of_many
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(1500)
 
@@ -185,7 +185,7 @@ def test_one_variable_with_a_prior_is_a_product_of_gaussians():
     assert max_of_many([1.0], [2.0]) == (1.0, 2.0)
     mean, var = max_of_many([1.0], [2.0], prior=(0.0, 1.0))
     assert (mean, var) == pytest.approx((1 / 3, 2 / 3))
-    assert max_of_many([1.0], [2.0], prior=(0.0, 1.0), method="exact") == pytest.approx((mean, var))
+    assert exact_max_of_many([1.0], [2.0], prior=(0.0, 1.0)) == pytest.approx((mean, var))
 
 
 def test_max_of_two_broadcasts():
@@ -201,7 +201,7 @@ def test_max_of_two_broadcasts():
 def test_many_standard_normals(copies, pairwise, exact):
     variables = np.zeros(copies), np.ones(copies)
     assert max_of_many(*variables) == pytest.approx(pairwise, abs=6e-4)
-    assert max_of_many(*variables, method="exact") == pytest.approx(exact, abs=5e-5)
+    assert exact_max_of_many(*variables) == pytest.approx(exact, abs=5e-5)
 
 
 def test_exact_agrees_with_max_of_two():
@@ -210,7 +210,7 @@ def test_exact_agrees_with_max_of_two():
         for shift in (0.0, 15.0, -15.0):  # also a prior in conflict with the variables
             moved = None if prior is None else (prior[0] + shift, prior[1])
             true = max_of_two(mean1, var1, mean2, var2, 0.0, moved)
-            found = max_of_many([mean1, mean2], [var1, var2], moved, method="exact")
+            found = exact_max_of_many([mean1, mean2], [var1, var2], moved)
             assert found == pytest.approx(true, rel=1e-11, abs=1e-12)
 
 
@@ -226,9 +226,9 @@ def test_exact_agrees_with_integrated_distribution_functions_on_mixed_scales():
     pieces = list(pairwise(edges))
     first = sum(quad(above, *piece, epsabs=1e-13)[0] for piece in pieces)
     second = sum(quad(lambda m: 2 * (m - 1.0) * above(m), *piece, epsabs=1e-13)[0] for piece in pieces)
-    found = max_of_many(means, sds**2, method="exact")
+    found = exact_max_of_many(means, sds**2)
     assert found == pytest.approx((1.0 + first, second - first**2), abs=2e-8)
-    floor = max_of_many(means, np.where(sds < 1e-7, 0.0, sds**2), method="exact")
+    floor = exact_max_of_many(means, np.where(sds < 1e-7, 0.0, sds**2))
     assert floor == pytest.approx(found, abs=2e-8)
 
 
@@ -237,7 +237,7 @@ def test_exact_with_prior_agrees_with_importance_weighted_sampling():
     draws = np.random.default_rng(1).normal(means, np.sqrt(variances), (1_000_000, 4)).max(axis=1)
     weights = norm.pdf(draws, 0.2, 0.7)
     mean = np.average(draws, weights=weights)
-    found = max_of_many(means, variances, prior=(0.2, 0.49), method="exact")
+    found = exact_max_of_many(means, variances, prior=(0.2, 0.49))
     assert found == pytest.approx((mean, np.average((draws - mean) ** 2, weights=weights)), rel=5e-3)
 
 
@@ -245,17 +245,17 @@ def test_minimum_by_negation():
     rng = np.random.default_rng(4)
     means, variances = rng.normal(size=5), rng.uniform(0.1, 1.0, 5)
     draws = rng.normal(means, np.sqrt(variances), (400_000, 5)).min(axis=1)
-    mean, _ = max_of_many(-means, variances, method="exact")
+    mean, _ = exact_max_of_many(-means, variances)
     assert -mean == pytest.approx(draws.mean(), abs=5e-3)
 
 
 def test_max_of_many_folds_the_last_axis():
     rng = np.random.default_rng(5)
     means, variances = rng.normal(size=(2, 3, 4)), rng.uniform(0.1, 1.0, (2, 3, 4))
-    for method in ("pairwise", "exact"):
-        mean, var = max_of_many(means, variances, method=method)
+    for maximum in (max_of_many, exact_max_of_many):
+        mean, var = maximum(means, variances)
         assert mean.shape == var.shape == (2, 3)
-        assert (mean[1, 2], var[1, 2]) == max_of_many(means[1, 2], variances[1, 2], method=method)
+        assert (mean[1, 2], var[1, 2]) == maximum(means[1, 2], variances[1, 2])
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_max_of_many_folds_the_last_axis():
 def test_exact_under_a_prior_in_strong_conflict(means, variances, prior):
     true = max_of_two(means[0], variances[0], means[1], variances[1], 0.0, prior)
     # Log densities are of the order of 1e6 to 1e17 here.
-    assert max_of_many(means, variances, prior, method="exact") == pytest.approx(true, rel=1e-5)
+    assert exact_max_of_many(means, variances, prior) == pytest.approx(true, rel=1e-5)
 
 
 def test_what_is_not_a_number_passes_through_instead_of_hanging():
@@ -280,12 +280,12 @@ def test_what_is_not_a_number_passes_through_instead_of_hanging():
 
 def test_a_certain_prior_decides():
     assert max_of_two(3.0, 0.0, 0.0, 1.0, prior=(5.0, 0.0)) == (5.0, 0.0)
-    assert max_of_many([3.0, 0.0], [0.0, 1.0], prior=(5.0, 0.0), method="exact") == (5.0, 0.0)
+    assert exact_max_of_many([3.0, 0.0], [0.0, 1.0], prior=(5.0, 0.0)) == (5.0, 0.0)
 
 
 def test_no_rows_give_no_moments():
-    for method in ("pairwise", "exact"):
-        mean, var = max_of_many(np.zeros((0, 3)), np.ones((0, 3)), method=method)
+    for maximum in (max_of_many, exact_max_of_many):
+        mean, var = maximum(np.zeros((0, 3)), np.ones((0, 3)))
         assert mean.shape == var.shape == (0,)
 
 
@@ -304,7 +304,6 @@ def test_gaussian_unpacks():
         (lambda: max_of_two(0.0, 1.0, 0.0, 1.0, prior=1.0), "prior"),
         (lambda: max_of_two(0.0, 1.0, 0.0, 1.0, prior=(0.0, 1.0, 2.0)), "prior"),
         (lambda: max_of_many([], []), "means"),
-        (lambda: max_of_many([0.0], [1.0], method="fast"), "method"),
     ],
 )
 def test_bad_arguments_are_named(call, named):

@@ -22,13 +22,13 @@ def sampled_tree_value(branching, step, players, draws, rng):
 @pytest.mark.parametrize("players", [(MAX, MAX, MAX), (MAX, MIN, MAX), (MIN, MAX, MIN)])
 def test_increments_match_simulated_trees(players):
     branching, step = (3, 4, 2), 0.7
-    increments = Increments(branching, step, players, method="exact")
+    increments = Increments(branching, step, players)
     rng = np.random.default_rng(0)
     for level in range(3):
         simulated = sampled_tree_value(branching[level:], step, players[level:], 200_000, rng)
         delta = increments.at(level)
-        # One level above the leaves only sampling errs; further up, moment matching does too.
-        slack = 0.01 if level == 2 else 0.1
+        # Of two children, one level above the leaves, only sampling errs; further up, moment matching does.
+        slack = 0.01 if level == 2 else 0.15
         assert delta.mean == pytest.approx(simulated.mean(), abs=0.3 * slack)
         assert delta.variance == pytest.approx(simulated.var(), rel=slack)
 
@@ -46,14 +46,13 @@ def test_one_child_adds_the_step_alone():
     assert list(increments.variance) == [0.875, 0.375, 0.125, 0.0]
 
 
-@pytest.mark.parametrize("method", ["pairwise", "exact"])
 @pytest.mark.parametrize("prior", [None, (0.3, 2.0)])
-def test_remaining_children_match_max_of_many(method, prior):
-    increments = Increments([5, 4], 0.8, prior=prior, method=method)
+def test_remaining_children_match_max_of_many(prior):
+    increments = Increments([5, 4], 0.8, prior=prior)
     below = increments.at(1)
     for children in (1, 2, 5, 9):  # 9: wider than was declared
         copies = np.full(children, below.mean), np.full(children, below.variance + 0.8)
-        true = max_of_many(*copies, prior, method=method)
+        true = max_of_many(*copies, prior)
         assert increments.remaining(0, children) == pytest.approx(true, rel=1e-9)
     assert increments.remaining(0, 5) == increments.at(0)
 

@@ -16,8 +16,6 @@ number of children in between, so that all tables cost one pass over the branchi
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +25,7 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.space import Space
-from dagsearch.values.gaussians import Gaussian, checked_prior, max_of_many, pair_maximum, with_prior
+from dagsearch.values.gaussians import Gaussian, checked_prior, pair_maximum, with_prior
 
 @compiled
 def _fold_copies(mean: float, var: float, copies: int, prior_mean: float, prior_var: float) -> FloatArray:
@@ -41,13 +39,6 @@ def _fold_copies(mean: float, var: float, copies: int, prior_mean: float, prior_
         else:
             moments[0, b], moments[1, b] = with_prior(mean, var, prior_mean, prior_var)
     return moments
-
-
-@lru_cache(maxsize=16)
-def _standard_maxima(copies: int) -> FloatArray:
-    """Exact moments of the maximum of 1, …, ``copies`` standard normals."""
-    exact = [max_of_many(np.zeros(b), np.ones(b), method="exact") for b in range(1, copies + 1)]
-    return np.array(exact).T
 
 
 class Increments:
@@ -64,8 +55,6 @@ class Increments:
         The player at each level; MAX everywhere by default.
     prior : (mean, variance), optional
         Gaussian prior on Δ itself, at every level.
-    method : {"pairwise", "exact"}
-        How the moments of the children's maximum are computed, see :func:`dagsearch.values.gaussians.max_of_many`.
 
     Examples
     --------
@@ -80,7 +69,6 @@ class Increments:
         step_variance: ArrayLike,
         players: Sequence[int] | None = None,
         prior: Sequence[float] | None = None,
-        method: Literal["pairwise", "exact"] = "pairwise",
     ) -> None:
         self.branching = tuple(int(b) for b in branching)
         if any(b < 1 for b in self.branching):
@@ -93,10 +81,7 @@ class Increments:
         self.players = tuple(players) if players is not None else (MAX,) * depth
         if len(self.players) != depth or any(who not in (MAX, MIN) for who in self.players):
             raise ValueError(f"players must be MAX or MIN for each of the {depth} levels, got {players!r}")
-        if method not in ("pairwise", "exact"):
-            raise ValueError(f'method must be "pairwise" or "exact", got {method!r}')
         self._prior = checked_prior(prior)
-        self._method = method
         self.mean_table, self.var_table = self._tabulate(max(self.branching, default=1))
 
     def _tabulate(self, widest: int) -> tuple[FloatArray, FloatArray]:
@@ -105,30 +90,12 @@ class Increments:
         self.mean, self.variance = np.zeros(depth + 1), np.zeros(depth + 1)
         for level in reversed(range(depth)):
             sign = self.players[level]
-            moments = self._maxima(
-                sign * self.mean[level + 1],
-                self.variance[level + 1] + self.step_variance[level],
-                sign,
-                widest,
-            )
+            mean, variance = sign * self.mean[level + 1], self.variance[level + 1] + self.step_variance[level]
+            moments = _fold_copies(mean, variance, widest, sign * self._prior[0], self._prior[1])
             means[level, 1:], variances[level, 1:] = sign * moments[0], moments[1]
             b = self.branching[level]
             self.mean[level], self.variance[level] = means[level, b], variances[level, b]
         return means, variances
-
-    def _maxima(self, mean: float, var: float, sign: int, copies: int) -> FloatArray:
-        prior_mean, prior_var = self._prior
-        if self._method == "pairwise":
-            return _fold_copies(mean, var, copies, sign * prior_mean, prior_var)
-        if prior_var == math.inf:
-            standard = _standard_maxima(copies)
-            return np.stack([mean + math.sqrt(var) * standard[0], var * standard[1]])
-        prior = (sign * prior_mean, prior_var)
-        exact = [
-            max_of_many(np.full(b, mean), np.full(b, var), prior, method="exact")
-            for b in range(1, copies + 1)
-        ]
-        return np.array(exact).T
 
     @property
     def depth(self) -> int:
@@ -160,7 +127,6 @@ class Increments:
         problem: Problem | Space,
         covariance: Covariance,
         prior: Sequence[float] | None = None,
-        method: Literal["pairwise", "exact"] = "pairwise",
     ) -> "Increments":
         """The increments of a problem under a covariance.
 
@@ -171,7 +137,7 @@ class Increments:
         levels = space.levels
         branching = [max(1, round(level.branching)) for level in levels]
         players = [MAX if level.player >= 0 else MIN for level in levels]
-        return cls(branching, _step_variances(space, covariance), players, prior, method)
+        return cls(branching, _step_variances(space, covariance), players, prior)
 
 
 def _step_variances(space: Space, covariance: Covariance) -> list[float]:

@@ -9,7 +9,7 @@ import numpy as np
 from dagsearch.problem import Action, Problem, State
 from dagsearch.problems import OpenSpielGame, Subsets, TicTacToe
 from dagsearch.search import Search
-from dagsearch.space.walks import random_walk
+from dagsearch.space import Space
 from dagsearch.values.backups import MomentMatching
 from dagsearch.values.proofs import WithProofs
 
@@ -84,7 +84,7 @@ class Kind(NamedTuple):
     def random_leaf(self, number: int) -> tuple[State, list[Action]]:
         """A leaf, and the actions that lead to it."""
         problem = self.problem()
-        return random_walk(problem, problem.root(), np.random.default_rng(number))
+        return Space(problem).walk(problem.root(), np.random.default_rng(number))
 
 
 def _default(*args: Any, **more: Any) -> Search:

@@ -155,7 +155,8 @@ def outcome_of(act: Callable[[], Any]) -> Any:
 def knowledge(search: Search) -> Sequence[Any]:
     """All that decides what a search does next, to the last bit."""
     search.belief(search.problem.root())  # pending leaves are left out of the belief
-    search.engine.values.update()  # as before the next decision: new leaves may prove values
+    search.explored_values.outdated()
+    search.explored_values.current()  # as before the next decision: new leaves may prove values
     graph, count = search.explored.graph, len(search.explored.graph)
     mean, variance = search.explored.scores.moments()
     arrays = (graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var, mean, variance)
@@ -164,7 +165,7 @@ def knowledge(search: Search) -> Sequence[Any]:
         list(search.pending),
         graph.states,
         *(array[:count].tolist() for array in arrays),
-        search.engine.schedule.state,
-        search.engine.learner.standardizer.scale,
+        search.portfolio.state,
+        search.posterior.standardizer.scale,
         search.rng.bit_generator.state,
     ]

@@ -7,9 +7,9 @@ from dagsearch_experiments.benchmark import (
     batches,
     calibration,
     digits,
-    freshness,
     game,
     pixels,
+    portfolio,
     selection,
     synthetic,
 )
@@ -39,8 +39,8 @@ def run(
         return calibration.run(10 if quick else 200, jobs, progress)
     if name == "selection":
         return selection.run(quick, jobs, progress)
-    if name == "freshness":
-        return freshness.run(3 if quick else 100, 40 if quick else 200, jobs, progress)
+    if name == "portfolio":
+        return portfolio.run(quick, jobs, progress, data, weights, device)
     if name == "batches":
         return batches.run(digits.Settings(2, 40) if quick else digits.Settings(), jobs, progress)
     if name == "mnist":

@@ -4,7 +4,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
-from dagsearch.engine.defaults import default_initial
+from dagsearch.methods import default_initial
 from dagsearch.problems import DigitsPixels, Subsets
 from dagsearch_experiments.benchmark.digits import Settings
 from dagsearch_experiments.benchmark.variants import changed

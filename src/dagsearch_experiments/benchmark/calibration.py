@@ -7,11 +7,11 @@ import numpy as np
 from dagsearch.posterior import scores_for
 from dagsearch.problem import Problem
 from dagsearch.problems import Synthetic
+from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
-from dagsearch.space.walks import random_walk
 from dagsearch.values.backups import Backup, JointSamples, MomentMatching
 from dagsearch_experiments.drawing import figure
 from dagsearch_experiments.runner import Outcome, Row, curves, run_rounds
@@ -56,10 +56,8 @@ def one_draw(method: str, number: int) -> list[Row]:
     search = Search(
         problem,
         scores=scores_for(problem.covariance, NOISE),
-        policy=UpperConfidence(1.0),
-        rollout=Uniform(),
+        proposers=Descent(UpperConfidence(1.0), Uniform(), AllChildren()),
         backup=backup,
-        expansion=AllChildren(),
         seed=number,
     )
     explore(search, problem)
@@ -67,10 +65,10 @@ def one_draw(method: str, number: int) -> list[Row]:
     rows, told = [], 0
     for rewards in REWARDS:
         while told < rewards:
-            leaf, _ = random_walk(problem, problem.root(), rng)
+            leaf, _ = search.space.walk(problem.root(), rng)
             search.tell(leaf, problem.reward(leaf))
             told += 1
-        search.backup.back_up(search.explored, [])
+        search.explored_values.current()
         low, high, mean = _interval(search)
         covered = low <= problem.best_reward <= high
         rows.append(Row(method, "covered", number, rewards, float(covered)))
@@ -80,19 +78,20 @@ def one_draw(method: str, number: int) -> list[Row]:
 
 def explore(search: Search, problem: Problem) -> None:
     """Add every state to the DAG."""
-    explored = search.explored
+    explored, descent = search.explored, search.portfolio.descent
+    assert descent is not None
     pending = [explored.root]
     while pending:
         node = pending.pop()
         if explored.graph.count[node] == 0:
-            search.expansion.expand(explored, node)
+            descent.expansion.expand(explored, node)
             pending += explored.graph.children(node).tolist()
 
 
 def _interval(search: Search) -> tuple[float, float, float]:
-    root = search.explored.root
-    if isinstance(search.backup, JointSamples):
-        samples = search.backup.values[root]
+    root, backup = search.explored.root, search.explored_values.backup
+    if isinstance(backup, JointSamples):
+        samples = backup.values[root]
         low, high = np.quantile(samples, [0.05, 0.95])
         return float(low), float(high), float(samples.mean())
     mean, variance = search.explored.value(root)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dagsearch.engine.defaults import default_initial
+from dagsearch.methods import default_initial
 from dagsearch.problems import DigitsPixels
 from dagsearch.search import Search
 from dagsearch_experiments.benchmark.variants import OURS, SET_ABLATIONS

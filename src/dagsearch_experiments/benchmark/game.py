@@ -8,15 +8,15 @@ from dagsearch.proposers.rollouts import Thompson, Uniform
 from dagsearch.search import Search
 from dagsearch.values.backups import MomentMatching
 from dagsearch_experiments import tictactoe
-from dagsearch_experiments.benchmark.variants import OURS, Composed, changed, sampled
+from dagsearch_experiments.benchmark.variants import OURS, Composed, changed, descending, sampled
 from dagsearch_experiments.drawing import curves_figure
 from dagsearch_experiments.runner import Outcome, Row, run_rounds
 
 STEPS = (25, 50, 75, 100, 150, 200)
 METHODS: dict[str, Composed] = {
     OURS: changed,
-    "uniform roll-outs": lambda p, s, i: changed(p, s, i, rollout=Uniform()),
-    "Thompson roll-outs": lambda p, s, i: changed(p, s, i, rollout=Thompson()),
+    "uniform roll-outs": lambda p, s, i: descending(p, s, i, rollout=Uniform()),
+    "Thompson roll-outs": lambda p, s, i: descending(p, s, i, rollout=Thompson()),
     "joint samples": lambda p, s, i: sampled(p, s, i, descend=False),
     "joint samples, Thompson descent": lambda p, s, i: sampled(p, s, i, descend=True),
     "prior on the maximum": lambda p, s, i: changed(p, s, i, backup=MomentMatching(prior=(0.0, 1.0))),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dagsearch_experiments.benchmark.portfolio import portfolio_table
 from dagsearch_experiments.benchmark.selection import FOLDS, METHODS, OURS, standings
 from dagsearch_experiments.benchmark.selection_tables import TASKS
 from dagsearch_experiments.markdown import filled, table
@@ -25,7 +26,7 @@ def tables(folder: Path) -> dict[str, str]:
     """Every table whose file is in the folder, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
     makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
-    makers |= {"freshness": _freshness, "certainty": _certainty, "covered": _covered}
+    makers |= {"certainty": _certainty, "covered": _covered}
     found = {}
     for name, make in makers.items():
         path = folder / f"{'selection' if name in _OF_SELECTION else name}.csv.gz"
@@ -34,6 +35,8 @@ def tables(folder: Path) -> dict[str, str]:
     if (folder / "selection.csv.gz").exists():
         found["standings"] = _standings(read_rows(folder / "selection.csv.gz"))
         found["picture"] = "![Held-out scores of all methods](../results/beyond/selection.png)"
+    if (folder / "portfolio.csv.gz").exists():
+        found["portfolio"] = portfolio_table(read_rows(folder / "portfolio.csv.gz"))
     return found
 
 
@@ -170,16 +173,6 @@ def _batches(found: Curves) -> str:
     methods = [method for method, setting in found if setting == "split 0"]
     rows = [[method, *(_over_splits(found, method, step) for step in steps)] for method in methods]
     return table(["mean of three splits", *(f"at {step}" for step in steps)], rows)
-
-
-def _freshness(found: Curves) -> str:
-    steps = (50, 100, 200)
-    rows = []
-    for method in dict.fromkeys(method for method, _ in found):
-        synthetic, digits = found[method, "synthetic"], found[method, "digits"]
-        rows.append([method, _at(synthetic, 20, 2), *(_at(digits, step, 4) for step in steps)])
-    head = ["brought up to date", "optimum found by 20", *(f"digits at {step}" for step in steps)]
-    return table(head, rows)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ _NAMES = (
     "calibration",
     "selection",
     "batches",
-    "freshness",
+    "portfolio",
     "general",
     "speed",
     "crashes",
@@ -40,8 +40,8 @@ _ABOUT = (
     "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
     "the best reward contain the truth as often as they should? selection: feature selectors on "
     "held-out rows of twelve tables (five minutes on 16 cores). batches: eight evaluations at once, "
-    "on digits. freshness: all nodes "
-    "updated after every reward, or only those that a descent reads. general: every kind of choice "
+    "on digits. portfolio: how many leaves "
+    "descents should propose, on all of these; MNIST only with --data (ten minutes on 16 cores). general: every kind of choice "
     "against other methods, for docs/general.md (ten minutes on 16 cores, into results/general). "
     "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
     "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
     from dagsearch_experiments import benchmark, forecast, general, speed
 
-    refused = [] if options.name == "mnist" else ["data", "weights", "device"]
+    refused = [] if options.name in ("mnist", "portfolio") else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
     refused += [] if options.name == "load" else ["evaluations"]

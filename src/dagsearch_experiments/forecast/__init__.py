@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch.engine.defaults import default_initial
+from dagsearch.methods import default_initial
 from dagsearch.forecasts import FITTED, Coefficients, forecast
 from dagsearch.search import Search
 from dagsearch_experiments.drawing import figure

@@ -11,7 +11,8 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problem import Problem
 from dagsearch.results import Result
-from dagsearch.search import Search, search
+from dagsearch.functions import search
+from dagsearch.search import Search
 from dagsearch_experiments.general import peers
 from dagsearch_experiments.general.peers import Peer, Run
 from dagsearch_experiments.general.problems import TASKS, Instance, Scores

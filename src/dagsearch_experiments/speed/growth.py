@@ -9,7 +9,6 @@ import numpy as np
 from dagsearch.covariances import Covariance, Overlap
 from dagsearch.problems import Subsets
 from dagsearch.search import Search
-from dagsearch.space.walks import random_walk
 from dagsearch_experiments.speed import floors
 from dagsearch_experiments.speed.measure import BLOCK, split_steps, timed_steps, typical
 from dagsearch_experiments.speed.results import SEED, Figure, Measurement
@@ -95,15 +94,15 @@ def grow(search: Search, size: Size, rng: np.random.Generator, until: float) -> 
 
     Asking for every leaf would take longer and give steps of the same cost.
     """
-    problem = search.problem
+    problem, descent = search.problem, search.portfolio.descent
     while len(search.history) < size.rewards - _WINDOW // 2:
         if time.perf_counter() > until:
             return False
-        leaf, _ = random_walk(problem, problem.root(), rng)
+        leaf, _ = search.space.walk(problem.root(), rng)
         search.tell(leaf, problem.reward(leaf))
         ahead = size.nodes * len(search.history) / size.rewards
-        while len(search.explored.graph) < ahead:
-            search.expansion.adopt(search.explored, random_walk(problem, problem.root(), rng)[1])
+        while descent is not None and len(search.explored.graph) < ahead:
+            descent.expansion.adopt(search.explored, search.space.walk(problem.root(), rng)[1])
     return True
 
 

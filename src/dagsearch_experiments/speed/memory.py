@@ -84,11 +84,12 @@ def measured(nodes: int) -> dict[str, Any]:
 
 def fill(search: Search, nodes: int) -> None:
     """Expand nodes at the boundary until the DAG has ``nodes`` nodes."""
-    explored = search.explored
-    search.expansion.expand(explored, explored.root)
+    explored, descent = search.explored, search.portfolio.descent
+    assert descent is not None
+    descent.expansion.expand(explored, explored.root)
     waiting = explored.graph.children(explored.root).tolist()
     while len(explored.graph) < nodes:
-        search.expansion.expand(explored, waiting.pop(0))
+        descent.expansion.expand(explored, waiting.pop(0))
 
 
 def _resident() -> int:

@@ -21,9 +21,11 @@ nothing cancels, unlike a second moment minus a squared mean.
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray
@@ -33,6 +35,10 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 # Below this argument φ(k)/Φ(k) comes from a continued fraction; above it the textbook
 # formula loses less than two digits.
 _TAIL = -3.0
+
+
+# A prior variance up to this counts as 0, because ratios to it would overflow.
+_CERTAIN = 1e-200
 
 
 class Gaussian(NamedTuple):
@@ -209,3 +215,126 @@ def fold_maxima(means: FloatArray, variances: FloatArray, prior_mean: float, pri
     for i in range(means.shape[0]):
         moments[0, i], moments[1, i] = fold_maximum(means[i], variances[i], prior_mean, prior_var)
     return moments
+
+
+# For Python callers ------------------------------------------------------------------------------------
+
+
+def _checked(name: str, values: ArrayLike, *, variance: bool = False) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite, got {values!r}")
+    if variance and np.any(array < 0.0):
+        raise ValueError(f"{name} must not be negative, got {values!r}")
+    return array
+
+
+def checked_prior(prior: Sequence[float] | None) -> tuple[float, float]:
+    """``prior`` as ``(mean, variance)``; ``None``, no prior, becomes ``(0, inf)``."""
+    if prior is None:
+        return 0.0, math.inf
+    try:
+        mean, var = (float(value) for value in prior)
+    except (TypeError, ValueError):
+        mean = var = math.nan
+    if not math.isfinite(mean) or math.isnan(var) or var < 0.0:
+        raise ValueError(f"prior must be None or (finite mean, variance of at least 0), got {prior!r}")
+    return mean, var if var > _CERTAIN else 0.0
+
+
+def max_of_two(
+    mean1: ArrayLike,
+    var1: ArrayLike,
+    mean2: ArrayLike,
+    var2: ArrayLike,
+    correlation: ArrayLike = 0.0,
+    prior: Sequence[float] | None = None,
+) -> tuple[FloatArray | float, FloatArray | float]:
+    """Mean and variance of the maximum of two jointly Gaussian variables.
+
+    The moments are exact, although the maximum itself is not Gaussian. The minimum is the negated maximum of
+    the negated variables.
+
+    Parameters
+    ----------
+    mean1, var1, mean2, var2 : array_like
+        Moments of the two variables; broadcast against each other.
+    correlation : array_like
+        Their correlation, in ``[-1, 1]``.
+    prior : (mean, variance), optional
+        Gaussian prior on the maximum itself.
+
+    Returns
+    -------
+    mean, var : float or array of the broadcast shape
+
+    Examples
+    --------
+    >>> mean, var = max_of_two(0.0, 1.0, 0.0, 1.0)
+    >>> round(mean, 4), round(var, 4)
+    (0.5642, 0.6817)
+    """
+    corr = _checked("correlation", correlation)
+    if np.any(np.abs(corr) > 1.0):
+        raise ValueError(f"correlation must lie in [-1, 1], got {correlation!r}")
+    columns = np.broadcast_arrays(
+        _checked("mean1", mean1),
+        _checked("var1", var1, variance=True),
+        _checked("mean2", mean2),
+        _checked("var2", var2, variance=True),
+        corr,
+    )
+    shape = columns[0].shape
+    moments = pair_maxima(np.stack([column.ravel() for column in columns]), *checked_prior(prior))
+    return shaped(moments, shape)
+
+
+def max_of_many(
+    means: ArrayLike,
+    variances: ArrayLike,
+    prior: Sequence[float] | None = None,
+) -> tuple[FloatArray | float, FloatArray | float]:
+    """Mean and variance of the maximum of independent Gaussian variables.
+
+    The variables are merged one by one, as in the paper, and every intermediate maximum counts as Gaussian:
+    O(n), but the variance is too small (784 standard normals: mean 3.150, variance 0.089; exactly 3.171 and
+    0.128).
+
+    Parameters
+    ----------
+    means, variances : array_like, shape ``(..., n)``
+        The variables along the last axis.
+    prior : (mean, variance), optional
+        Gaussian prior on the maximum.
+
+    Returns
+    -------
+    mean, var : float or array of shape ``(...)``
+
+    Examples
+    --------
+    >>> mean, var = max_of_many([0.0] * 10, [1.0] * 10)
+    >>> round(mean, 3), round(var, 3)
+    (1.537, 0.303)
+    """
+    mean_rows, var_rows, shape = rows_of(means, variances)
+    return shaped(fold_maxima(mean_rows, var_rows, *checked_prior(prior)), shape)
+
+
+def rows_of(means: ArrayLike, variances: ArrayLike) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
+    """Checked means and variances, one row per maximum, and the shape of the maxima."""
+    mean_rows, var_rows = np.broadcast_arrays(
+        _checked("means", means), _checked("variances", variances, variance=True)
+    )
+    if mean_rows.ndim == 0 or mean_rows.shape[-1] == 0:
+        raise ValueError("means must hold at least one variable along its last axis")
+    shape = mean_rows.shape[:-1]
+    mean_rows = np.ascontiguousarray(mean_rows.reshape(-1, mean_rows.shape[-1]))
+    return mean_rows, np.ascontiguousarray(var_rows.reshape(mean_rows.shape)), shape
+
+
+def shaped(moments: FloatArray, shape: tuple[int, ...]) -> tuple[FloatArray | float, FloatArray | float]:
+    """Means and variances, shape ``(2, n)``, in the shape of the arguments; scalars for shape ``()``."""
+    if shape == ():
+        return float(moments[0, 0]), float(moments[1, 0])
+    return moments[0].reshape(shape), moments[1].reshape(shape)
