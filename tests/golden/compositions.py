@@ -16,7 +16,8 @@ import numpy as np
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.posterior import KernelScores, WeightScores
-from dagsearch.proposers.expansions import AllChildren, OneChild
+from dagsearch.proposers import Descent
+from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import Thompson, UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Uniform
 from dagsearch.values.backups import JointSamples, MomentMatching
@@ -79,13 +80,6 @@ class Uncertain(ds.problems.Subsets):
         return float(sum(leaf)) + float(self.noise.normal())
 
 
-def default_parts(problem, **other):
-    """The parts of the default method, some of them replaced."""
-    from dagsearch.engine.compositions import default_parts as parts
-
-    return parts(problem, initial=8) | other
-
-
 # Ways to run ---------------------------------------------------------------------------------------------
 
 
@@ -136,26 +130,14 @@ def after_many(search, rewards=1010, more=15):
     return search
 
 
-def composed(problem, scores, backup, **other):
-    settings = {
-        "scores": scores,
-        "policy": UpperConfidence(1.0),
-        "rollout": Greedy(1.0),
-        "backup": backup,
-        "seed": 3,
-    }
-    return ds.Search(problem, **(settings | other))
+def composed(problem, scores, backup, policy=None, rollout=None, expansion=None, **other):
+    descent = Descent(policy or UpperConfidence(1.0), rollout or Greedy(1.0), expansion)
+    return ds.Search(problem, scores=scores, proposers=descent, backup=backup, seed=3, **other)
 
 
 def thompson(problem, scores):
     samples = JointSamples(32)
     return composed(problem, scores, samples, policy=Thompson(samples))
-
-
-def many_nodes(seed=0, **other):
-    """All children at once, so that the nodes are soon too many to be refreshed every time."""
-    problem = weighted(60, 5, seed)
-    return ds.Search(problem, **default_parts(problem, expansion=AllChildren(), **other), seed=4)
 
 
 def a_game_with_moves(budget=25):
@@ -211,11 +193,6 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
         ds.Search.default(weighted(20, 4), noisy=True, initial=6, seed=0)
     ),
     "a game by default": lambda: run(ds.Search.default(ds.problems.TicTacToe(), initial=8, seed=0)),
-    "lazily refreshed": lambda: run(many_nodes()),
-    "lazily refreshed, asynchronous": lambda: asynchronously(many_nodes(), rounds=20),
-    "lazily refreshed, features": lambda: run(
-        many_nodes(scores=_as_overlap(weighted(60, 5)), evidence=None), 60
-    ),
     "landmarks": lambda: after_many(ds.Search.default(weighted(30, 5), initial=8, seed=0)),
     "joint samples, kernel": lambda: run(
         composed(weighted(12, 3), _as_kernel(weighted(12, 3)), JointSamples(32))
@@ -260,6 +237,7 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
 
 def digest(search: ds.Search) -> dict[str, object]:
     """Decisions to the last bit; beliefs as numbers, which machines round differently."""
+    search.values  # noqa: B018  (brings the values up to date)
     graph = search.explored.graph
     nodes = len(graph)
     linked = graph.level[:nodes] >= 0

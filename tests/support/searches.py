@@ -6,8 +6,8 @@ import numpy as np
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
-from dagsearch.engine.compositions import default_parts
 from dagsearch.posterior import KernelScores, scores_for
+from dagsearch.proposers import Descent
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.values.backups import MomentMatching
@@ -28,28 +28,11 @@ SEARCHES: dict[str, Callable[[ds.problems.Subsets], ds.Search]] = {
     "joint samples": lambda p: ds.Search(
         p,
         scores=KernelScores(SetKernel().bind(p), 0.01),
-        policy=ds.policies.UpperConfidence(1.0),
-        rollout=ds.rollouts.Greedy(1.0),
+        proposers=Descent(ds.policies.UpperConfidence(1.0), ds.rollouts.Greedy(1.0)),
         backup=ds.backups.JointSamples(64),
         seed=0,
     ),
 }
-
-
-def uneven_value(chosen):
-    """Sum of the weights, and something that depends on the smallest item."""
-    return float(_WEIGHTS[sorted(chosen)].sum()) + 0.3 * (min(chosen) % 3)
-
-
-BEST_UNEVEN = tuple(sorted(range(20), key=lambda i: -_WEIGHTS[i])[:5])
-
-
-def refreshing(refresh, kind="kernel", seed=0, **more):
-    """The default search for 5 of 20 items, with another rule for when beliefs are recomputed."""
-    problem = ds.problems.Subsets(20, 5, reward=uneven_value)
-    covariance = SetKernel() if kind == "kernel" else Overlap.of(problem)
-    parts = default_parts(problem, covariance, initial=10)
-    return ds.Search(problem, **{**parts, "refresh": refresh, **more}, seed=seed)
 
 
 def methods_of_the_experiments() -> Iterator[tuple[str, Callable[[], ds.Search]]]:
@@ -69,8 +52,7 @@ def exhaustive(problem, **parts):
     """A search that sees every leaf once."""
     settings = {
         "scores": scores_for(Overlap.of(problem), 1e-12),
-        "policy": UpperConfidence(1.0),
-        "rollout": Uniform(),
+        "proposers": Descent(UpperConfidence(1.0), Uniform()),
         "backup": MomentMatching(),
         "repeats": False,
         "seed": 0,

@@ -72,12 +72,12 @@ def test_work_is_linear_in_depth():
 
 def test_of_a_problem_that_declares_its_shape():
     problem = ds.problems.Synthetic(seed=0)
-    increments = Increments.of(problem, problem.covariance, np.random.default_rng(0))
+    increments = Increments.of(problem, problem.covariance)
     assert increments.branching == (15, 14, 13, 12, 11)
     # The step must be the model's own, 1/(m + 1), whatever the private offsets are.
     assert increments.step_variance == pytest.approx(np.full(5, 1 / 6))
     offset = 1 / 6 * Overlap.of(problem, private=1.0)
-    assert Increments.of(problem, offset, np.random.default_rng(0)).step_variance == pytest.approx(1 / 6)
+    assert Increments.of(problem, offset).step_variance == pytest.approx(1 / 6)
 
 
 def test_of_a_problem_that_declares_nothing():
@@ -98,7 +98,7 @@ def test_of_a_problem_that_declares_nothing():
             return float(leaf[1])
 
     covariance = Pairwise(lambda x, y: float(min(6 - x[0], 6 - y[0])))
-    increments = Increments.of(Countdown(), covariance, np.random.default_rng(0))
+    increments = Increments.of(Countdown(), covariance)
     assert increments.depth == 5
     assert increments.players == (MAX, MIN, MAX, MIN, MAX)
     assert increments.branching[:2] == (2, 2)
@@ -115,7 +115,6 @@ def test_of_a_problem_that_declares_nothing():
         (([2], 1.0, [0]), "players"),
         (([2, 2], 1.0, [MAX]), "players"),
         (([2], 1.0, None, (0.0, -1.0)), "prior"),
-        (([2], 1.0, None, None, "quick"), "method"),
     ],
 )
 def test_bad_arguments_are_named(arguments, named):
