@@ -11,7 +11,7 @@ import dagsearch as ds
 import dagsearch.covariances.views
 import dagsearch.engine.defaults
 from dagsearch.covariances import Views, check_covariance
-from dagsearch.covariances._codes import OrderViews, PlaceViews
+from dagsearch.covariances.counts import OrderViews, PlaceViews
 from dagsearch.engine.defaults import default_initial
 from dagsearch.problem import Layout
 from dagsearch.proposers.climb import Climb, log_expected_improvement
@@ -127,7 +127,7 @@ def test_a_partial_vector_has_the_mean_features_of_its_completions():
 
 @pytest.mark.parametrize("decided", range(6))
 def test_a_partial_order_has_the_mean_features_of_its_completions(decided):
-    views, leaves = OrderViews(5), np.array(list(permutations(range(5))))
+    views, leaves = OrderViews(5, 5), np.array(list(permutations(range(5))))
     row = np.full((1, 5), -1)
     row[0, :decided] = [3, 1, 4, 0, 2][:decided]
     below = (leaves[:, :decided] == row[0, :decided]).all(axis=1)

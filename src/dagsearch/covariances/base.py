@@ -38,36 +38,35 @@ class Hyperparameter(NamedTuple):
     """Prior standard deviation of its logarithm."""
 
 
-class Prior(NamedTuple):
-    """What is expected of a number that is learnt."""
-
-    name: str
-    """What the number is."""
-    median: float
-    """Median of its log-normal distribution."""
-    deviation: float = 1.0
-    """Standard deviation of its logarithm."""
-
-
 class Learnt:
-    """A base class with positive attributes that are learnt from rewards."""
+    """A base class for objects with positive attributes that are learnt from rewards."""
 
-    _priors: Mapping[str, Prior] = {}
-    """What is expected of each of them, by the name of the attribute."""
+    _learnt: Mapping[str, Hyperparameter] = {}
+    """By the name of the attribute; the attribute has the current value."""
+
+    def _learn(self, **attributes: tuple[str, float]) -> None:
+        """Have attributes learnt, unless they are 0.
+
+        Each is given with what it is and with the prior deviation of its logarithm. Its present value is the
+        median.
+        """
+        values = {attribute: float(getattr(self, attribute)) for attribute in attributes}
+        self._learnt = {
+            attribute: Hyperparameter(name, values[attribute], values[attribute], deviation)
+            for attribute, (name, deviation) in attributes.items()
+            if values[attribute] > 0.0
+        }
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """The parameters that are learnt from rewards; empty if all are fixed."""
-        return tuple(
-            Hyperparameter(prior.name, getattr(self, attribute), prior.median, prior.deviation)
-            for attribute, prior in self._priors.items()
-        )
+        return tuple(one._replace(value=getattr(self, name)) for name, one in self._learnt.items())
 
     def with_values(self, values: Sequence[float]) -> Self:
         """The same with other values of the hyperparameters."""
-        if len(values) != len(self._priors):
-            raise ValueError(f"{self!r} has {len(self._priors)} hyperparameters, got {list(values)}")
-        return changed(self, **{name: float(value) for name, value in zip(self._priors, values, strict=True)})
+        if len(values) != len(self._learnt):
+            raise ValueError(f"{self!r} has {len(self._learnt)} hyperparameters, got {list(values)}")
+        return changed(self, **dict(zip(self._learnt, map(float, values), strict=True)))
 
 
 _Thing = TypeVar("_Thing")
@@ -78,11 +77,6 @@ def changed(thing: _Thing, **attributes: Any) -> _Thing:
     other = copy(thing)
     other.__dict__.update(attributes)
     return other
-
-
-def learnt_unless_zero(**priors: Prior) -> dict[str, Prior]:
-    """The priors without those whose median is 0: such a number stays 0."""
-    return {attribute: prior for attribute, prior in priors.items() if prior.median > 0.0}
 
 
 Gradient = Callable[[FloatArray], FloatArray]

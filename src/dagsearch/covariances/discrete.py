@@ -9,7 +9,7 @@ import numpy as np
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.base import Covariance, Prior, learnt_unless_zero
+from dagsearch.covariances.base import Covariance
 from dagsearch.covariances.checks import checked_positive, checked_variance
 from dagsearch.covariances.overlap import parts_of
 from dagsearch.covariances.rows import Rows
@@ -22,9 +22,7 @@ class _Differing(Covariance):
 
     def __init__(self, length: float, private: float) -> None:
         self.length, self.private = checked_positive("length", length), checked_variance("private", private)
-        self._priors = learnt_unless_zero(
-            length=Prior("length", self.length), private=Prior("private", self.private)
-        )
+        self._learn(length=("length", 1.0), private=("private", 1.0))
         self._places: dict[Hashable, int] = {}
         self._values: list[dict[Hashable, int]] = []
 

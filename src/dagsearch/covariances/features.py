@@ -44,15 +44,7 @@ class Features(VectorKernel):
         private: float = 0.02,
     ) -> None:
         self._features = features
-        super().__init__(
-            None,
-            linear=linear,
-            nonlinear=nonlinear,
-            length=length,
-            shape=shape,
-            bias=bias,
-            private=private,
-        )
+        super().__init__(None, linear, nonlinear, length, shape, bias, private)
 
     def bind(self, problem: Problem) -> "Covariance":
         leaves = np.asarray(self.represent(random_leaves(problem)), dtype=np.float64)

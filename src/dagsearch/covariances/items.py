@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import Learnt, Prior, changed, learnt_unless_zero
+from dagsearch.covariances.base import Learnt, changed
 from dagsearch.covariances.checks import checked_positive, checked_variance
 from dagsearch.errors import CovarianceError
 
@@ -68,10 +68,7 @@ class Nearness(BetweenItems):
         self._squared = ((where[:, None] - where[None]) ** 2).sum(axis=2)
         self.own = checked_variance("own", own)
         self.length = self._spacing() if length is None else checked_positive("length", length)
-        self._priors = learnt_unless_zero(
-            length=Prior("distance between items", self.length, 0.5),
-            own=Prior("own share of items", self.own),
-        )
+        self._learn(length=("distance between items", 0.5), own=("own share of items", 1.0))
 
     def _spacing(self) -> float:
         """The default length; 1 if all items are in one place."""
@@ -93,7 +90,7 @@ class Nearness(BetweenItems):
     def gradients(self) -> list[FloatArray]:
         scaled = self._squared / self.length**2
         found = [scaled * np.exp(-0.5 * scaled)]
-        return found + ([self.own * np.eye(len(scaled))] if "own" in self._priors else [])
+        return found + ([self.own * np.eye(len(scaled))] if "own" in self._learnt else [])
 
 
 class Relevance(BetweenItems):
@@ -143,10 +140,7 @@ class Relevance(BetweenItems):
         self._alike = (1.0 - own) * alike
         self._alike[np.diag_indices(count)] += own
         self.flat, self.trend = checked_positive("flat", flat), checked_positive("trend", trend)
-        self._priors = {
-            "flat": Prior("weight of irrelevant items", self.flat),
-            "trend": Prior("trend of relevance", self.trend),
-        }
+        self._learn(flat=("weight of irrelevant items", 1.0), trend=("trend of relevance", 1.0))
 
     def __len__(self) -> int:
         return self._relevance.size
@@ -200,7 +194,7 @@ class GivenMatrix(BetweenItems):
             ) from error
         self._matrix, self._mean = given, float(given.diagonal().mean())
         self.own = checked_variance("own", own)
-        self._priors = learnt_unless_zero(own=Prior("own share of items", self.own, 2.0))  # a wide prior
+        self._learn(own=("own share of items", 2.0))  # a wide prior
 
     def __len__(self) -> int:
         return len(self._matrix)
@@ -212,7 +206,7 @@ class GivenMatrix(BetweenItems):
         return np.asarray(self._matrix + self.own * self._mean * np.eye(len(self._matrix)))
 
     def gradients(self) -> list[FloatArray]:
-        return [self.own * self._mean * np.eye(len(self._matrix))] if self._priors else []
+        return [self.own * self._mean * np.eye(len(self._matrix))] if self._learnt else []
 
 
 def correlation(data: ArrayLike) -> FloatArray:

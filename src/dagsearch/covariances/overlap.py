@@ -11,7 +11,7 @@ import numpy as np
 
 from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import FeatureMap, Gradient, Prior, learnt_unless_zero
+from dagsearch.covariances.base import FeatureMap, Gradient
 from dagsearch.covariances.checks import checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
@@ -70,14 +70,14 @@ class Overlap(FeatureMap):
         self._added_items = added_items
         self.bias = checked_variance("bias", bias)
         self.private = checked_variance("private", private)
-        self._priors = learnt_unless_zero(private=Prior("private", self.private))
+        self._learn(private=("private", 1.0))
         self._index = _Index({_Common.BIAS: 0})
         # For problems whose actions are the features that they add.
         self._column_of_feature: IntArray | None = None
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
-        return matrix, lambda weights: np.array([self.private * weights.trace()] if self._priors else [])
+        return matrix, lambda weights: np.array([self.private * weights.trace()] if self._learnt else [])
 
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":

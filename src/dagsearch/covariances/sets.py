@@ -28,35 +28,24 @@ class _Members(NamedTuple):
 
     fixed: FloatArray
     """The row of the items that belong to all subsets, shape ``(items,)``."""
-    matrix: FloatArray
-    """1 where an item belongs to a choice, shape ``(choices, items)``."""
-    item: IntArray | None
-    """The one item of each choice; ``None`` if some have several."""
+    item: IntArray
+    """The items of all choices."""
+    place: IntArray
+    """The place in the codes of the choice that each of them belongs to."""
 
     @classmethod
-    def of(cls, problem: Problem, kept: IntArray, center: FloatArray) -> "_Members | None":
-        """Those of a problem whose codes are about choices of items, of which some are ``kept`` in rows.
-
-        ``center`` are the inclusion probabilities at the root.
-        """
-        own, choices = Capabilities(problem), getattr(problem, "choices", None)
-        if own.layout is None or own.codes is None or not isinstance(choices, Mapping):
+    def of(cls, problem: Problem, center: FloatArray) -> "_Members | None":
+        """Those of a problem with ``choices``; ``center`` are the inclusion probabilities at the root."""
+        layout, choices = Capabilities(problem).layout, getattr(problem, "choices", None)
+        if layout is None or not isinstance(choices, Mapping) or len(choices) != len(layout.categories):
             return None
-        if own.layout.kind != "places" or len(choices) != len(own.layout.categories):
-            return None
-        matrix = np.zeros((len(choices), len(center)))
-        for row, members in zip(matrix, choices.values(), strict=True):
-            row[list(members)] = 1.0
-        matrix = matrix[:, kept]
-        item = matrix.argmax(axis=1) if np.all(matrix.sum(axis=1) == 1.0) else None
-        return cls((center[kept] == 1.0).astype(np.float64), matrix, item)
+        pairs = [(item, place) for place, items in enumerate(choices.values()) for item in sorted(items)]
+        return cls((center == 1.0).astype(np.float64), *np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
 
     def rows(self, codes: IntArray) -> FloatArray:
         """Rows of leaves, shape ``(leaves, items)``."""
-        if self.item is None:
-            return self.fixed + codes @ self.matrix
         rows = np.tile(self.fixed, (len(codes), 1))
-        rows[:, self.item] = codes
+        rows[:, self.item] = codes[:, self.place]
         return rows
 
 
@@ -114,15 +103,7 @@ class SetKernel(VectorKernel):
         self._problem: Any = None
         self._kept: IntArray = np.empty(0, dtype=np.int64)  # items that rows are about
         self._members: _Members | None = None  # how codes become rows, if that is known
-        super().__init__(
-            between,
-            linear=linear,
-            nonlinear=nonlinear,
-            length=length,
-            shape=shape,
-            bias=bias,
-            private=private,
-        )
+        super().__init__(between, linear, nonlinear, length, shape, bias, private)
 
     def bind(self, problem: Problem) -> "Covariance":
         own = Capabilities(problem)
@@ -138,12 +119,15 @@ class SetKernel(VectorKernel):
         between = self._between_of(kept, center.size, type(problem).__name__)
         bound = changed(self, _problem=problem, _kept=kept, _between=between)
         leaves = random_leaves(problem)
-        rows = bound.represent(leaves)
-        members = _Members.of(problem, kept, center)
-        # What codes mean is known from elsewhere, so it is checked.
-        if members is not None and own.codes is not None:
-            members = members if np.array_equal(members.rows(own.codes(leaves)), rows) else None
-        return changed(bound, _members=members)._scaled_by(rows, center[kept])
+        rows, members = np.asarray(own.inclusion(leaves), dtype=np.float64), _Members.of(problem, center)
+        # That codes are about choices is a guess, so it is checked.
+        if (
+            members is not None
+            and own.codes is not None
+            and np.array_equal(members.rows(own.codes(leaves)), rows)
+        ):
+            bound = changed(bound, _members=members)
+        return bound._scaled_by(rows[:, kept], center[kept])
 
     def _between_of(self, kept: IntArray, count: int, name: str) -> BetweenItems | None:
         """How alike the items are that rows are about; ``name`` is that of the problem."""
@@ -175,7 +159,7 @@ class SetKernel(VectorKernel):
     def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
         if self._members is None:
             return super().of_leaves(codes, others)
-        return self.of_rows(self._members.rows(codes), others)
+        return self.of_rows(self._members.rows(codes)[:, self._kept], others)
 
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
         r"""If the shape is an exponential, it need not be computed for every pair of a swap and another leaf.
@@ -191,9 +175,10 @@ class SetKernel(VectorKernel):
             return super().sums_of_swaps(codes, others, weights)
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         sums = None
-        if self._members.item is not None and self._falloff is squared_exponential:
-            i, j = self._members.item[chosen], self._members.item[unchosen]
-            sums = self._sums_by_factors(self._members.rows(codes[None]), i, j, others, weights)
+        if self._members.item.size == codes.size and self._falloff is squared_exponential:
+            item = np.searchsorted(self._kept, self._members.item)  # column of each choice
+            row = self._members.rows(codes[None])[0, self._kept]
+            sums = self._sums_by_factors(row, item[chosen], item[unchosen], others, weights)
         return self._sums_one_by_one(codes, chosen, unchosen, others, weights) if sums is None else sums
 
     def _sums_by_factors(
@@ -202,9 +187,9 @@ class SetKernel(VectorKernel):
         """:meth:`sums_of_swaps` of items i for items j, by factors; ``None`` if these might overflow."""
         smooth, norms = others[:, :-1], others[:, -1]
         centred = row - self._center
-        own = self._metric.times(centred)[0]
-        inner = smooth @ centred[0]
-        apart = float(own @ centred[0]) + norms - 2.0 * inner
+        own = self._metric.times(centred)
+        inner = smooth @ centred
+        apart = float(own @ centred) + norms - 2.0 * inner
         # Of K(x − y) at the items, and of K between them.
         out, into = own[i] - smooth[:, i], own[j] - smooth[:, j]
         between = self._metric.between(i, j)

@@ -30,14 +30,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import (
-    Covariance,
-    Gradient,
-    Hyperparameter,
-    Prior,
-    changed,
-    learnt_unless_zero,
-)
+from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter, changed
 from dagsearch.covariances.checks import checked_factor, checked_positive, checked_variance
 from dagsearch.covariances.items import BetweenItems
 from dagsearch.covariances.rows import Rows
@@ -114,7 +107,6 @@ class VectorKernel(Covariance):
     def __init__(
         self,
         between: BetweenItems | None,
-        *,
         linear: float,
         nonlinear: float,
         length: float,
@@ -132,12 +124,9 @@ class VectorKernel(Covariance):
         self.shape, self._falloff = shape, SHAPES[shape]
         self.bias, self.private = checked_variance("bias", bias), checked_variance("private", private)
         self._between = between
-        self._priors = learnt_unless_zero(
-            linear=Prior("linear", self.linear),
-            nonlinear=Prior("nonlinear", self.nonlinear),
-            private=Prior("private", self.private),
-            length=Prior("length", self.length if self.nonlinear > 0.0 else 0.0, 0.7),
-        )
+        length_too = {"length": ("length", 0.7)} if self.nonlinear > 0.0 else {}
+        variances = {name: (name, 1.0) for name in ("linear", "nonlinear", "private")}
+        self._learn(**variances, **length_too)
         # Mean of random leaves; without a problem, vectors are neither centred nor scaled.
         self._center: FloatArray = np.zeros(1)
         self._sample: FloatArray | None = None  # random leaves, centred
@@ -195,7 +184,7 @@ class VectorKernel(Covariance):
         return own if self._between is None else (*own, *self._between.hyperparameters)
 
     def with_values(self, values: Sequence[float]) -> Self:
-        own = len(self._priors)
+        own = len(self._learnt)
         other = super().with_values(values[:own])
         if self._between is None or len(values) == own:
             return other
@@ -220,7 +209,7 @@ class VectorKernel(Covariance):
                 "length": -2.0 * float(np.vdot(by_u, u)),
                 "private": self.private * float(weights.trace()),
             }
-            return np.array([own[name] for name in self._priors] + self._by_items(centred, weights, by_u))
+            return np.array([own[name] for name in self._learnt] + self._by_items(centred, weights, by_u))
 
         return matrix, gradient
 
@@ -247,5 +236,5 @@ class VectorKernel(Covariance):
         factor = checked_factor(factor)
         variances = ("linear", "nonlinear", "private", "bias")
         scaled = changed(self, **{name: factor * getattr(self, name) for name in variances})
-        priors = {name: prior._replace(median=getattr(scaled, name)) for name, prior in self._priors.items()}
-        return changed(scaled, _priors=priors)
+        learnt = {name: one._replace(median=getattr(scaled, name)) for name, one in self._learnt.items()}
+        return changed(scaled, _learnt=learnt)

@@ -29,10 +29,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
 from dagsearch.covariances.checks import checked_factor
-from dagsearch.covariances.counts import Compared, PlaceViews, ViewWeights, views_of
+from dagsearch.covariances.counts import views_of
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Capabilities, Problem, State
@@ -78,10 +78,10 @@ class _Described:
 
     def __init__(self, coding: Coding, leaves: IntArray) -> None:
         self.coding, self.views = coding, views_of(coding.layout)
-        self.places = 0
-        if isinstance(self.views, PlaceViews) and len(self.views.categories) <= _MOST_RELEVANCES:
-            self.places = len(self.views.categories)
-        self.squares = 1.0 / np.maximum(self.norms(leaves, np.empty(0)).mean(axis=0), 1e-12)
+        count = len(coding.layout.categories)
+        self.places = count if coding.layout.kind == "places" and count <= _MOST_RELEVANCES else 0
+        self.alike = np.ones(count)
+        self.squares = 1.0 / np.maximum(self.norms(leaves, self.alike).mean(axis=0), 1e-12)
         others = len(self.squares) - 1
         linear, decay = [_LINEAR[0], *[_LINEAR[1]] * others], [_DECAY[0], *[_DECAY[1]] * others]
         self.medians = np.array([*linear, *decay, _NONLINEAR, _PRIVATE, *[1.0] * self.places])
@@ -105,16 +105,30 @@ class _Described:
                 found[some, view] = (features * features).sum(axis=1)
         return found
 
-    def by_features(self, a: Rows, b: Rows, relevance: FloatArray) -> FloatArray:
-        """Inner products of any rows, not scaled, shape ``(views, a, b)``; for complete ones use counts."""
+    def grams(self, a: Rows, b: Rows, relevance: FloatArray, wanted: BoolArray) -> list[FloatArray]:
+        """Inner products in each view, not scaled, shape ``(a, b)``; those not ``wanted`` may be zero."""
+        whole, others_whole = (a >= 0).all(axis=1), (b >= 0).all(axis=1)
+        if whole.all() and others_whole.all():
+            return self.views.grams(a, b, relevance, wanted)
         found = np.empty((len(self.views.names), len(a), len(b)))
-        for some in self._blocks(np.arange(len(a))):
-            ours = self._features(a[some], relevance)
-            for others in self._blocks(np.arange(len(b))):
-                theirs = self.views.features(b[others])
-                for product, one, other in zip(found, ours, theirs, strict=True):
-                    product[np.ix_(some, others)] = one @ other.T
-        return found
+        both = np.ix_(whole, others_whole)
+        for product, gram in zip(
+            found, self.views.grams(a[whole], b[others_whole], relevance, wanted), strict=True
+        ):
+            product[both] = gram
+        for some, others in ((~whole, others_whole), (np.full(len(a), True), ~others_whole)):
+            self._fill(found, a, b, np.flatnonzero(some), np.flatnonzero(others), relevance)
+        return list(found)
+
+    def _fill(
+        self, grams: FloatArray, a: Rows, b: Rows, some: IntArray, others: IntArray, relevance: FloatArray
+    ) -> None:
+        """Write inner products of some rows with others, by their features."""
+        for ours in self._blocks(some):
+            features = self._features(a[ours], relevance)
+            for theirs in self._blocks(others):
+                for gram, one, other in zip(grams, features, self.views.features(b[theirs]), strict=True):
+                    gram[np.ix_(ours, theirs)] = one @ other.T
 
     def steps(self, rows: Rows, relevance: FloatArray) -> FloatArray:
         """Squared distances of rows from the next ones in each view, not scaled; shape ``(steps, views)``."""
@@ -128,7 +142,7 @@ class _Described:
     def _features(self, rows: Rows, relevance: FloatArray) -> list[FloatArray]:
         """Features, those of the first view times the relevance of their place."""
         first, *others = self.views.features(rows)
-        if relevance.size:
+        if self.places:
             first = first * relevance.repeat(self.coding.layout.categories)
         return [first, *others]
 
@@ -140,12 +154,11 @@ class _Described:
     def products(self, rows: Rows) -> _Products:
         """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
         if self._last is None or self._last.rows is not rows:
-            whole = bool((rows >= 0).all())
-            grams = self.views.grams(rows) if whole else self.by_features(rows, rows, np.empty(0))
+            grams = self.grams(rows, rows, self.alike, np.full(len(self.squares), True))
             scaled = [square * gram for square, gram in zip(self.squares, grams, strict=True)]
             values = np.empty((len(rows), 0))
-            if isinstance(self.views, PlaceViews) and self.places:
-                values = math.sqrt(self.squares[0]) * self.views.values(rows)
+            if self.places:
+                values = math.sqrt(self.squares[0]) * self.views.features(rows)[0]
             self._last = _Products(rows, values, scaled, [_apart(gram) for gram in scaled])
         return self._last
 
@@ -153,6 +166,15 @@ class _Described:
 def _apart(gram: FloatArray) -> FloatArray:
     """Half the squared distances, from inner products."""
     return np.asarray(0.5 * (gram.diagonal()[:, None] + gram.diagonal()) - gram)
+
+
+def _weighted(weights: FloatArray, grams: Sequence[FloatArray]) -> FloatArray:
+    """Weighted sum of arrays; those without weight are skipped."""
+    found = np.zeros(grams[0].shape)
+    for weight, gram in zip(weights.tolist(), grams, strict=True):
+        if weight > 0.0:
+            found += weight * gram
+    return found
 
 
 class Views(Covariance):
@@ -174,7 +196,7 @@ class Views(Covariance):
         self._values = values
         self.linear, self.decay = values[:count], values[count : 2 * count]
         self.nonlinear, self.private = values[2 * count : 2 * count + 2].tolist()
-        self.relevance = values[2 * count + 2 :]
+        self.relevance = values[2 * count + 2 :] if described.places else described.alike
 
     def bind(self, problem: Problem) -> "Covariance":
         coding = coding_of(problem)
@@ -207,55 +229,42 @@ class Views(Covariance):
         return np.ascontiguousarray(self.coding.codes(states), dtype=np.int64)
 
     @cached_property
-    def _weights(self) -> ViewWeights:
-        """Weights of the views; 0 for those that explain nothing."""
-        counts = self.linear > _NEGLIGIBLE * (self.linear.max() + self.nonlinear)
+    def _wanted(self) -> BoolArray:
+        """Which views explain something."""
+        wanted = self.linear > _NEGLIGIBLE * (self.linear.max() + self.nonlinear)
         if self.nonlinear > _NEGLIGIBLE * self.linear.max():
-            counts |= self.decay > _NEGLIGIBLE * self.decay.max()
-        squares = np.where(counts, self._bound.squares, 0.0)
-        return ViewWeights(self.linear * squares, self.decay * squares, self.relevance)
+            wanted |= self.decay > _NEGLIGIBLE * self.decay.max()
+        return np.asarray(wanted)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """Weights of inner products and of distances in each view, shape ``(2, views)``."""
+        return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
-        cross, near = self._compared(a, b)
+        bound, (trend, falloff) = self._bound, self._weights
+        grams = bound.grams(a, b, self.relevance, self._wanted)
+        halves = [0.5 * bound.norms(rows, self.relevance) @ falloff for rows in (a, b)]
+        near = _weighted(falloff, grams)
+        near -= halves[0][:, None]
+        near -= halves[1]
         np.exp(np.minimum(near, 0.0, out=near), out=near)
         near *= self.nonlinear
-        cross += near
-        cross += self._factor * _BIAS
-        return cross
-
-    def _compared(self, a: Rows, b: Rows) -> Compared:
-        """Complete rows are compared by counts, others by features."""
-        whole_a, whole_b = ((rows >= 0).all(axis=1) for rows in (a, b))
-        if whole_a.all() and whole_b.all():
-            return self._bound.views.compared(a, b, self._weights)
-        inner, near = np.empty((2, len(a), len(b)))
-        for some in (whole_a, ~whole_a):
-            for others in (whole_b, ~whole_b):
-                both_whole = some is whole_a and others is whole_b
-                compare = self._bound.views.compared if both_whole else self._by_features
-                found = compare(a[some], b[others], self._weights)
-                inner[np.ix_(some, others)], near[np.ix_(some, others)] = found
-        return inner, near
-
-    def _by_features(self, a: Rows, b: Rows, weights: ViewWeights) -> Compared:
-        trend, falloff, relevance = weights
-        products = self._bound.by_features(a, b, relevance)
-        own, theirs = (self._bound.norms(rows, relevance) @ falloff for rows in (a, b))
-        inner, near = (np.tensordot(weight, products, 1) for weight in (trend, falloff))
-        return inner, near - 0.5 * (own[:, None] + theirs)
+        near += _weighted(trend, grams)
+        near += self._factor * _BIAS
+        return near
 
     def variances(self, a: Rows) -> FloatArray:
-        trend, _, relevance = self._weights
         shared = self._factor * _BIAS + self.nonlinear
-        return np.asarray(self._bound.norms(a, relevance) @ trend + shared)
+        return np.asarray(self._bound.norms(a, self.relevance) @ self._weights[0] + shared)
 
     def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
         return self.of_rows(codes, others)
 
     def step_variances(self, rows: Rows) -> FloatArray:
         """Σ_v a_v q_v + 2 b (1 − exp(−½ Σ_v θ_v q_v)) of squared distances q_v in each view."""
-        trend, falloff, relevance = self._weights
-        squared = self._bound.steps(rows, relevance)
+        trend, falloff = self._weights
+        squared = self._bound.steps(rows, self.relevance)
         fallen = -np.expm1(-0.5 * squared @ falloff)
         return np.asarray(squared @ trend + 2.0 * self.nonlinear * fallen)
 
