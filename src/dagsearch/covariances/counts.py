@@ -63,19 +63,20 @@ class PlaceViews:
 
     def grams(
         self, codes: IntArray, others: IntArray, relevance: FloatArray, wanted: BoolArray
-    ) -> list[FloatArray]:
-        """Inner products of complete states in each view, shape ``(codes, others)``.
+    ) -> FloatArray:
+        """Inner products of complete states in each view, shape ``(views, codes, others)``.
 
         The first view is weighted by the relevance of each place. Views that are not wanted may be zero.
         """
-        values, pairs = common_places(codes, others, relevance, bool(wanted[1:2].any()))
-        found = [
-            values - float((relevance / self.categories).sum()),
-            pairs - float((1.0 / self._sizes).sum()),
-        ]
-        if len(self.names) > 2:
-            found.append(self._anywhere(codes) @ self._anywhere(others).T if wanted[2] else 0.0 * pairs)
-        return found[: len(self.names)]
+        found = np.zeros((len(self.names), len(codes), len(others)))
+        # An array of no rows says that neighbours do not count.
+        pairs = found[1] if wanted[1:2].any() else np.empty((0, 0))
+        common_places(codes, others, relevance, found[0], pairs)
+        found[0] -= float((relevance / self.categories).sum())
+        pairs -= float((1.0 / self._sizes).sum())
+        if wanted[2:].any():
+            np.matmul(self._anywhere(codes), self._anywhere(others).T, out=found[2])
+        return found
 
     def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
         """Squared norms of complete states in each view, shape ``(states, views)``."""
@@ -168,26 +169,27 @@ class OrderViews:
 
     def grams(
         self, codes: IntArray, others: IntArray, relevance: FloatArray, wanted: BoolArray
-    ) -> list[FloatArray]:
-        """Inner products of complete states in each view, shape ``(codes, others)``.
+    ) -> FloatArray:
+        """Inner products of complete states in each view, shape ``(views, codes, others)``.
 
         Positions have no relevance. Views that are not wanted may be zero.
         """
-        same, follows, adjacent = common_orders(codes, others, self._items)
-        before = self._common_before(codes, others) if wanted[1] else np.zeros(same.shape)
-        counts = (same, before, follows, adjacent)
-        return [count - chance for count, chance in zip(counts, self._chance, strict=True)]
+        found = np.zeros((len(self.names), len(codes), len(others)))
+        common_orders(codes, others, self._items, found[0], found[2], found[3])
+        if wanted[1]:
+            self._common_before(codes, others, found[1])
+        for view, chance in enumerate(self._chance):
+            found[view] -= chance
+        return found
 
-    def _common_before(self, codes: IntArray, others: IntArray) -> FloatArray:
-        """Pairs of items in the same order, less those in opposite order."""
-        found = np.empty((len(codes), len(others)))
+    def _common_before(self, codes: IntArray, others: IntArray, found: FloatArray) -> None:
+        """Write the number of pairs of items in the same order, less those in opposite order."""
         step = max(1, _BLOCK // max(1, self._upper[0].size))
         for first in range(0, len(others), step):
             other = self._before(others[first : first + step]).T
             for second in range(0, len(codes), step):
                 block = self._before(codes[second : second + step])
                 found[second : second + step, first : first + step] = block @ other
-        return found
 
     def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
         """Squared norms of complete states in each view, shape ``(states, views)``."""
@@ -206,18 +208,17 @@ def _joint(first: FloatArray, second: FloatArray, undecided: BoolArray, pair: Fl
 
 @compiled
 def common_places(
-    a: IntArray, b: IntArray, weights: FloatArray, pairs: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Weights of places with equal categories, and numbers of neighbouring places that are both equal.
+    a: IntArray, b: IntArray, weights: FloatArray, equal: FloatArray, pairs: FloatArray
+) -> None:
+    """Add weights of places with equal categories, and numbers of neighbouring places that are both equal.
 
-    Rows that follow each other mostly differ at few places, and only these are compared. The innermost loops
-    run over the second rows, whose codes are transposed, so that they are vectorised.
+    Both have the shape ``(a, b)``; ``pairs`` may have no rows. Rows that follow each other mostly differ at
+    few places, and only these are compared. The innermost loops run over the second rows, whose codes are
+    transposed, so that they are vectorised.
     """
     places, count = a.shape[1], len(b)
-    first, second = np.zeros((len(a), count)), np.zeros((len(a), count))
     others = np.ascontiguousarray(b.T)
     for i in range(len(a)):
-        one, other = first[i], second[i]
         changed = places
         if i % _AFRESH > 0:
             changed = 0
@@ -225,54 +226,58 @@ def common_places(
                 changed += a[i, place] != a[i - 1, place]
         afresh = 3 * changed >= places
         if not afresh:
-            one[:], other[:] = first[i - 1], second[i - 1]
+            equal[i] = equal[i - 1]
         for place in range(places):
-            code = a[i, place]
-            before = -1 if afresh else a[i - 1, place]
+            code, before = a[i, place], -1 if afresh else a[i - 1, place]
             if code != before:
-                theirs, weight = others[place], weights[place]
+                theirs, one, weight = others[place], equal[i], weights[place]
                 for j in range(count):
                     one[j] += weight * (np.float64(theirs[j] == code) - np.float64(theirs[j] == before))
-            if pairs and place > 0:
-                left = a[i, place - 1]
-                left_before = -1 if afresh else a[i - 1, place - 1]
-                if code != before or left != left_before:
-                    theirs, theirs_left = others[place], others[place - 1]
-                    for j in range(count):
-                        other[j] += np.float64((theirs[j] == code) & (theirs_left[j] == left))
-                        other[j] -= np.float64((theirs[j] == before) & (theirs_left[j] == left_before))
-    return first, second
+        if len(pairs) == 0:
+            continue
+        if not afresh:
+            pairs[i] = pairs[i - 1]
+        for place in range(1, places):
+            left, code = a[i, place - 1], a[i, place]
+            left_before, before = (-1, -1) if afresh else (a[i - 1, place - 1], a[i - 1, place])
+            if code != before or left != left_before:
+                theirs_left, theirs, one = others[place - 1], others[place], pairs[i]
+                for j in range(count):
+                    change = np.float64((theirs[j] == code) & (theirs_left[j] == left))
+                    one[j] += change - np.float64((theirs[j] == before) & (theirs_left[j] == left_before))
 
 
 @compiled
-def common_orders(a: IntArray, b: IntArray, items: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Numbers of equal positions, of equal successors, and of equal neighbours.
+def common_orders(
+    a: IntArray, b: IntArray, items: int, equal: FloatArray, follows: FloatArray, beside: FloatArray
+) -> None:
+    """Write the numbers of equal positions, of equal successors, and of equal neighbours, shape ``(a, b)``.
 
     Successors include the start and the end, neighbours the last and the first.
     """
     n, count = a.shape[1], len(b)
-    same, follow, beside = np.zeros((len(a), count)), np.zeros((len(a), count)), np.zeros((len(a), count))
-    # Where the items of the second orders are; those that do not occur are far from all others.
-    rank = np.full((items, count), -2 * n)
+    # Where the items of the second orders are; those that do not occur are far from all others. Small
+    # integers make the inner loop fast.
+    rank = np.full((items, count), -2 * n, dtype=np.int32)
     for j in range(count):
         for place in range(n):
             rank[b[j, place], j] = place
+    around, one = np.int32(n - 1), np.int32(1)
     for i in range(len(a)):
+        same, after, near = np.zeros((3, count), dtype=np.int32)
         for place in range(n):
-            own = rank[a[i, place]]
+            here = np.int32(place)
             last = place + 1 == n
-            after = rank[a[i, 0 if last else place + 1]]
+            own, other = rank[a[i, place]], rank[a[i, 0 if last else place + 1]]
             for j in range(count):
-                step = after[j] - own[j]
-                next_to = step == 1
-                same[i, j] += own[j] == place
-                if n > 1:  # two items are neighbours on both sides
-                    beside[i, j] += next_to or step == -1
-                    beside[i, j] += step == n - 1 or step == 1 - n
-                if not last:
-                    follow[i, j] += next_to
+                step = other[j] - own[j]
+                same[j] += np.int32(own[j] == here)
+                near[j] += np.int32(abs(step) == one) + np.int32(abs(step) == around)
+            if not last:
+                for j in range(count):
+                    after[j] += np.int32(other[j] - own[j] == one)
         first, final = rank[a[i, 0]], rank[a[i, n - 1]]
         for j in range(count):
-            follow[i, j] += first[j] == 0
-            follow[i, j] += final[j] == n - 1
-    return same, follow, beside
+            equal[i, j] = same[j]
+            follows[i, j] = after[j] + (first[j] == 0) + (final[j] == around)
+            beside[i, j] = near[j] if n > 1 else 0  # each of two items is beside the other on both sides

@@ -105,20 +105,17 @@ class _Described:
                 found[some, view] = (features * features).sum(axis=1)
         return found
 
-    def grams(self, a: Rows, b: Rows, relevance: FloatArray, wanted: BoolArray) -> list[FloatArray]:
-        """Inner products in each view, not scaled, shape ``(a, b)``; those not ``wanted`` may be zero."""
+    def grams(self, a: Rows, b: Rows, relevance: FloatArray, wanted: BoolArray) -> FloatArray:
+        """Inner products in each view, not scaled, shape ``(views, a, b)``; if not ``wanted``, maybe zero."""
         whole, others_whole = (a >= 0).all(axis=1), (b >= 0).all(axis=1)
         if whole.all() and others_whole.all():
             return self.views.grams(a, b, relevance, wanted)
         found = np.empty((len(self.views.names), len(a), len(b)))
-        both = np.ix_(whole, others_whole)
-        for product, gram in zip(
-            found, self.views.grams(a[whole], b[others_whole], relevance, wanted), strict=True
-        ):
-            product[both] = gram
+        of_whole = self.views.grams(a[whole], b[others_whole], relevance, wanted)
+        found[:, whole[:, None] & others_whole] = of_whole.reshape(len(found), -1)
         for some, others in ((~whole, others_whole), (np.full(len(a), True), ~others_whole)):
             self._fill(found, a, b, np.flatnonzero(some), np.flatnonzero(others), relevance)
-        return list(found)
+        return found
 
     def _fill(
         self, grams: FloatArray, a: Rows, b: Rows, some: IntArray, others: IntArray, relevance: FloatArray
@@ -166,15 +163,6 @@ class _Described:
 def _apart(gram: FloatArray) -> FloatArray:
     """Half the squared distances, from inner products."""
     return np.asarray(0.5 * (gram.diagonal()[:, None] + gram.diagonal()) - gram)
-
-
-def _weighted(weights: FloatArray, grams: Sequence[FloatArray]) -> FloatArray:
-    """Weighted sum of arrays; those without weight are skipped."""
-    found = np.zeros(grams[0].shape)
-    for weight, gram in zip(weights.tolist(), grams, strict=True):
-        if weight > 0.0:
-            found += weight * gram
-    return found
 
 
 class Views(Covariance):
@@ -242,17 +230,17 @@ class Views(Covariance):
         return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
-        bound, (trend, falloff) = self._bound, self._weights
-        grams = bound.grams(a, b, self.relevance, self._wanted)
-        halves = [0.5 * bound.norms(rows, self.relevance) @ falloff for rows in (a, b)]
-        near = _weighted(falloff, grams)
-        near -= halves[0][:, None]
-        near -= halves[1]
+        grams = self._bound.grams(a, b, self.relevance, self._wanted)
+        sums = self._weights @ grams.reshape(len(grams), -1)
+        inner, near = sums.reshape(2, len(a), len(b))
+        own, theirs = (self._bound.norms(rows, self.relevance) @ self._weights[1] for rows in (a, b))
+        near -= 0.5 * own[:, None]
+        near -= 0.5 * theirs
         np.exp(np.minimum(near, 0.0, out=near), out=near)
         near *= self.nonlinear
-        near += _weighted(trend, grams)
-        near += self._factor * _BIAS
-        return near
+        inner += near
+        inner += self._factor * _BIAS
+        return np.asarray(inner)
 
     def variances(self, a: Rows) -> FloatArray:
         shared = self._factor * _BIAS + self.nonlinear
