@@ -76,12 +76,6 @@ class Metric(NamedTuple):
     scale: float = 1.0
     """The number."""
 
-    @classmethod
-    def of(cls, between: BetweenItems | None, sample: FloatArray) -> "Metric":
-        """K from how alike entries are, and from random leaves, centred."""
-        unscaled = cls(None if between is None else between.matrix())
-        return unscaled._replace(scale=1.0 / max(float(unscaled.norms(sample).mean()), 1e-300))
-
     def times(self, centred: FloatArray) -> FloatArray:
         """K(x − x̄) of each row."""
         return np.asarray(self.scale * (centred if self.matrix is None else centred @ self.matrix))
@@ -129,14 +123,24 @@ class VectorKernel(Covariance):
         self._learn(**variances, **length_too)
         # Mean of random leaves; without a problem, vectors are neither centred nor scaled.
         self._center: FloatArray = np.zeros(1)
-        self._sample: FloatArray | None = None  # random leaves, centred
+        self._spread: FloatArray | None = None  # covariance matrix of random leaves, if there are items
         self._metric = Metric(None if between is None else between.matrix())
 
     def _scaled_by(self, leaves: FloatArray, center: FloatArray) -> Self:
         """The kernel whose K is scaled by rows of random leaves."""
-        sample = leaves - center
-        metric = Metric.of(self._between, sample)
-        return changed(self, _center=center, _sample=sample, _metric=metric)
+        centred = leaves - center
+        if self._between is None:
+            mean = float(np.einsum("ij,ij->i", centred, centred).mean())
+            return changed(self, _center=center, _metric=Metric(None, 1.0 / max(mean, 1e-300)))
+        spread = centred.T @ centred / len(centred)
+        return changed(self, _center=center, _spread=spread)._with_items(self._between)
+
+    def _with_items(self, between: BetweenItems) -> Self:
+        """The kernel with another K. The mean of xᵀKx over random leaves is Σ K ∘ their covariance."""
+        matrix, scale = between.matrix(), 1.0
+        if self._spread is not None:
+            scale = 1.0 / max(float(np.vdot(self._spread, matrix)), 1e-300)
+        return changed(self, _between=between, _metric=Metric(matrix, scale))
 
     # Covariances -----------------------------------------------------------------------------------
 
@@ -188,9 +192,7 @@ class VectorKernel(Covariance):
         other = super().with_values(values[:own])
         if self._between is None or len(values) == own:
             return other
-        between = self._between.with_values(values[own:])
-        metric = Metric(between.matrix()) if self._sample is None else Metric.of(between, self._sample)
-        return changed(other, _between=between, _metric=metric)
+        return other._with_items(self._between.with_values(values[own:]))
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         centred = np.asarray(rows) - self._center
@@ -226,9 +228,8 @@ class VectorKernel(Covariance):
         by_inner = self.linear * weights - by_u
         by_inner[np.diag_indices(len(by_u))] += by_u.sum(axis=0)
         by_metric = centred.T @ (by_inner @ centred)
-        if self._sample is not None:
-            along = scale * float(np.vdot(by_metric, matrix))
-            by_metric -= along * (self._sample.T @ self._sample) / len(self._sample)
+        if self._spread is not None:
+            by_metric -= scale * float(np.vdot(by_metric, matrix)) * self._spread
         return [scale * float(np.vdot(by_metric, change)) for change in self._between.gradients()]
 
     def __rmul__(self, factor: float) -> "Covariance":
