@@ -139,9 +139,13 @@ class _Pair(Covariance):
 
     def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
         (own1, own2), (others1, others2) = _parts(rows), _parts(others)
-        cross1, variances1 = self._first.of_rows(own1, others1)
-        cross2, variances2 = self._second.of_rows(own2, others2)
-        return self._combined(cross1, cross2), self._combined(variances1, variances2)
+        return self._both(self._first.of_rows(own1, others1), self._second.of_rows(own2, others2))
+
+    def _both(
+        self, one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Covariances and variances of the combination."""
+        return self._combined(one[0], other[0]), self._combined(one[1], other[1])
 
     @property
     def reads_codes(self) -> bool:
@@ -149,9 +153,7 @@ class _Pair(Covariance):
 
     def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
         first, second = _parts(others)
-        cross1, variances1 = self._first.of_leaves(codes, first)
-        cross2, variances2 = self._second.of_leaves(codes, second)
-        return self._combined(cross1, cross2), self._combined(variances1, variances2)
+        return self._both(self._first.of_leaves(codes, first), self._second.of_leaves(codes, second))
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:

@@ -19,6 +19,8 @@ from dagsearch.space.walks import random_leaves
 _WIDE = 500
 # Exponents up to this size, four of which are added, do not overflow.
 _LARGE = 150.0
+# Of at least the first number of items, rows with at most the second share of entries are taken as sparse.
+_MANY, _FEW = 128, 0.1
 # Number of swapped leaves that are compared at once.
 _AT_ONCE = 512
 
@@ -34,13 +36,18 @@ class _Members(NamedTuple):
     """The place in the codes of the choice that each of them belongs to."""
 
     @classmethod
-    def of(cls, problem: Problem, center: FloatArray) -> "_Members | None":
-        """Those of a problem with ``choices``; ``center`` are the inclusion probabilities at the root."""
-        layout, choices = Capabilities(problem).layout, getattr(problem, "choices", None)
-        if layout is None or not isinstance(choices, Mapping) or len(choices) != len(layout.categories):
+    def of(cls, own: Capabilities, leaves: Sequence[State], rows: FloatArray) -> "_Members | None":
+        """Those of a problem that has codes and ``choices``, given the rows of random leaves."""
+        choices = getattr(own.problem, "choices", None)
+        if own.codes is None or not isinstance(choices, Mapping):
             return None
+        codes = own.codes(leaves)
         pairs = [(item, place) for place, items in enumerate(choices.values()) for item in sorted(items)]
-        return cls((center == 1.0).astype(np.float64), *np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
+        if not pairs or codes.shape[1] != len(choices):
+            return None
+        found = cls((rows == 1.0).all(axis=0).astype(np.float64), *np.array(pairs).T)
+        # That codes are about choices is a guess, so it is checked.
+        return found if np.array_equal(found.rows(codes), rows) else None
 
     def rows(self, codes: IntArray) -> FloatArray:
         """Rows of leaves, shape ``(leaves, items)``."""
@@ -119,14 +126,8 @@ class SetKernel(VectorKernel):
         between = self._between_of(kept, center.size, type(problem).__name__)
         bound = changed(self, _problem=problem, _kept=kept, _between=between)
         leaves = random_leaves(problem)
-        rows, members = np.asarray(own.inclusion(leaves), dtype=np.float64), _Members.of(problem, center)
-        # That codes are about choices is a guess, so it is checked.
-        if (
-            members is not None
-            and own.codes is not None
-            and np.array_equal(members.rows(own.codes(leaves)), rows)
-        ):
-            bound = changed(bound, _members=members)
+        rows = np.asarray(own.inclusion(leaves), dtype=np.float64)
+        bound = changed(bound, _members=_Members.of(own, leaves, rows))
         return bound._scaled_by(rows[:, kept], center[kept])
 
     def _between_of(self, kept: IntArray, count: int, name: str) -> BetweenItems | None:
@@ -147,6 +148,13 @@ class SetKernel(VectorKernel):
                 "SetKernel is not bound to a problem: call SetKernel(...).bind(problem) first"
             )
         return np.asarray(self._problem.inclusion(states), dtype=np.float64)[:, self._kept]
+
+    def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
+        if self._kept.size < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows):
+            return super()._entries(rows)
+        from scipy.sparse import csr_array  # slow to import
+
+        return csr_array(rows), self._center
 
     # Leaves by their codes -------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ name                         s(u)
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -195,8 +195,10 @@ class VectorKernel(Covariance):
         return other._with_items(self._between.with_values(values[own:]))
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
-        centred = np.asarray(rows) - self._center
-        inner = self._metric.times(centred) @ centred.T
+        entries, center = self._entries(rows)
+        smooth = self._metric.times(entries)
+        towards = smooth @ center
+        inner = entries @ smooth.T - towards[:, None] - towards + self._metric.norms(center[None])
         norms = inner.diagonal()
         u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
         fallen, slope = self._falloff(u)
@@ -211,11 +213,19 @@ class VectorKernel(Covariance):
                 "length": -2.0 * float(np.vdot(by_u, u)),
                 "private": self.private * float(weights.trace()),
             }
-            return np.array([own[name] for name in self._learnt] + self._by_items(centred, weights, by_u))
+            return np.array(
+                [own[name] for name in self._learnt] + self._by_items(entries, center, weights, by_u)
+            )
 
         return matrix, gradient
 
-    def _by_items(self, centred: FloatArray, weights: FloatArray, by_u: FloatArray) -> list[float]:
+    def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
+        """Rows less some vector, as an array or a sparse array, and the center less that vector."""
+        return np.asarray(rows) - self._center, np.zeros(np.shape(rows)[1])
+
+    def _by_items(
+        self, entries: Any, center: FloatArray, weights: FloatArray, by_u: FloatArray
+    ) -> list[float]:
         """Derivatives by the hyperparameters of K; ``by_u`` are the weighted derivatives by u.
 
         With X the centred rows, G = XKXᵀ and u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
@@ -227,10 +237,14 @@ class VectorKernel(Covariance):
         by_u = by_u / self.length**2
         by_inner = self.linear * weights - by_u
         by_inner[np.diag_indices(len(by_u))] += by_u.sum(axis=0)
-        by_metric = centred.T @ (by_inner @ centred)
-        if self._spread is not None:
-            by_metric -= scale * float(np.vdot(by_metric, matrix)) * self._spread
-        return [scale * float(np.vdot(by_metric, change)) for change in self._between.gradients()]
+        by_entries = entries.T @ (by_inner @ entries)
+        by_center = float(by_inner.sum()) * center - 2.0 * (entries.T @ by_inner.sum(axis=0))
+
+        def along(change: FloatArray) -> float:
+            return scale * float(np.vdot(by_entries, change) + by_center @ (change @ center))
+
+        spread = np.zeros((1, 1)) if self._spread is None else scale * along(matrix) * self._spread
+        return [along(change) - float((spread * change).sum()) for change in self._between.gradients()]
 
     def __rmul__(self, factor: float) -> "Covariance":
         """Scale the variances themselves, so that the factor needs no hyperparameter."""

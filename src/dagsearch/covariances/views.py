@@ -107,6 +107,8 @@ class _Described:
 
     def grams(self, a: Rows, b: Rows, relevance: FloatArray, wanted: BoolArray) -> FloatArray:
         """Inner products in each view, not scaled, shape ``(views, a, b)``; if not ``wanted``, maybe zero."""
+        # Compiled functions are compiled anew for other types and layouts.
+        a, b = (np.ascontiguousarray(rows, dtype=np.int64) for rows in (a, b))
         whole, others_whole = (a >= 0).all(axis=1), (b >= 0).all(axis=1)
         if whole.all() and others_whole.all():
             return self.views.grams(a, b, relevance, wanted)
@@ -214,7 +216,7 @@ class Views(Covariance):
     # Rows are codes ----------------------------------------------------------------------------------
 
     def represent(self, states: Sequence[State]) -> Rows:
-        return np.ascontiguousarray(self.coding.codes(states), dtype=np.int64)
+        return self.coding.codes(states)
 
     @cached_property
     def _wanted(self) -> BoolArray:
