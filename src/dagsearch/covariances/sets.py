@@ -150,7 +150,8 @@ class SetKernel(VectorKernel):
         return np.asarray(self._problem.inclusion(states), dtype=np.float64)[:, self._kept]
 
     def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
-        if self._kept.size < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows):
+        dense = self._kept.size < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
+        if dense or self._between is None:
             return super()._entries(rows)
         from scipy.sparse import csr_array  # slow to import
 
