@@ -17,9 +17,9 @@ from dagsearch.covariances import (
     check_covariance,
     correlation,
 )
+from dagsearch.covariances.algebra import Scaled
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior import KernelScores, WeightScores
-from dagsearch.problem import Children, Families
 from dagsearch.space.walks import random_leaves, random_walk
 
 POSITIONS = np.indices((4, 4)).reshape(2, -1).T
@@ -123,93 +123,113 @@ def test_hyperparameters_can_be_changed_and_changed_back(name):
     assert other.with_values(values).cross(rows, rows) == pytest.approx(covariance.cross(rows, rows))
 
 
-@pytest.mark.parametrize("settings", [{}, {"fixed": [0], "forbidden": [3]}, {"groups": [(1, 2), (5, 6, 7)]}])
-@pytest.mark.parametrize("name", ["identity", "near", "matrix", "sum", "product"])
-def test_children_at_once_equal_children_one_by_one(name, settings):
+def coded(**settings):
+    """Subsets of four that have codes, with some of their leaves as states and as codes."""
+    problem = ds.problems.SubsetRange(16, 4, 4, reward=sum, positions=POSITIONS, **settings)
+    leaves = list(dict.fromkeys(random_leaves(problem)))
+    return problem, leaves, problem.codes(leaves)
+
+
+SETTINGS = [{}, {"fixed": [0], "forbidden": [3]}, {"groups": [(1, 2), (5, 6, 7)]}]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("name", ["identity", "near", "matrix", "scaled", "matern-5/2"])
+def test_leaves_are_compared_by_codes_as_by_rows(name, settings):
+    problem, leaves, codes = coded(**settings)
+    covariance = KERNELS[name]().bind(problem)
+    assert covariance.reads_codes
+    others = covariance.prepared(covariance.represent(leaves[9:]))
+    expected = covariance.of_rows(covariance.represent(leaves[:9]), others)
+    for found, wanted in zip(covariance.of_leaves(codes[:9], others), expected, strict=True):
+        assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_sums_and_products_read_codes_if_their_parts_do():
+    problem, leaves, codes = coded()
+    near, identity = SetKernel(Nearness(POSITIONS), private=0.0), SetKernel(private=0.0)
+    for whole in (near + 0.5 * identity, near * identity, Scaled(near + identity, 2.0)):
+        covariance = whole.bind(problem)
+        others = covariance.represent(leaves[9:])
+        cross, variances = covariance.of_leaves(codes[:9], covariance.prepared(others))
+        assert cross == pytest.approx(covariance.cross(covariance.represent(leaves[:9]), others))
+        assert variances == pytest.approx(covariance.variances(covariance.represent(leaves[:9])))
+    for whole in (near + Overlap(), near * Hamming(private=0.0), Hamming()):
+        covariance = whole.bind(problem)
+        assert not covariance.reads_codes
+        with pytest.raises(CovarianceError, match="cannot"):
+            covariance.of_leaves(codes, covariance.prepared(covariance.represent(leaves)))
+
+
+def test_codes_that_are_not_about_choices_are_not_read():
+    class Shuffled(ds.problems.SubsetRange):
+        def codes(self, states):
+            return super().codes(states)[:, ::-1]
+
+    covariance = SetKernel().bind(Shuffled(8, 2, 2, sum))
+    assert not covariance.reads_codes
+    assert not covariance.rates_swaps
+
+
+def swapped(codes):
+    """Codes of all leaves with one choice exchanged for another, one by one."""
+    rows = []
+    for drop in np.flatnonzero(codes == 1):
+        for add in np.flatnonzero(codes == 0):
+            rows.append(codes.copy())
+            rows[-1][[drop, add]] = [0, 1]
+    return np.array(rows)
+
+
+SWAPS = {
+    **{name: KERNELS[name] for name in ("identity", "near", "matrix", "scaled", "matern-5/2", "linear")},
+    "overflow": lambda: SetKernel(Nearness(POSITIONS), length=0.01),
+    "short": lambda: SetKernel(Nearness(POSITIONS), length=0.1),
+    "sum": lambda: SetKernel(Nearness(POSITIONS)) + 0.5 * SetKernel(),
+    "times two": lambda: Scaled(SetKernel(), 2.0),
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("name", SWAPS)
+def test_sums_of_swaps_are_those_of_the_swapped_leaves(name, settings):
+    problem, leaves, codes = coded(**settings)
+    covariance = SWAPS[name]().bind(problem)
+    assert covariance.rates_swaps
+    others = covariance.prepared(covariance.represent(leaves[:30]))
+    weights = np.random.default_rng(0).normal(size=30)
+    for row in codes[:3]:  # these are among the others
+        found = covariance.sums_of_swaps(row, others, weights)
+        assert found.shape == ((row == 1).sum(), (row == 0).sum())
+        expected = covariance.of_leaves(swapped(row), others)[0] @ weights
+        assert found.ravel() == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_swaps_of_many_items_are_about_those_that_can_be_chosen():
+    few = [3, 40, 77, 200, 510]
+    forbidden = sorted(set(range(600)) - set(few))
+    problem = ds.problems.SubsetRange(600, 2, 2, sum, forbidden=forbidden)
+    covariance = SetKernel(Nearness(np.arange(600.0)[:, None])).bind(problem)
+    leaves = [frozenset({3, 40}), frozenset({40, 510}), frozenset({77, 200})]
+    codes, others = problem.codes(leaves), covariance.prepared(covariance.represent(leaves))
+    assert others.shape == (3, 6)
+    found = covariance.sums_of_swaps(codes[0], others, np.array([1.0, 2.0, -1.0]))
+    expected = covariance.of_leaves(swapped(codes[0]), others)[0] @ [1.0, 2.0, -1.0]
+    assert found.ravel() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:2])
+@pytest.mark.parametrize("name", ["identity", "near", "matrix", "scaled", "sum"])
+def test_sparse_rows_give_what_dense_ones_give(name, settings, monkeypatch):
     problem = subsets(**settings)
     covariance = KERNELS[name]().bind(problem)
-    others = covariance.represent(random_leaves(problem)[:9])
-    state, rng = problem.root(), np.random.default_rng(0)
-    while len(actions := problem.actions(state)) > 0:
-        children = Children(problem, state, actions)
-        cross, variances = covariance.of_children(children, covariance.prepared(others))
-        rows = covariance.represent(children.states)
-        assert cross == pytest.approx(covariance.cross(rows, others))
-        assert variances == pytest.approx(covariance.variances(rows))
-        weights = rng.normal(size=9)
-        twice = Families(problem, [state, state])
-        sums = covariance.sums_of_children(twice, covariance.prepared(others), weights)
-        assert sums == pytest.approx(np.tile(cross @ weights, 2))
-        places = rng.permutation(len(twice.states))[:5]
-        some, some_variances = covariance.of_children(twice, covariance.prepared(others), places)
-        assert some == pytest.approx(np.tile(cross, (2, 1))[places])
-        assert some_variances == pytest.approx(np.tile(variances, 2)[places])
-        state = problem.step(state, actions[int(rng.integers(len(actions)))])
-
-
-@pytest.mark.parametrize("length", [1.0, 0.01], ids=["", "overflow"])
-def test_sums_of_children_do_not_overflow(length):
-    problem = subsets()
-    covariance = SetKernel(Nearness(POSITIONS), length=length).bind(problem)
-    leaf = random_leaves(problem)[0]
-    others = covariance.prepared(covariance.represent([leaf]))
-    above = problem.parents(leaf)
-    families = Families(problem, [parent for parent, _ in above])
-    sums = covariance.sums_of_children(families, others, np.ones(1))
-    assert sums == pytest.approx(covariance.of_children(families, others)[0][:, 0])
-    places = [families.find(place) for place in range(len(sums))]
-    itself = [places.index((number, last)) for number, (_, last) in enumerate(above)]
-    assert sums[itself] == pytest.approx(covariance.variances(covariance.represent([leaf]))[0])
-
-
-@pytest.mark.parametrize("settings", [{}, {"fixed": [0], "forbidden": [3]}])
-@pytest.mark.parametrize("name", ["identity", "near", "matrix", "scaled", "sum"])
-def test_vectors_taken_apart_give_what_whole_ones_give(name, settings, monkeypatch):
-    problem = subsets(**settings)
-    states = some_states(problem)
-    dense = KERNELS[name]().bind(problem)
-    monkeypatch.setattr("dagsearch.covariances.sets._MANY_ITEMS", 3)
-    sparse = KERNELS[name]().bind(problem)
-    rows = dense.represent(states)
-    values = [2.0 * parameter.value for parameter in dense.hyperparameters]
-    for one, other in [(dense, sparse), (dense.with_values(values), sparse.with_values(values))]:
-        assert other.cross(rows[:3], rows) == pytest.approx(one.cross(rows[:3], rows))
-        assert other.variances(rows) == pytest.approx(one.variances(rows))
-        weights = one.cross(rows, rows)
-        assert other.value_and_gradient(rows)[1](weights) == pytest.approx(
-            one.value_and_gradient(rows)[1](weights)
-        )
-        children = Children(problem, states[1], problem.actions(states[1]))
-        if children.actions:
-            apart = other.of_children(children, other.prepared(rows))
-            assert apart[0] == pytest.approx(one.of_children(children, one.prepared(rows))[0])
-
-
-@pytest.mark.parametrize("signs", [(1, 1), (1, -1)])
-def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatch):
-    problem = subsets()
-    rng = np.random.default_rng(0)
-    scores = KernelScores(SetKernel(Nearness(POSITIONS)).bind(problem), noise=0.01)
-    leaves = random_leaves(problem)[:20]
-    scores.track(leaves)
-    for node in range(20):
-        scores.condition(node, float(rng.normal()))
-    parents = [frozenset({0, 1, 2}), frozenset({5, 9, 12})]
-    families = Families(problem, parents)
-    everyone = scores.upper_confidence(families, signs, 1.0)
-    means = np.concatenate(
-        [
-            sign * scores.predict_children(children)[0]
-            for sign, children in zip(signs, families.each(), strict=True)
-        ]
-    )
-    monkeypatch.setattr("dagsearch.posterior.whitened._CLOSER", 6)
-    monkeypatch.setattr("dagsearch.posterior.whitened._MANY", 6)
-    found = scores.upper_confidence(families, signs, 1.0)
-    assert found.size == 13 + 13
-    best = np.argsort(-means)[:6]
-    assert found[best] == pytest.approx(everyone[best])
-    assert np.isinf(np.delete(found, best)).all()
+    rows = covariance.represent(some_states(problem))
+    matrix, gradient = covariance.value_and_gradient(rows)
+    monkeypatch.setattr("dagsearch.covariances.sets._MANY", 3)
+    monkeypatch.setattr("dagsearch.covariances.sets._FEW", 1.0)
+    found, gradient_found = covariance.value_and_gradient(rows)
+    assert found == pytest.approx(matrix)
+    assert gradient_found(matrix) == pytest.approx(gradient(matrix))
 
 
 def test_inclusion_is_the_probability_under_random_play():
@@ -322,21 +342,6 @@ def test_search_takes_any_covariance(covariance):
     problem = ds.problems.Subsets(8, 3, reward=lambda chosen: float(sum(chosen)))
     result = ds.search(problem, 30, covariance=covariance, seed=0)
     assert result.best_reward == 18.0
-
-
-def test_the_old_name_of_bind_still_binds():
-    problem = subsets()
-    with pytest.warns(DeprecationWarning, match="bind"):
-        bound = SetKernel().on(problem)
-    states = some_states(problem)
-    assert np.array_equal(bound(states), SetKernel().bind(problem)(states))
-
-
-@pytest.mark.parametrize("name", ["RowStore", "Rows", "SparseRows", "checked_kind", "items_of"])
-def test_names_that_moved_are_still_found(name):
-    assert name not in ds.covariances.__all__
-    with pytest.warns(DeprecationWarning, match=rf"{name} has moved to dagsearch\.covariances\."):
-        getattr(ds.covariances, name)
 
 
 def test_a_matrix_that_does_not_explain_the_rewards_counts_less():

@@ -9,7 +9,6 @@ from scipy.sparse import csr_matrix, random_array
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Children
 from dagsearch.problems import SubsetRange
 from dagsearch.problems.ranges import Partial, Size
 from dagsearch.selection import likeness
@@ -111,18 +110,6 @@ def test_inclusion_in_a_range_is_the_probability_under_random_play():
                 now = problem.step(now, actions[int(rng.integers(len(actions)))])
             counts[list(now)] += 1
         assert problem.inclusion([state])[0] == pytest.approx(counts / 4000, abs=0.03)
-
-
-def test_children_in_a_range_at_once_equal_children_one_by_one():
-    problem = ranges(groups=[(1, 2)])
-    covariance = SetKernel().bind(problem)
-    others = covariance.represent(random_leaves(problem)[:9])
-    for state in (problem.root(), Partial(3, frozenset()), Partial(3, frozenset({4, 5}))):
-        children = Children(problem, state, problem.actions(state))
-        cross, variances = covariance.of_children(children, covariance.prepared(others))
-        rows = covariance.represent(children.states)
-        assert cross == pytest.approx(covariance.cross(rows, others))
-        assert variances == pytest.approx(covariance.variances(rows))
 
 
 def test_what_is_no_subset_of_a_range_is_refused():

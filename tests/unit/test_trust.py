@@ -15,7 +15,6 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, cro
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.engine.foresight import Foresight
-from dagsearch.problem import Families
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.search import Search
 from dagsearch.selection.bounds import score_bounds, within
@@ -186,10 +185,6 @@ def test_rows_of_many_items_are_about_those_that_can_be_chosen():
     assert rows[0].shape == (3, 5)
     crossed = [kernel.cross(own, own) for kernel, own in zip(kernels, rows, strict=True)]
     assert_allclose(crossed[0] / crossed[0][0, 0], crossed[1] / crossed[1][0, 0], rtol=0.2)
-    family = Families(wide, [frozenset({few[2]})])
-    of_children = kernels[0].of_children(family, kernels[0].prepared(rows[0]))[0]
-    one_by_one = kernels[0].cross(kernels[0].represent(family.states), rows[0])
-    assert_allclose(of_children, one_by_one)
 
 
 # The choice -------------------------------------------------------------------------------------------

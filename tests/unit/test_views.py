@@ -11,11 +11,12 @@ import dagsearch as ds
 import dagsearch.covariances.views
 import dagsearch.engine.defaults
 from dagsearch.covariances import Views, check_covariance
-from dagsearch.covariances._codes import OrderViews, PlaceViews
+from dagsearch.covariances.counts import OrderViews, PlaceViews
 from dagsearch.engine.defaults import default_initial
 from dagsearch.problem import Layout
 from dagsearch.proposers.climb import Climb, log_expected_improvement
 from dagsearch.space.codes import coding_of, exchanged, one_place_changed
+from dagsearch.space.walks import random_leaves
 
 
 class Vector:
@@ -125,14 +126,57 @@ def test_a_partial_vector_has_the_mean_features_of_its_completions():
             assert found[0] == pytest.approx(expected[below].mean(axis=0), abs=1e-12)
 
 
-@pytest.mark.parametrize("decided", range(6))
-def test_a_partial_order_has_the_mean_features_of_its_completions(decided):
-    views, leaves = OrderViews(5), np.array(list(permutations(range(5))))
-    row = np.full((1, 5), -1)
+@pytest.mark.parametrize(
+    ("length", "decided"), [(length, decided) for length in range(1, 6) for decided in range(length + 1)]
+)
+def test_a_partial_order_has_the_mean_features_of_its_completions(length, decided):
+    views, leaves = OrderViews(5, length), np.array(list(permutations(range(5), length)))
+    row = np.full((1, length), -1)
     row[0, :decided] = [3, 1, 4, 0, 2][:decided]
     below = (leaves[:, :decided] == row[0, :decided]).all(axis=1)
     for found, expected in zip(views.features(row), views.features(leaves), strict=True):
         assert found[0] == pytest.approx(expected[below].mean(axis=0), abs=1e-12)
+
+
+COUNTED = {
+    "binary": (PlaceViews(np.full(9, 2)), 2),
+    "letters": (PlaceViews(np.full(6, 4)), 4),
+    "mixed": (PlaceViews(np.array([3, 2, 5, 2])), [3, 2, 5, 2]),
+    "two places": (PlaceViews(np.array([3, 2])), [3, 2]),
+    **{f"{length} of {n}": (OrderViews(n, length), None) for n, length in [(7, 7), (7, 4), (7, 2), (7, 1)]},
+    **{f"{n} items": (OrderViews(n, n), None) for n in (1, 2, 3)},
+}
+
+
+def some_codes(views, below, count=40, seed=0):
+    """Random codes; many rows differ little from the one before."""
+    rng = np.random.default_rng(seed)
+    if isinstance(views, OrderViews):
+        return np.array([rng.permutation(views._items)[: views._length] for _ in range(count)])
+    rows = rng.integers(0, below, size=(count, len(views.categories)))
+    for number in range(1, count, 2):
+        kept = rng.random(rows.shape[1]) < 0.9
+        rows[number, kept] = rows[number - 1, kept]
+    return rows
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_counts_give_the_inner_products_of_features(name):
+    views, below = COUNTED[name]
+    codes, others = some_codes(views, below, 70), some_codes(views, below, 9, seed=1)
+    relevance, every = np.ones(codes.shape[1]), np.full(len(views.names), True)
+    if isinstance(views, PlaceViews):
+        relevance = np.random.default_rng(2).random(codes.shape[1])
+    ours, theirs = views.features(codes), views.features(others)
+    if isinstance(views, PlaceViews):
+        ours[0], theirs[0] = (
+            each * np.sqrt(relevance).repeat(views.categories) for each in (ours[0], theirs[0])
+        )
+    grams, norms = views.grams(codes, others, relevance, every), views.norms(codes, relevance)
+    assert views.width >= sum(each.shape[1] for each in ours[:2])
+    for view, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        assert grams[view] == pytest.approx(one @ other.T, abs=1e-10)
+        assert norms[:, view] == pytest.approx((one * one).sum(axis=1), abs=1e-10)
 
 
 def bound(name, seed=0):
@@ -142,6 +186,8 @@ def bound(name, seed=0):
         "letters": Vector([4] * 6),
         "mixed": Vector([3, 2, 5, 2]),
         "order": Route(7),
+        "selection": ds.problems.Orders(range(7), sum, length=4),
+        "many places": Vector([2] * 70),
     }[name]
     covariance = Views().bind(problem)
     rng = np.random.default_rng(seed)
@@ -154,25 +200,37 @@ def bound(name, seed=0):
     return problem, 1.7 * covariance, leaves
 
 
-NAMES = ["binary", "letters", "mixed", "order"]
+NAMES = ["binary", "letters", "mixed", "order", "selection", "many places"]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_leaves_are_compared_by_codes_as_by_features(name):
     _, covariance, leaves = bound(name)
-    rows = covariance.represent(leaves)
-    expected = covariance.of_rows(rows[:5], covariance.prepared(rows[5:]))
-    codes = covariance.coding.codes(leaves[:5])
-    for found, wanted in zip(
-        covariance.of_leaves(codes, covariance.prepared(rows[5:])), expected, strict=True
-    ):
-        assert found == pytest.approx(wanted, abs=1e-12)
+    codes = covariance.represent(leaves)
+    cross, variances = covariance.of_leaves(codes[:5], covariance.prepared(codes[5:]))
+    described = covariance._bound
+    views = described.views
+    features = [
+        np.sqrt(square) * each for square, each in zip(described.squares, views.features(codes), strict=True)
+    ]
+    if described.places:
+        features[0] = features[0] * np.sqrt(covariance.relevance).repeat(views.categories)
+    expected = 1.7 * 0.3 + np.zeros((5, 7))
+    exponent = np.zeros((5, 7))
+    for linear, decay, each in zip(covariance.linear, covariance.decay, features, strict=True):
+        expected += linear * each[:5] @ each[5:].T
+        exponent -= 0.5 * decay * ((each[:5, None] - each[None, 5:]) ** 2).sum(axis=2)
+    expected += covariance.nonlinear * np.exp(exponent)
+    assert cross == pytest.approx(expected, abs=1e-8)
+    assert variances == pytest.approx(covariance.cross(codes[:5], codes[:5]).diagonal())
 
 
+@pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-def test_gradients_are_those_of_finite_differences(name):
+def test_gradients_are_those_of_finite_differences(name, partial):
     _, covariance, leaves = bound(name)
-    rows = covariance.represent(list(dict.fromkeys(leaves)))
+    states = [*leaves, *(leaf[:2] for leaf in leaves[:4])] if partial else leaves
+    rows = covariance.represent(list(dict.fromkeys(states)))
     matrix, gradient = covariance.value_and_gradient(rows)
     assert matrix == pytest.approx(covariance.cross(rows, rows) + covariance.private * np.eye(len(rows)))
     weights = np.random.default_rng(1).normal(size=matrix.shape)
@@ -203,18 +261,63 @@ def test_relabelling_the_categories_of_a_place_changes_nothing():
     assert covariance(renamed) == pytest.approx(covariance(leaves))
 
 
-def test_a_view_that_explains_nothing_is_left_out():
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_of_features_change_nothing(name, monkeypatch):
+    problem, covariance, leaves = bound(name)
+    states = [problem.root(), *leaves[:4], *(leaf[:2] for leaf in leaves), *leaves[4:]]
+    rows = covariance.represent(states)
+    cross, variances, steps = covariance(states), covariance.variances(rows), covariance.step_variances(rows)
+    monkeypatch.setattr("dagsearch.covariances.views._BLOCK", 3 * covariance._bound.views.width)
+    monkeypatch.setattr("dagsearch.covariances.counts._BLOCK", 50)
+    assert covariance(states) == pytest.approx(cross)
+    assert covariance.variances(rows) == pytest.approx(variances)
+    assert covariance.step_variances(rows) == pytest.approx(steps)
+    matrix, differences = covariance.cross(rows, rows), np.diff(np.eye(len(rows)), axis=0)
+    assert steps == pytest.approx(np.diagonal(differences @ matrix @ differences.T), abs=1e-10)
+
+
+def test_a_view_that_explains_nothing_is_left_out(monkeypatch):
     _, covariance, leaves = bound("order")
     values = [parameter.value for parameter in covariance.hyperparameters]
     for number, parameter in enumerate(covariance.hyperparameters):
-        if "follows" in parameter.name:
+        if "before" in parameter.name:
             values[number] = 1e-9
     without = covariance.with_values(values)
     rows = without.represent(leaves)
-    assert without.prepared(rows).shape[1] < covariance.prepared(rows).shape[1]
-    assert without.cross(rows, rows) == pytest.approx(
-        without.value_and_gradient(rows)[0] - without.private * np.eye(len(rows)), abs=1e-6
-    )
+    matrix = without.value_and_gradient(rows)[0] - without.private * np.eye(len(rows))
+    monkeypatch.delattr(OrderViews, "_common_before")
+    assert without.cross(rows, rows) == pytest.approx(matrix, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ds.problems.Orders(range(200), sum),
+        ds.problems.Choices({str(place): range(2) for place in range(500)}, len),
+    ],
+)
+def test_no_features_are_made_of_leaves(problem, monkeypatch):
+    """An order of 200 items has 120,201 features: a row would take a megabyte."""
+    monkeypatch.delattr(OrderViews, "features")
+    monkeypatch.delattr(PlaceViews, "features")
+    covariance = Views().bind(problem)
+    rows = covariance.represent(random_leaves(problem)[:20])
+    assert rows.shape == (20, len(problem.layout.categories))
+    cross, variances = covariance.of_leaves(rows[:5], covariance.prepared(rows))
+    matrix, _ = covariance.value_and_gradient(rows)
+    assert cross == pytest.approx(matrix[:5] - covariance.private * np.eye(20)[:5])
+    assert variances == pytest.approx(cross.diagonal())
+
+
+def test_inner_products_are_computed_once_in_a_refit(monkeypatch):
+    _, covariance, leaves = bound("order")
+    rows = covariance.represent(leaves)
+    computed, compute = [], OrderViews.grams
+    monkeypatch.setattr(OrderViews, "grams", lambda *args: computed.append(args) or compute(*args))
+    for factor in (1.0, 2.0, 3.0):
+        values = [factor * parameter.value for parameter in covariance.hyperparameters]
+        covariance.with_values(values).value_and_gradient(rows)
+    assert len(computed) == 1
 
 
 # Local search -----------------------------------------------------------------------------------------------

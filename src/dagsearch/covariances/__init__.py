@@ -7,9 +7,9 @@ from dagsearch.covariances.base import Covariance, FeatureMap, Hyperparameter
 from dagsearch.covariances.checks import check_covariance
 from dagsearch.covariances.discrete import Diffusion, Hamming
 from dagsearch.covariances.features import Features, LinearFeatures
-from dagsearch.covariances.functions import Pairwise, SharedPath
 from dagsearch.covariances.items import Nearness, Relevance, correlation
 from dagsearch.covariances.overlap import Overlap
+from dagsearch.covariances.pairwise import Pairwise, SharedPath
 from dagsearch.covariances.sets import SetKernel
 from dagsearch.covariances.views import Views
 

@@ -7,6 +7,7 @@ hyperparameters are those of the first part followed by those of the second.
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from dagsearch.covariances.base import Covariance, FeatureMap, Gradient, Hyperpa
 from dagsearch.covariances.checks import checked_factor
 from dagsearch.covariances.rows import Rows, SparseRows, Stacked
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Children, Families, Problem, State
+from dagsearch.problem import Children, Problem, State
 
 # Prior deviation of the logarithm of a scale: a factor of e either way is one deviation.
 _SCALE_DEVIATION = 1.0
@@ -48,21 +49,27 @@ class Scaled(Covariance):
         cross, variances = self._base.of_rows(rows, others)
         return self._factor * cross, self._factor * variances
 
-    def of_children(
-        self, families: Families, others: Rows, places: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        cross, variances = self._base.of_children(families, others, places)
+    @property
+    def reads_codes(self) -> bool:
+        return self._base.reads_codes
+
+    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
+        cross, variances = self._base.of_leaves(codes, others)
         return self._factor * cross, self._factor * variances
 
-    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
-        return self._factor * self._base.sums_of_children(families, others, weights)
+    @property
+    def rates_swaps(self) -> bool:
+        return self._base.rates_swaps
+
+    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
+        return self._factor * self._base.sums_of_swaps(codes, others, weights)
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
         own = Hyperparameter("scale", self._factor, self._median, _SCALE_DEVIATION)
         return own, *self._base.hyperparameters
 
-    def with_values(self, values: Sequence[float]) -> "Covariance":
+    def with_values(self, values: Sequence[float]) -> Self:
         return type(self)(self._base.with_values(values[1:]), values[0], self._median)
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
@@ -93,11 +100,6 @@ class ScaledFeatures(Scaled, FeatureMap):
     def added_features(self, children: Children) -> SparseRows | None:
         added = self._base.added_features(children)
         return added and self._scaled(added)
-
-    @property
-    def single_features(self) -> tuple[IntArray, float] | None:
-        single = self._base.single_features
-        return None if single is None else (single[0], math.sqrt(self._factor) * single[1])
 
     def _scaled(self, rows: SparseRows) -> SparseRows:
         return rows._replace(values=math.sqrt(self._factor) * rows.values)
@@ -137,23 +139,27 @@ class _Pair(Covariance):
 
     def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
         (own1, own2), (others1, others2) = _parts(rows), _parts(others)
-        cross1, variances1 = self._first.of_rows(own1, others1)
-        cross2, variances2 = self._second.of_rows(own2, others2)
-        return self._combined(cross1, cross2), self._combined(variances1, variances2)
+        return self._both(self._first.of_rows(own1, others1), self._second.of_rows(own2, others2))
 
-    def of_children(
-        self, families: Families, others: Rows, places: IntArray | None = None
+    def _both(
+        self, one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
     ) -> tuple[FloatArray, FloatArray]:
+        """Covariances and variances of the combination."""
+        return self._combined(one[0], other[0]), self._combined(one[1], other[1])
+
+    @property
+    def reads_codes(self) -> bool:
+        return self._first.reads_codes and self._second.reads_codes
+
+    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
         first, second = _parts(others)
-        cross1, variances1 = self._first.of_children(families, first, places)
-        cross2, variances2 = self._second.of_children(families, second, places)
-        return self._combined(cross1, cross2), self._combined(variances1, variances2)
+        return self._both(self._first.of_leaves(codes, first), self._second.of_leaves(codes, second))
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
         return *self._first.hyperparameters, *self._second.hyperparameters
 
-    def with_values(self, values: Sequence[float]) -> "Covariance":
+    def with_values(self, values: Sequence[float]) -> Self:
         split = len(self._first.hyperparameters)
         return type(self)(self._first.with_values(values[:split]), self._second.with_values(values[split:]))
 
@@ -180,10 +186,14 @@ class Sum(_Pair):
     def _combined(one: FloatArray, other: FloatArray) -> FloatArray:
         return one + other
 
-    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
+    @property
+    def rates_swaps(self) -> bool:
+        return self._first.rates_swaps and self._second.rates_swaps
+
+    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
         first, second = _parts(others)
-        of_first = self._first.sums_of_children(families, first, weights)
-        return of_first + self._second.sums_of_children(families, second, weights)
+        of_first = self._first.sums_of_swaps(codes, first, weights)
+        return of_first + self._second.sums_of_swaps(codes, second, weights)
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         first, second = _parts(rows)

@@ -10,14 +10,16 @@ Scales and lengths, which are usually not known beforehand, are :attr:`Covarianc
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import Rows, SparseRows
-from dagsearch.problem import Children, Families, Problem, State
+from dagsearch.errors import CovarianceError
+from dagsearch.problem import Children, Problem, State
 
 # Step in the logarithm of a hyperparameter for central differences.
 _STEP = 1e-4
@@ -36,11 +38,52 @@ class Hyperparameter(NamedTuple):
     """Prior standard deviation of its logarithm."""
 
 
+class Learnt:
+    """A base class for objects with positive attributes that are learnt from rewards."""
+
+    _learnt: Mapping[str, Hyperparameter] = {}
+    """By the name of the attribute; the attribute has the current value."""
+
+    def _learn(self, **attributes: tuple[str, float]) -> None:
+        """Have attributes learnt, unless they are 0.
+
+        Each is given with what it is and with the prior deviation of its logarithm. Its present value is the
+        median.
+        """
+        values = {attribute: float(getattr(self, attribute)) for attribute in attributes}
+        self._learnt = {
+            attribute: Hyperparameter(name, values[attribute], values[attribute], deviation)
+            for attribute, (name, deviation) in attributes.items()
+            if values[attribute] > 0.0
+        }
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """The parameters that are learnt from rewards; empty if all are fixed."""
+        return tuple(one._replace(value=getattr(self, name)) for name, one in self._learnt.items())
+
+    def with_values(self, values: Sequence[float]) -> Self:
+        """The same with other values of the hyperparameters."""
+        if len(values) != len(self._learnt):
+            raise ValueError(f"{self!r} has {len(self._learnt)} hyperparameters, got {list(values)}")
+        return changed(self, **dict(zip(self._learnt, map(float, values), strict=True)))
+
+
+_Thing = TypeVar("_Thing")
+
+
+def changed(thing: _Thing, **attributes: Any) -> _Thing:
+    """A copy with other values of some attributes; everything else is shared with the original."""
+    other = copy(thing)
+    other.__dict__.update(attributes)
+    return other
+
+
 Gradient = Callable[[FloatArray], FloatArray]
 """From symmetric weights W to the derivatives of Σ W ∘ matrix by the logarithm of each hyperparameter."""
 
 
-class Covariance(ABC):
+class Covariance(Learnt, ABC):
     """A covariance function over states.
 
     ``2.0 * a`` scales it, ``a + b`` and ``a * b`` are the sum and the product. Subclass it with
@@ -74,7 +117,7 @@ class Covariance(ABC):
         return self
 
     def prepared(self, rows: Rows) -> Rows:
-        """Rows in the form that :meth:`of_rows` and :meth:`of_children` take as ``others``."""
+        """Rows in the form that :meth:`of_rows` and :meth:`of_leaves` take as ``others``."""
         return rows
 
     def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
@@ -84,34 +127,58 @@ class Covariance(ABC):
         """
         return self.cross(rows, others), self.variances(rows)
 
-    def of_children(
-        self, families: Families, others: Rows, places: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """:meth:`of_rows` of all children of some states, or only of the children at ``places``."""
-        states = families.states
-        return self.of_rows(
-            self.represent(states if places is None else [states[place] for place in places]), others
-        )
-
-    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
-        """Weighted sum of each child's covariances with ``prepared`` rows, shape ``(children,)``.
-
-        Override it if the sums are cheaper to compute than the covariances.
-        """
-        return self.of_children(families, others)[0] @ weights
-
-    # Hyperparameters ------------------------------------------------------------------------------
+    # Leaves by their codes ------------------------------------------------------------------------
 
     @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """The parameters that are learnt from rewards; empty if all are fixed."""
-        return ()
+    def reads_codes(self) -> bool:
+        """Whether :meth:`of_leaves` can be used: the problem has codes, and the covariance knows them."""
+        return False
 
-    def with_values(self, values: Sequence[float]) -> "Covariance":
-        """The same covariance with other values of its hyperparameters."""
-        if len(values) > 0:
-            raise ValueError(f"{self!r} has no hyperparameters, got {list(values)}")
-        return self
+    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
+        """:meth:`of_rows` of leaves that are given by their codes, without making the leaves.
+
+        Parameters
+        ----------
+        codes : array of int, shape ``(leaves, places)``
+            Rows of the problem's ``codes``.
+        others : rows
+            ``prepared`` rows of other leaves.
+
+        Returns
+        -------
+        cross : array, shape ``(leaves, others)``
+            Covariances, without ``private``.
+        variances : array, shape ``(leaves,)``
+            Variances of the leaves, without ``private``.
+        """
+        raise CovarianceError(f"{self!r} cannot compare leaves by their codes")
+
+    @property
+    def rates_swaps(self) -> bool:
+        """Whether :meth:`sums_of_swaps` can be used: leaves are subsets, and the covariance reads codes."""
+        return False
+
+    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
+        """Weighted sums of covariances of all leaves that have one choice exchanged for another.
+
+        Parameters
+        ----------
+        codes : array of int, shape ``(places,)``
+            A leaf: 1 at the places that are chosen, 0 at the others.
+        others : rows
+            ``prepared`` rows of other leaves.
+        weights : array, shape ``(others,)``
+            Weight of the covariances with each of them.
+
+        Returns
+        -------
+        array, shape ``(chosen, unchosen)``
+            At row i and column j the sum for the leaf without the i-th chosen place and with the j-th
+            unchosen place; both are in ascending order.
+        """
+        raise CovarianceError(f"{self!r} cannot rate swaps")
+
+    # Hyperparameters ------------------------------------------------------------------------------
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         """The matrix of distinct states, ``private`` included, and its gradient in the hyperparameters.
@@ -196,15 +263,6 @@ class FeatureMap(Covariance):
 
     def added_features(self, children: Children) -> SparseRows | None:
         """Features that each child adds to its parent's; ``None`` if all its features are as cheap."""
-        return None
-
-    @property
-    def single_features(self) -> tuple[IntArray, float] | None:
-        """If every action adds one feature, always of the same value: the features, and the value.
-
-        Features are in the order of the root's actions; further down, the remaining actions keep that order.
-        ``None`` if actions do not work that way.
-        """
         return None
 
     def represent(self, states: Sequence[State]) -> Rows:

@@ -3,14 +3,13 @@
 import math
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Self
 
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.base import Covariance, Hyperparameter
+from dagsearch.covariances.base import Covariance
 from dagsearch.covariances.checks import checked_positive, checked_variance
 from dagsearch.covariances.overlap import parts_of
 from dagsearch.covariances.rows import Rows
@@ -22,8 +21,8 @@ class _Differing(Covariance):
     """A product over places: the factor is 1 where two states agree, and smaller where they differ."""
 
     def __init__(self, length: float, private: float) -> None:
-        self.length = self._length_median = checked_positive("length", length)
-        self.private = self._private_median = checked_variance("private", private)
+        self.length, self.private = checked_positive("length", length), checked_variance("private", private)
+        self._learn(length=("length", 1.0), private=("private", 1.0))
         self._places: dict[Hashable, int] = {}
         self._values: list[dict[Hashable, int]] = []
 
@@ -60,21 +59,6 @@ class _Differing(Covariance):
 
     def variances(self, a: Rows) -> FloatArray:
         return np.ones(len(a))
-
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        found = [Hyperparameter("length", self.length, self._length_median, 1.0)]
-        if self._private_median > 0.0:
-            found.append(Hyperparameter("private", self.private, self._private_median, 1.0))
-        return tuple(found)
-
-    def with_values(self, values: Sequence[float]) -> Self:
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)  # the numbering of places and values stays shared
-        other.length = float(values[0])
-        if self._private_median > 0.0:
-            other.private = float(values[1])
-        return other
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(length={self.length!r}, private={self.private!r})"

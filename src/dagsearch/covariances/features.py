@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.base import FeatureMap
+from dagsearch.covariances.base import Covariance, FeatureMap, changed
 from dagsearch.covariances.checks import checked_variance
 from dagsearch.covariances.items import GivenMatrix
 from dagsearch.covariances.rows import Rows, SparseRows
@@ -44,20 +44,13 @@ class Features(VectorKernel):
         private: float = 0.02,
     ) -> None:
         self._features = features
-        super().__init__(
-            None,
-            linear=linear,
-            nonlinear=nonlinear,
-            length=length,
-            shape=shape,
-            bias=bias,
-            private=private,
-        )
+        super().__init__(None, linear, nonlinear, length, shape, bias, private)
 
-    def _bind(self, problem: Problem) -> None:
-        rows = np.asarray(self.represent(random_leaves(problem)), dtype=np.float64)
-        deviations = rows.std(axis=0)
-        self._between = GivenMatrix(np.diag(1.0 / np.where(deviations > 0.0, deviations, 1.0) ** 2))
+    def bind(self, problem: Problem) -> "Covariance":
+        leaves = np.asarray(self.represent(random_leaves(problem)), dtype=np.float64)
+        deviations = leaves.std(axis=0)
+        between = GivenMatrix(np.diag(1.0 / np.where(deviations > 0.0, deviations, 1.0) ** 2))
+        return changed(self, _between=between)._scaled_by(leaves, leaves.mean(axis=0))
 
     def represent(self, states: Sequence[State]) -> Rows:
         return _feature_rows(self._features, states)

@@ -1,12 +1,13 @@
 """How alike the items of a set are: by distance, by a given matrix, or by correlations in a table."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import Hyperparameter
+from dagsearch.covariances.base import Learnt, changed
 from dagsearch.covariances.checks import checked_positive, checked_variance
 from dagsearch.errors import CovarianceError
 
@@ -16,7 +17,27 @@ _SPACINGS = 1.5
 _ROUNDING = 1e-8
 
 
-class Nearness:
+class BetweenItems(Learnt, ABC):
+    """How alike items are: a matrix with hyperparameters."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of items."""
+
+    @abstractmethod
+    def matrix(self) -> FloatArray:
+        """How alike items are, shape ``(items, items)``."""
+
+    @abstractmethod
+    def gradients(self) -> list[FloatArray]:
+        """Derivatives of the matrix by the logarithm of each hyperparameter."""
+
+    @abstractmethod
+    def restricted(self, items: IntArray) -> Self:
+        """The same for some of the items."""
+
+
+class Nearness(BetweenItems):
     """Items are alike if they are near each other: pixels of an image, sensors in a field.
 
     Parameters
@@ -45,9 +66,9 @@ class Nearness:
                 f"positions must be finite numbers of shape (items, dimensions), got shape {where.shape}"
             )
         self._squared = ((where[:, None] - where[None]) ** 2).sum(axis=2)
-        self.own = self._own_median = checked_variance("own", own)
+        self.own = checked_variance("own", own)
         self.length = self._spacing() if length is None else checked_positive("length", length)
-        self._length_median = self.length
+        self._learn(length=("distance between items", 0.5), own=("own share of items", 1.0))
 
     def _spacing(self) -> float:
         """The default length; 1 if all items are in one place."""
@@ -55,47 +76,24 @@ class Nearness:
         apart = apart[np.isfinite(apart)]
         return _SPACINGS * float(np.sqrt(np.median(apart))) if apart.size else 1.0
 
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """The length, and ``own`` unless it is 0."""
-        length = Hyperparameter("distance between items", self.length, self._length_median, 0.5)
-        if self._own_median == 0.0:
-            return (length,)
-        return length, Hyperparameter("own share of items", self.own, self._own_median, 1.0)
-
-    def with_values(self, values: Sequence[float]) -> "Nearness":
-        """The same with other values of the hyperparameters."""
-        other = object.__new__(Nearness)
-        other.__dict__.update(self.__dict__)
-        other.length = float(values[0])
-        if self._own_median > 0.0:
-            other.own = float(values[1])
-        return other
-
     def __len__(self) -> int:
         return len(self._squared)
 
-    def restricted(self, items: IntArray) -> "Nearness":
-        """The same for some of the items."""
-        other = object.__new__(Nearness)
-        other.__dict__.update(self.__dict__)
-        other._squared = self._squared[np.ix_(items, items)]
-        return other
+    def restricted(self, items: IntArray) -> Self:
+        return changed(self, _squared=self._squared[np.ix_(items, items)])
 
     def matrix(self) -> FloatArray:
-        """How alike items are, shape ``(items, items)``."""
         near = np.exp(-0.5 * self._squared / self.length**2)
         near[np.diag_indices(len(near))] += self.own
         return np.asarray(near)
 
     def gradients(self) -> list[FloatArray]:
-        """Derivatives of the matrix by the logarithm of each hyperparameter."""
         scaled = self._squared / self.length**2
         found = [scaled * np.exp(-0.5 * scaled)]
-        return found + ([self.own * np.eye(len(scaled))] if self._own_median > 0.0 else [])
+        return found + ([self.own * np.eye(len(scaled))] if "own" in self._learnt else [])
 
 
-class Relevance:
+class Relevance(BetweenItems):
     """Items matter more or less: how much each tells by itself is known before any subset is scored.
 
     With r the relevance, R the likeness and dᵢ² = flat + rᵢ, the matrix is dᵢ (Rᵢⱼ + trend) dⱼ. An item with
@@ -141,23 +139,8 @@ class Relevance:
             raise CovarianceError(f"likeness must have {count} rows, one per item, got shape {alike.shape}")
         self._alike = (1.0 - own) * alike
         self._alike[np.diag_indices(count)] += own
-        self.flat = self._flat_median = checked_positive("flat", flat)
-        self.trend = self._trend_median = checked_positive("trend", trend)
-
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """``flat`` and ``trend``."""
-        return (
-            Hyperparameter("weight of irrelevant items", self.flat, self._flat_median, 1.0),
-            Hyperparameter("trend of relevance", self.trend, self._trend_median, 1.0),
-        )
-
-    def with_values(self, values: Sequence[float]) -> "Relevance":
-        """The same with other values of the hyperparameters."""
-        other = object.__new__(Relevance)
-        other.__dict__.update(self.__dict__)
-        other.flat, other.trend = float(values[0]), float(values[1])
-        return other
+        self.flat, self.trend = checked_positive("flat", flat), checked_positive("trend", trend)
+        self._learn(flat=("weight of irrelevant items", 1.0), trend=("trend of relevance", 1.0))
 
     def __len__(self) -> int:
         return self._relevance.size
@@ -171,20 +154,16 @@ class Relevance:
         return np.asarray(found)
 
     def gradients(self) -> list[FloatArray]:
-        """Derivatives of the matrix by the logarithm of each hyperparameter."""
         squared = self.flat + self._relevance
         weight, change = np.sqrt(squared), 0.5 * self.flat / squared
         by_flat = self.matrix() * (change[:, None] + change)
         return [by_flat, self.trend * np.outer(weight, weight)]
 
-    def restricted(self, items: IntArray) -> "Relevance":
-        """The same for some of the items."""
-        other = self.with_values([self.flat, self.trend])
-        other._relevance, other._alike = self._relevance[items], self._alike[np.ix_(items, items)]
-        return other
+    def restricted(self, items: IntArray) -> Self:
+        return changed(self, _relevance=self._relevance[items], _alike=self._alike[np.ix_(items, items)])
 
 
-class GivenMatrix:
+class GivenMatrix(BetweenItems):
     """A matrix between items, plus a part that each item shares with no other.
 
     The second part is learnt: where the matrix does not explain the rewards, it outgrows the matrix.
@@ -214,38 +193,20 @@ class GivenMatrix:
                 "of absolute correlations may not be: see covariances.correlation"
             ) from error
         self._matrix, self._mean = given, float(given.diagonal().mean())
-        self.own = self._own_median = checked_variance("own", own)
-
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """``own``, unless it is 0; its prior is wide."""
-        if self._own_median == 0.0:
-            return ()
-        return (Hyperparameter("own share of items", self.own, self._own_median, 2.0),)
-
-    def with_values(self, values: Sequence[float]) -> "GivenMatrix":
-        """The same with another value of ``own``."""
-        other = object.__new__(GivenMatrix)
-        other.__dict__.update(self.__dict__)
-        other.own = float(values[0])
-        return other
+        self.own = checked_variance("own", own)
+        self._learn(own=("own share of items", 2.0))  # a wide prior
 
     def __len__(self) -> int:
         return len(self._matrix)
 
-    def restricted(self, items: IntArray) -> "GivenMatrix":
-        """The same for some of the items."""
-        other = self.with_values([self.own])
-        other._matrix = self._matrix[np.ix_(items, items)]
-        return other
+    def restricted(self, items: IntArray) -> Self:
+        return changed(self, _matrix=self._matrix[np.ix_(items, items)])
 
     def matrix(self) -> FloatArray:
-        """How alike items are, shape ``(items, items)``."""
         return np.asarray(self._matrix + self.own * self._mean * np.eye(len(self._matrix)))
 
     def gradients(self) -> list[FloatArray]:
-        """The derivative of the matrix by the logarithm of ``own``, unless that is 0."""
-        return [self.own * self._mean * np.eye(len(self._matrix))] if self._own_median > 0.0 else []
+        return [self.own * self._mean * np.eye(len(self._matrix))] if self._learnt else []
 
 
 def correlation(data: ArrayLike) -> FloatArray:

@@ -11,11 +11,11 @@ import numpy as np
 
 from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import FeatureMap, Gradient, Hyperparameter
+from dagsearch.covariances.base import FeatureMap, Gradient
 from dagsearch.covariances.checks import checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Capabilities, Children, Problem, State, is_current
+from dagsearch.problem import Capabilities, Children, Problem, State
 
 
 class _Index(dict[Hashable, int]):
@@ -69,29 +69,15 @@ class Overlap(FeatureMap):
         self._items = items_of if items is None else items
         self._added_items = added_items
         self.bias = checked_variance("bias", bias)
-        self.private = self._private_median = checked_variance("private", private)
+        self.private = checked_variance("private", private)
+        self._learn(private=("private", 1.0))
         self._index = _Index({_Common.BIAS: 0})
         # For problems whose actions are the features that they add.
         self._column_of_feature: IntArray | None = None
-        self._single_features: tuple[IntArray, float] | None = None
-
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        if self._private_median == 0.0:
-            return ()
-        return (Hyperparameter("private", self.private, self._private_median, 1.0),)
-
-    def with_values(self, values: Sequence[float]) -> "Overlap":
-        other = object.__new__(Overlap)
-        other.__dict__.update(self.__dict__)  # the numbering of items stays shared
-        if self._private_median > 0.0:
-            other.private = float(values[0])
-        return other
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
-        learnt = self._private_median > 0.0
-        return matrix, lambda weights: np.array([self.private * weights.trace()] if learnt else [])
+        return matrix, lambda weights: np.array([self.private * weights.trace()] if self._learnt else [])
 
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
@@ -113,9 +99,6 @@ class Overlap(FeatureMap):
             elif hasattr(actions, "array"):
                 self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
                 self._column_of_feature[actions.array] = [self._index[feature] for feature in actions]
-                # Holds at every later decision, too, unless a subclass has other actions there.
-                if state == problem.root() and is_current(problem, "added_items"):
-                    self._single_features = self._column_of_feature[actions.array], 1.0
 
     @property
     def dimension(self) -> int:
@@ -135,10 +118,6 @@ class Overlap(FeatureMap):
             )
         added = self._added_items(children.parent, children.actions)
         return self._rows([list(in_order(items)) for items in added])
-
-    @property
-    def single_features(self) -> tuple[IntArray, float] | None:
-        return self._single_features
 
     def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
         starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)

@@ -1,61 +1,59 @@
 """Sets as vectors of inclusion probabilities; the notation is that of :mod:`dagsearch.covariances.vector`."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.items import GivenMatrix, Nearness, Relevance
+from dagsearch.covariances.base import Covariance, changed
+from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Relevance
 from dagsearch.covariances.rows import Rows
-from dagsearch.covariances.vector import VectorKernel
+from dagsearch.covariances.vector import VectorKernel, squared_exponential
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Capabilities, Families, Inclusion, Problem, State
+from dagsearch.problem import Capabilities, Problem, State
+from dagsearch.space.walks import random_leaves
 
-# With fewer items, dense products are cheaper than splitting rows into a level and entries.
-_MANY_ITEMS = 128
 # With more items, rows are only about those that can be chosen.
 _WIDE = 500
-# A number whose exponential is still far from overflowing.
-_LARGE = 600.0
+# Exponents up to this size, four of which are added, do not overflow.
+_LARGE = 150.0
+# Of at least the first number of items, rows with at most the second share of entries are taken as sparse.
+_MANY, _FEW = 128, 0.1
+# Number of swapped leaves that are compared at once.
+_AT_ONCE = 512
 
 
-@compiled
-def _add_items(
-    family: IntArray,
-    items: IntArray,
-    added: FloatArray,
-    base: FloatArray,
-    own_common: FloatArray,
-    smooth_common: FloatArray,
-    others: FloatArray,
-    diagonal: FloatArray,
-    bias: float,
-    linear: float,
-    trend: FloatArray,
-    apart: FloatArray,
-) -> FloatArray:
-    """Squared norms of children that each add one item to the common row of their family.
+class _Members(NamedTuple):
+    """How codes of leaves, 1 for every choice that is made, become rows of inclusion probabilities."""
 
-    Writes bias + linear · G with the ``prepared`` others to ``trend`` and the squared distances from them to
-    ``apart``, both of shape ``(others, children)``.
-    """
-    own, more = np.empty(family.size), np.empty(family.size)
-    # Unsigned, so that the compiled loop does not check for negative indices.
-    at, of = items.astype(np.uint64), family.astype(np.uint64)
-    for i in range(family.size):
-        f, item = of[i], at[i]
-        more[i] = added[f]
-        own[i] = own_common[f] + added[f] * (2.0 * smooth_common[f, item] + added[f] * diagonal[item])
-    for j in range(others.shape[0]):
-        row, in_common, norm = others[j], base[j], others[j, diagonal.size]
-        for i in range(family.size):
-            product = in_common[of[i]] + more[i] * row[at[i]]
-            trend[j, i] = bias + linear * product
-            apart[j, i] = own[i] + norm - 2.0 * product
-    return own
+    fixed: FloatArray
+    """The row of the items that belong to all subsets, shape ``(items,)``."""
+    item: IntArray
+    """The items of all choices."""
+    place: IntArray
+    """The place in the codes of the choice that each of them belongs to."""
+
+    @classmethod
+    def of(cls, own: Capabilities, leaves: Sequence[State], rows: FloatArray) -> "_Members | None":
+        """Those of a problem that has codes and ``choices``, given the rows of random leaves."""
+        choices = getattr(own.problem, "choices", None)
+        if own.codes is None or not isinstance(choices, Mapping):
+            return None
+        codes = own.codes(leaves)
+        pairs = [(item, place) for place, items in enumerate(choices.values()) for item in sorted(items)]
+        if not pairs or codes.shape[1] != len(choices):
+            return None
+        found = cls((rows == 1.0).all(axis=0).astype(np.float64), *np.array(pairs).T)
+        # That codes are about choices is a guess, so it is checked.
+        return found if np.array_equal(found.rows(codes), rows) else None
+
+    def rows(self, codes: IntArray) -> FloatArray:
+        """Rows of leaves, shape ``(leaves, items)``."""
+        rows = np.tile(self.fixed, (len(codes), 1))
+        rows[:, self.item] = codes[:, self.place]
+        return rows
 
 
 class SetKernel(VectorKernel):
@@ -104,135 +102,130 @@ class SetKernel(VectorKernel):
         bias: float = 1.0,
         private: float = 0.02,
     ) -> None:
-        between: Nearness | Relevance | GivenMatrix | None
+        between: BetweenItems | None
         if between_items is None or isinstance(between_items, (Nearness, Relevance)):
             between = between_items
         else:
             between = GivenMatrix(between_items)
         self._problem: Any = None
-        self._kept: IntArray | None = None  # items that rows are about, if they are few; else all
-        super().__init__(
-            between,
-            linear=linear,
-            nonlinear=nonlinear,
-            length=length,
-            shape=shape,
-            bias=bias,
-            private=private,
-        )
+        self._kept: IntArray = np.empty(0, dtype=np.int64)  # items that rows are about
+        self._members: _Members | None = None  # how codes become rows, if that is known
+        super().__init__(between, linear, nonlinear, length, shape, bias, private)
 
-    def _bind(self, problem: Problem) -> None:
-        inclusion = Capabilities(problem).inclusion
-        if inclusion is None:
+    def bind(self, problem: Problem) -> "Covariance":
+        own = Capabilities(problem)
+        if own.inclusion is None:
             raise CovarianceError(
                 "SetKernel needs inclusion(states), the probability that random play includes each item, but "
                 f"{type(problem).__name__} does not have it. Use problems.Subsets, or another covariance"
             )
-        self._problem = problem
-        center = np.asarray(inclusion([problem.root()]))[0]
+        center = np.asarray(own.inclusion([problem.root()]), dtype=np.float64)[0]
         free = np.flatnonzero((center > 0.0) & (center < 1.0))
         # Items that are in all subsets or in none distinguish no subsets.
-        self._kept = free if 0 < free.size < center.size and center.size > _WIDE else None
-        if self._between is not None:
-            items = len(self._between)
-            if self._kept is not None and items == center.size:
-                self._between = self._between.restricted(self._kept)
-            elif items != (center if self._kept is None else self._kept).size:
-                raise CovarianceError(
-                    f"between_items must have one row per item: it has {items} rows, but "
-                    f"{type(problem).__name__} has {center.size} items"
-                )
+        kept = free if 0 < free.size < center.size and center.size > _WIDE else np.arange(center.size)
+        between = self._between_of(kept, center.size, type(problem).__name__)
+        bound = changed(self, _problem=problem, _kept=kept, _between=between)
+        leaves = random_leaves(problem)
+        rows = np.asarray(own.inclusion(leaves), dtype=np.float64)
+        bound = changed(bound, _members=_Members.of(own, leaves, rows))
+        return bound._scaled_by(rows[:, kept], center[kept])
 
-    def _mean_row(self, problem: Problem, rows: FloatArray) -> FloatArray:
-        center = np.asarray(self.represent([problem.root()])[0], dtype=np.float64)
-        free = ((center > 0.0) & (center < 1.0)).astype(np.float64)
-        self._mask = free if center.size > _MANY_ITEMS else None
-        return center
+    def _between_of(self, kept: IntArray, count: int, name: str) -> BetweenItems | None:
+        """How alike the items are that rows are about; ``name`` is that of the problem."""
+        between = self._between
+        if between is None or len(between) == kept.size:
+            return between
+        if len(between) == count:
+            return between.restricted(kept)
+        raise CovarianceError(
+            f"between_items must have one row per item: it has {len(between)} rows, but {name} has {count} "
+            "items"
+        )
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._problem is None:
             raise CovarianceError(
                 "SetKernel is not bound to a problem: call SetKernel(...).bind(problem) first"
             )
-        rows = np.asarray(self._problem.inclusion(states), dtype=np.float64)
-        return rows if self._kept is None else rows[:, self._kept]
+        return np.asarray(self._problem.inclusion(states), dtype=np.float64)[:, self._kept]
 
-    def _inclusion(self, families: Families) -> Inclusion | None:
-        """Inclusion probabilities of children, of the items that rows are about."""
-        known = families.inclusion
-        if known is None or self._kept is None:
-            return known
-        place = np.zeros(known.common.shape[1], dtype=np.int64)
-        place[self._kept] = np.arange(self._kept.size)
-        return known._replace(common=known.common[:, self._kept], item=place[known.item])
+    def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
+        dense = self._kept.size < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
+        if dense or self._between is None:
+            return super()._entries(rows)
+        from scipy.sparse import csr_array  # slow to import
 
-    def prepared(self, rows: Rows) -> Rows:
-        """K(x − x̄), then the squared norm, then e^(K(x − x̄) / 2ℓ²) for :meth:`sums_of_children`."""
-        found = super().prepared(rows)
-        raised = np.exp(np.minimum(found[:, :-1] / (2.0 * self.length**2), _LARGE))
-        return np.concatenate([found, raised], axis=1)
+        return csr_array(rows), self._center
 
-    def of_children(
-        self, families: Families, others: Rows, places: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        known = self._inclusion(families)
-        if known is None:
-            return super().of_children(families, others, places)
-        if not known.single:
-            rows = known.common[known.family]
-            rows[known.child, known.item] += known.added[known.family[known.child]]
-            return self.of_rows(rows if places is None else rows[places], others)
-        family, items = known.family, known.item
-        if places is not None:
-            family, items = family[places], items[places]
-        base, smooth_common, own_common = self._compared(known.common, others)
-        trend, apart = np.empty((2, len(others), family.size))
-        own = _add_items(
-            family,
-            items,
-            known.added,
-            base,
-            own_common,
-            smooth_common,
-            others,
-            self._diagonal,
-            self.bias,
-            self.linear,
-            trend,
-            apart,
-        )
-        return self._with_remainder(trend, apart).T, self.bias + self.linear * own + self.nonlinear
+    # Leaves by their codes -------------------------------------------------------------------------
 
-    def sums_of_children(self, families: Families, others: Rows, weights: FloatArray) -> FloatArray:
-        """If all children are leaves that add one item, no exponential for every pair is needed.
+    @property
+    def reads_codes(self) -> bool:
+        return self._members is not None
 
-        With c common to a family and eᵢ the item, ‖c + eᵢ − y‖² = ‖c + eᵢ‖² + ‖y‖² − 2cᵀKy − 2(Ky)ᵢ. The only
-        factor of its exponential that depends on both y and i is that of (Ky)ᵢ. It does not depend on the
-        family, and :meth:`prepared` has computed it.
+    rates_swaps = reads_codes
+
+    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
+        if self._members is None:
+            return super().of_leaves(codes, others)
+        return self.of_rows(self._members.rows(codes)[:, self._kept], others)
+
+    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
+        r"""If the shape is an exponential, it need not be computed for every pair of a swap and another leaf.
+
+        With a row x whose item i is exchanged for j, and y another row,
+
+            ‖x − eᵢ + eⱼ − y‖² = ‖x − y‖² + 2(K(x − y))ⱼ − 2(K(x − y))ᵢ + Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ.
+
+        No term depends on y and on both items, so that the exponential has the factors F(y), A(i, y), B(j, y)
+        and C(i, j), and the sums are a product of two matrices.
         """
-        known = self._inclusion(families)
-        if not self._falloff.separable or known is None or not known.single or known.added.min() < 1.0:
-            return super().sums_of_children(families, others, weights)
-        base, smooth_common, own_common = self._compared(known.common, others)
-        items = len(self._center)
-        smooth, norms, raised = others[:, :items], others[:, items], others[:, items + 1 :]
-        own = own_common[:, None] + 2.0 * smooth_common + self._diagonal
-        sharpness = 1.0 / (4.0 * self.length**2)
-        # The product is below 1, but its factors may overflow.
-        if sharpness * (own.max() + norms.max() + self._diagonal.max()) > _LARGE / 2.0:
-            return super().sums_of_children(families, others, weights)
-        by_other = np.exp(sharpness * (2.0 * base - norms[:, None])) * weights[:, None]
-        sums = self.nonlinear * np.exp(-sharpness * own) * (by_other.T @ raised)
-        sums += self.linear * (weights @ smooth)
-        sums += (self.bias * weights.sum() + self.linear * (weights @ base))[:, None]
-        return np.asarray(sums[known.family, known.item])
+        if self._members is None:
+            return super().sums_of_swaps(codes, others, weights)
+        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        sums = None
+        if self._members.item.size == codes.size and self._falloff is squared_exponential:
+            item = np.searchsorted(self._kept, self._members.item)  # column of each choice
+            row = self._members.rows(codes[None])[0, self._kept]
+            sums = self._sums_by_factors(row, item[chosen], item[unchosen], others, weights)
+        return self._sums_one_by_one(codes, chosen, unchosen, others, weights) if sums is None else sums
 
-    def _compared(self, common: FloatArray, others: Rows) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Inner products of others with the families' common rows; these rows smoothed; their norms."""
-        centred = common - self._center
-        smooth_common = self._smoothed(centred)
-        own_common = np.einsum("ij,ij->i", smooth_common, centred)
-        return self._inner(others[:, : len(self._center)], centred), smooth_common, own_common
+    def _sums_by_factors(
+        self, row: FloatArray, i: IntArray, j: IntArray, others: Rows, weights: FloatArray
+    ) -> FloatArray | None:
+        """:meth:`sums_of_swaps` of items i for items j, by factors; ``None`` if these might overflow."""
+        smooth, norms = others[:, :-1], others[:, -1]
+        centred = row - self._center
+        own = self._metric.times(centred)
+        inner = smooth @ centred
+        apart = float(own @ centred) + norms - 2.0 * inner
+        # Of K(x − y) at the items, and of K between them.
+        out, into = own[i] - smooth[:, i], own[j] - smooth[:, j]
+        between = self._metric.between(i, j)
+        half = 0.5 * self._metric.diagonal(len(own))
+        sharp = 1.0 / (2.0 * self.length**2)
+        if sharp * max(np.abs(out).max(), np.abs(into).max(), 2.0 * half.max()) > _LARGE:
+            return None
+        by_out = np.exp(sharp * (out - half[i])) * (weights * np.exp(-0.5 * sharp * apart))[:, None]
+        by_into = np.exp(-sharp * (into + half[j]))
+        sums = self.nonlinear * np.exp(sharp * between) * (by_out.T @ by_into)
+        sums += self.bias * weights.sum() + self.linear * float(weights @ inner)
+        trend = self.linear * (weights @ smooth)
+        return np.asarray(sums + trend[j] - trend[i][:, None])
+
+    def _sums_one_by_one(
+        self, codes: IntArray, chosen: IntArray, unchosen: IntArray, others: Rows, weights: FloatArray
+    ) -> FloatArray:
+        """:meth:`sums_of_swaps` from the covariances of every swapped leaf."""
+        drop, add = np.repeat(chosen, unchosen.size), np.tile(unchosen, chosen.size)
+        sums = np.empty(drop.size)
+        for first in range(0, drop.size, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            swapped = np.tile(codes, (drop[some].size, 1))
+            swapped[np.arange(len(swapped)), drop[some]] = 0
+            swapped[np.arange(len(swapped)), add[some]] = 1
+            sums[some] = self.of_leaves(swapped, others)[0] @ weights
+        return sums.reshape(chosen.size, unchosen.size)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)

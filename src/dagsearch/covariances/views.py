@@ -3,7 +3,7 @@ r"""A covariance for whatever the choices are: several views of a state, each we
 ==========  ===========  ==================  =====================================================
 symbol      code         shape               meaning
 ==========  ===========  ==================  =====================================================
-φ_v(x)      row          ``(features,)``     view v of a state: expected features of its random
+φ_v(x)      features     ``(features,)``     view v of a state: expected features of its random
                                              completions, centred, and scaled so that random leaves
                                              have unit norm on average
 w           relevance    ``(places,)``       weight of each place in the first view of a vector
@@ -17,17 +17,22 @@ nothing has its a_v and θ_v learnt to be small, and is then left out of the com
 
 Only equality of categories counts, so that relabelling the categories of a place changes nothing in the views
 of places. g of a partial state is what its random completions earn as far as the trend goes.
+
+Rows are codes. Complete states are compared by what they share; features are made of partial states and of
+what these are compared with, a block at a time.
 """
 
-from collections.abc import Sequence
-from typing import Self
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.covariances._codes import LeafWeights, OrderViews, PlaceViews
 from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
 from dagsearch.covariances.checks import checked_factor
+from dagsearch.covariances.counts import views_of
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Capabilities, Problem, State
@@ -43,16 +48,145 @@ _NONLINEAR, _PRIVATE = 0.5, 0.01
 _MOST_RELEVANCES = 64
 # A view whose weights are below this share of the largest ones is left out.
 _NEGLIGIBLE = 2e-3
+# Numbers in a block of features: 16 MB.
+_BLOCK = 2_000_000
+
+
+class _Products(NamedTuple):
+    """Inner products of some rows, which do not depend on the hyperparameters."""
+
+    rows: Rows
+    """Whose they are."""
+    values: FloatArray
+    """Features of the first view, if the relevance of places is learnt; otherwise empty."""
+    grams: list[FloatArray]
+    """Inner products in each view."""
+    apart: list[FloatArray]
+    """Half the squared distances in each view."""
+
+
+class _Described:
+    """The states of a problem as views that are scaled by random leaves.
+
+    Parameters
+    ----------
+    coding : Coding
+        How states are written as codes.
+    leaves : array of int, shape ``(leaves, places)``
+        Codes of random leaves.
+    """
+
+    def __init__(self, coding: Coding, leaves: IntArray) -> None:
+        self.coding, self.views = coding, views_of(coding.layout)
+        count = len(coding.layout.categories)
+        self.places = count if coding.layout.kind == "places" and count <= _MOST_RELEVANCES else 0
+        self.alike = np.ones(count)
+        self.squares = 1.0 / np.maximum(self.norms(leaves, self.alike).mean(axis=0), 1e-12)
+        others = len(self.squares) - 1
+        linear, decay = [_LINEAR[0], *[_LINEAR[1]] * others], [_DECAY[0], *[_DECAY[1]] * others]
+        self.medians = np.array([*linear, *decay, _NONLINEAR, _PRIVATE, *[1.0] * self.places])
+        spread = [*[_LINEAR_DEVIATION] * (others + 1), _DECAY_DEVIATION[0], *[_DECAY_DEVIATION[1]] * others]
+        self.deviations = np.array([*spread, 1.0, 1.0, *[1.0] * self.places])
+        self._last: _Products | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the hyperparameters."""
+        names = [f"{part}, {name}" for part in ("linear", "decay") for name in self.views.names]
+        return [*names, "nonlinear", "private", *(f"relevance of place {i}" for i in range(self.places))]
+
+    def norms(self, rows: Rows, relevance: FloatArray) -> FloatArray:
+        """Squared norms in each view, not scaled, shape ``(rows, views)``."""
+        whole = (rows >= 0).all(axis=1)
+        found = np.empty((len(rows), len(self.views.names)))
+        found[whole] = self.views.norms(rows[whole], relevance)
+        for some in self._blocks(np.flatnonzero(~whole)):
+            for view, features in enumerate(self._features(rows[some], np.sqrt(relevance))):
+                found[some, view] = (features * features).sum(axis=1)
+        return found
+
+    def grams(self, a: Rows, b: Rows, relevance: FloatArray, wanted: BoolArray) -> FloatArray:
+        """Inner products in each view, not scaled, shape ``(views, a, b)``; if not ``wanted``, maybe zero."""
+        # Compiled functions are compiled anew for other types and layouts.
+        a, b = (np.ascontiguousarray(rows, dtype=np.int64) for rows in (a, b))
+        whole, others_whole = (a >= 0).all(axis=1), (b >= 0).all(axis=1)
+        if whole.all() and others_whole.all():
+            return self.views.grams(a, b, relevance, wanted)
+        found = np.empty((len(self.views.names), len(a), len(b)))
+        of_whole = self.views.grams(a[whole], b[others_whole], relevance, wanted)
+        found[:, whole[:, None] & others_whole] = of_whole.reshape(len(found), -1)
+        for some, others in ((~whole, others_whole), (np.full(len(a), True), ~others_whole)):
+            self._fill(found, a, b, np.flatnonzero(some), np.flatnonzero(others), relevance)
+        return found
+
+    def _fill(
+        self, grams: FloatArray, a: Rows, b: Rows, some: IntArray, others: IntArray, relevance: FloatArray
+    ) -> None:
+        """Write inner products of some rows with others, by their features."""
+        for ours in self._blocks(some):
+            features = self._features(a[ours], relevance)
+            for theirs in self._blocks(others):
+                for gram, one, other in zip(grams, features, self.views.features(b[theirs]), strict=True):
+                    gram[np.ix_(ours, theirs)] = one @ other.T
+
+    def steps(self, rows: Rows, relevance: FloatArray) -> FloatArray:
+        """Squared distances of rows from the next ones in each view, not scaled; shape ``(steps, views)``."""
+        found = np.empty((max(len(rows) - 1, 0), len(self.views.names)))
+        for some in self._blocks(np.arange(len(found))):
+            path = rows[some[0] : some[-1] + 2]
+            for view, features in enumerate(self._features(path, np.sqrt(relevance))):
+                found[some, view] = (np.diff(features, axis=0) ** 2).sum(axis=1)
+        return found
+
+    def _features(self, rows: Rows, relevance: FloatArray) -> list[FloatArray]:
+        """Features, those of the first view times the relevance of their place."""
+        first, *others = self.views.features(rows)
+        if self.places:
+            first = first * relevance.repeat(self.coding.layout.categories)
+        return [first, *others]
+
+    def _blocks(self, places: IntArray) -> Iterator[IntArray]:
+        """Places of rows, as many at a time as may have features at once."""
+        step = max(1, _BLOCK // self.views.width)
+        return (places[first : first + step] for first in range(0, len(places), step))
+
+    def products(self, rows: Rows) -> _Products:
+        """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
+        if self._last is None or self._last.rows is not rows:
+            grams = self.grams(rows, rows, self.alike, np.full(len(self.squares), True))
+            scaled = [square * gram for square, gram in zip(self.squares, grams, strict=True)]
+            values = np.empty((len(rows), 0))
+            if self.places:
+                values = math.sqrt(self.squares[0]) * self.views.features(rows)[0]
+            self._last = _Products(rows, values, scaled, [_apart(gram) for gram in scaled])
+        return self._last
+
+
+def _apart(gram: FloatArray) -> FloatArray:
+    """Half the squared distances, from inner products."""
+    return np.asarray(0.5 * (gram.diagonal()[:, None] + gram.diagonal()) - gram)
 
 
 class Views(Covariance):
     """Covariance of states with codes, see :class:`dagsearch.space.codes.Coding`.
 
-    It has no parameters: everything is learnt. :meth:`bind` it to a problem before use.
+    It has no parameters: everything is learnt. :meth:`bind` it to a problem before use, which fills in the
+    arguments.
     """
 
-    def __init__(self) -> None:
-        self._coding: Coding | None = None
+    reads_codes = True
+
+    def __init__(
+        self, described: _Described | None = None, values: FloatArray | None = None, factor: float = 1.0
+    ) -> None:
+        self._described, self._factor = described, factor
+        if described is None or values is None:
+            return
+        count = len(described.squares)
+        self._values = values
+        self.linear, self.decay = values[:count], values[count : 2 * count]
+        self.nonlinear, self.private = values[2 * count : 2 * count + 2].tolist()
+        self.relevance = values[2 * count + 2 :] if described.places else described.alike
 
     def bind(self, problem: Problem) -> "Covariance":
         coding = coding_of(problem)
@@ -65,187 +199,128 @@ class Views(Covariance):
 
     def with_coding(self, coding: Coding, leaves: Sequence[State]) -> "Covariance":
         """The covariance for states with these codes; ``leaves`` are random leaves of their problem."""
-        bound = self._copy()
-        bound._describe(coding, leaves)
-        return bound
+        described = _Described(coding, coding.codes(leaves))
+        return Views(described, described.medians)
 
-    def _describe(self, coding: Coding, leaves: Sequence[State]) -> None:
-        layout, self._coding = coding.layout, coding
-        self._first = len(layout.categories)  # features come after the codes
-        views: OrderViews | PlaceViews
-        places = 0
-        if layout.kind == "order":
-            views = OrderViews(int(layout.categories[0]))
-        else:
-            views = PlaceViews(layout.categories)
-            places = len(layout.categories) if len(layout.categories) <= _MOST_RELEVANCES else 0
-        self._views, self._places = views, places
-        features = views.features(coding.codes(leaves))
-        squares = [float((each * each).sum(axis=1).mean()) for each in features]
-        self._scales = 1.0 / np.sqrt(np.maximum(squares, 1e-12))
-        self._widths = np.array([f.shape[1] for f in features])
-        others = len(features) - 1
-        medians = [_LINEAR[0], *[_LINEAR[1]] * others, _DECAY[0], *[_DECAY[1]] * others, _NONLINEAR, _PRIVATE]
-        deviations = [*[_LINEAR_DEVIATION] * (others + 1), _DECAY_DEVIATION[0]]
-        deviations += [*[_DECAY_DEVIATION[1]] * others, 1.0, 1.0]
-        self._medians = np.array(medians + [1.0] * places)
-        self._deviations = np.array(deviations + [1.0] * places)
-        self._grams: tuple[Rows, list[FloatArray], FloatArray] | None = None
-        self._factor = 1.0
-        self._set(self._medians)
-
-    def _copy(self) -> Self:
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        return other
-
-    def _set(self, values: FloatArray) -> None:
-        """Use these values of the hyperparameters."""
-        count = len(self._widths)
-        self._values = values
-        self.linear, self.decay = values[:count], values[count : 2 * count]
-        self.nonlinear, self.private = float(values[2 * count]), float(values[2 * count + 1])
-        self.relevance = values[2 * count + 2 :]
-        weight = np.ones(int(self._widths.sum()))
-        if self._places:
-            weight[: self._widths[0]] = self.relevance.repeat(self._views.categories)  # type: ignore[union-attr]
-        self._trend = self.linear.repeat(self._widths) * weight
-        self._falloff = self.decay.repeat(self._widths) * weight
-        counts = (self.linear > _NEGLIGIBLE * (self.linear.max() + self.nonlinear)) | (
-            (self.decay > _NEGLIGIBLE * self.decay.max()) & (self.nonlinear > _NEGLIGIBLE * self.linear.max())
-        )
-        self._used: BoolArray | slice = slice(None) if counts.all() else counts.repeat(self._widths)
-
-    # Rows: codes, then features --------------------------------------------------------------------
+    @property
+    def _bound(self) -> _Described:
+        if self._described is None:
+            raise CovarianceError("Views must know the problem first: call Views().bind(problem)")
+        return self._described
 
     @property
     def coding(self) -> Coding:
         """How the problem's states are written as codes."""
-        if self._coding is None:
-            raise CovarianceError("Views must know the problem first: call Views().bind(problem)")
-        return self._coding
+        return self._bound.coding
+
+    # Rows are codes ----------------------------------------------------------------------------------
 
     def represent(self, states: Sequence[State]) -> Rows:
-        return self._rows(self.coding.codes(states))
+        return self.coding.codes(states)
 
-    def _rows(self, codes: IntArray) -> Rows:
-        features = self._views.features(codes)
-        scaled = [scale * each for scale, each in zip(self._scales, features, strict=True)]
-        return np.concatenate([codes.astype(np.float64), *scaled], axis=1)
+    @cached_property
+    def _wanted(self) -> BoolArray:
+        """Which views explain something."""
+        wanted = self.linear > _NEGLIGIBLE * (self.linear.max() + self.nonlinear)
+        if self.nonlinear > _NEGLIGIBLE * self.linear.max():
+            wanted |= self.decay > _NEGLIGIBLE * self.decay.max()
+        return np.asarray(wanted)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """Weights of inner products and of distances in each view, shape ``(2, views)``."""
+        return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
-        return self.of_rows(a, self.prepared(b))[0]
+        grams = self._bound.grams(a, b, self.relevance, self._wanted)
+        sums = self._weights @ grams.reshape(len(grams), -1)
+        inner, near = sums.reshape(2, len(a), len(b))
+        own, theirs = (self._bound.norms(rows, self.relevance) @ self._weights[1] for rows in (a, b))
+        near -= 0.5 * own[:, None]
+        near -= 0.5 * theirs
+        np.exp(np.minimum(near, 0.0, out=near), out=near)
+        near *= self.nonlinear
+        inner += near
+        inner += self._factor * _BIAS
+        return np.asarray(inner)
 
     def variances(self, a: Rows) -> FloatArray:
-        features = a[:, self._first :]
-        return np.asarray(self._factor * _BIAS + (features * features) @ self._trend + self.nonlinear)
-
-    def prepared(self, rows: Rows) -> Rows:
-        """Codes, then a φ, then θ φ, then ½ Σ θ φ²."""
-        used = rows[:, self._first :][:, self._used]
-        fall = used * self._falloff[self._used]
-        half = 0.5 * (fall * used).sum(axis=1, keepdims=True)
-        codes = rows[:, : self._first]
-        return np.concatenate([codes, used * self._trend[self._used], fall, half], axis=1)
-
-    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        used = rows[:, self._first :][:, self._used]
-        middle = self._first + used.shape[1]
-        squared = used * used
-        cross = used @ others[:, self._first : middle].T
-        fall = used @ others[:, middle:-1].T
-        fall -= 0.5 * (squared @ self._falloff[self._used])[:, None]
-        fall -= others[:, -1]
-        np.exp(np.minimum(fall, 0.0, out=fall), out=fall)
-        cross += self.nonlinear * fall
-        cross += self._factor * _BIAS
-        return cross, self._factor * _BIAS + squared @ self._trend[self._used] + self.nonlinear
-
-    def codes_of(self, prepared: Rows) -> IntArray:
-        """The codes of ``prepared`` rows."""
-        return np.asarray(prepared[:, : self._first], dtype=np.int64)
+        shared = self._factor * _BIAS + self.nonlinear
+        return np.asarray(self._bound.norms(a, self.relevance) @ self._weights[0] + shared)
 
     def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
-        """:meth:`of_rows` of leaves that are given by their codes, with ``prepared`` rows of leaves."""
-        if not self._views.has_all_items(codes):
-            return self.of_rows(self._rows(codes), others)
-        leaves = self.codes_of(others)
-        weights = LeafWeights(self._scales, self.linear, self.decay, self.relevance)
-        inner, exponent, norms = self._views.of_leaves(codes, leaves, weights)
-        cross = inner + self.nonlinear * np.exp(exponent) + self._factor * _BIAS
-        return cross, norms + self.nonlinear + self._factor * _BIAS
+        return self.of_rows(codes, others)
+
+    def step_variances(self, rows: Rows) -> FloatArray:
+        """Σ_v a_v q_v + 2 b (1 − exp(−½ Σ_v θ_v q_v)) of squared distances q_v in each view."""
+        trend, falloff = self._weights
+        squared = self._bound.steps(rows, self.relevance)
+        fallen = -np.expm1(-0.5 * squared @ falloff)
+        return np.asarray(squared @ trend + 2.0 * self.nonlinear * fallen)
 
     # Hyperparameters ---------------------------------------------------------------------------------
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        names = [f"linear, {name}" for name in self._views.names]
-        names += [f"decay, {name}" for name in self._views.names]
-        names += ["nonlinear", "private", *(f"relevance of place {place}" for place in range(self._places))]
-        numbers = zip(
-            names, self._values.tolist(), self._medians.tolist(), self._deviations.tolist(), strict=True
-        )
-        return tuple(Hyperparameter(*one) for one in numbers)
+        described = self._bound
+        medians = described.medians * self._scales(self._factor)
+        numbers = zip(described.names, self._values, medians, described.deviations, strict=True)
+        return tuple(Hyperparameter(name, *map(float, three)) for name, *three in numbers)
 
-    def with_values(self, values: Sequence[float]) -> "Covariance":
-        other = self._copy()
-        other._set(np.asarray(values, dtype=np.float64))
-        return other
+    def with_values(self, values: Sequence[float]) -> Self:
+        return type(self)(self._bound, np.asarray(values, dtype=np.float64), self._factor)
 
-    def _products(self, rows: Rows) -> tuple[list[FloatArray], FloatArray]:
-        """Inner products of rows by view, and in the first view by place; the last ones are kept."""
-        if self._grams is None or self._grams[0] is not rows:
-            ends = np.cumsum(self._widths)
-            parts = np.split(rows[:, self._first :], ends[:-1], axis=1)
-            by_place = np.zeros((0, len(rows) ** 2))
-            if self._places:
-                categories = self._views.categories  # type: ignore[union-attr]
-                places = np.split(parts[0], np.cumsum(categories)[:-1], axis=1)
-                by_place = np.stack([(place @ place.T).ravel() for place in places])
-            self._grams = rows, [part @ part.T for part in parts], by_place
-        return self._grams[1], self._grams[2]
+    def _scales(self, factor: float) -> FloatArray:
+        """``factor`` for the hyperparameters that are variances, 1 for the others."""
+        count = len(self.linear)
+        scales = np.ones(len(self._values))
+        scales[:count], scales[2 * count : 2 * count + 2] = factor, factor
+        return scales
+
+    def __rmul__(self, factor: float) -> "Covariance":
+        """Scale the variances themselves, so that the factor needs no hyperparameter."""
+        factor = checked_factor(factor)
+        return Views(self._bound, self._scales(factor) * self._values, factor * self._factor)
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
-        inner, by_place = self._products(rows)
-        count = len(rows)
-        if self._places:
-            inner = [(self.relevance @ by_place).reshape(count, count), *inner[1:]]
-        apart = [0.5 * (gram.diagonal()[:, None] + gram.diagonal()) - gram for gram in inner]
+        kept = self._bound.products(rows)
+        grams, apart, values = kept.grams, kept.apart, kept.values
+        if self._bound.places:
+            first = (values * self.relevance.repeat(self.coding.layout.categories)) @ values.T
+            grams, apart = [first, *grams[1:]], [_apart(first), *apart[1:]]
         fall = np.exp(-sum(decay * each for decay, each in zip(self.decay, apart, strict=True)))
         matrix = self._factor * _BIAS + self.nonlinear * fall
-        for linear, gram in zip(self.linear, inner, strict=True):
+        for linear, gram in zip(self.linear, grams, strict=True):
             matrix += linear * gram
-        matrix[np.diag_indices(count)] += self.private
+        matrix[np.diag_indices(len(rows))] += self.private
 
         def gradient(weights: FloatArray) -> FloatArray:
             falling = self.nonlinear * weights * fall
-            found = [linear * np.vdot(weights, gram) for linear, gram in zip(self.linear, inner, strict=True)]
-            found += [-decay * np.vdot(falling, each) for decay, each in zip(self.decay, apart, strict=True)]
-            found += [falling.sum(), self.private * weights.trace()]
-            if self._places:
-                # ∂/∂w_i of the trend and of the distance, of which the place's own products are a part
-                decay = self.decay[0]
-                lead = by_place @ (self.linear[0] * weights + decay * falling).ravel()
-                diagonal = by_place.reshape(-1, count, count).diagonal(axis1=1, axis2=2)
-                found += (self.relevance * (lead - decay * (diagonal @ falling.sum(axis=1)))).tolist()
-            return np.array(found)
+            trend = self.linear * [np.vdot(weights, gram) for gram in grams]
+            decay = -self.decay * [np.vdot(falling, each) for each in apart]
+            of_places = self._gradient_of_places(values, weights, falling)
+            return np.array([*trend, *decay, falling.sum(), self.private * weights.trace(), *of_places])
 
         return matrix, gradient
 
-    def __rmul__(self, factor: float) -> "Covariance":
-        scaled, by = self._copy(), checked_factor(factor)
-        count = len(self._widths)
-        scales = np.ones(len(self._values))
-        scales[:count], scales[2 * count : 2 * count + 2] = by, by
-        scaled._medians = scales * self._medians
-        scaled._factor = by * self._factor
-        scaled._set(scales * self._values)
-        return scaled
+    def _gradient_of_places(self, values: FloatArray, weights: FloatArray, falling: FloatArray) -> FloatArray:
+        """Derivatives by the relevance of places; ``falling`` are the weights times the remainder.
+
+        A place's features are a part of the inner products G and of the distances (Gᵢᵢ + Gⱼⱼ) / 2 − Gᵢⱼ of
+        the first view, and Σ W ∘ ΦΦᵀ = Σ WΦ ∘ Φ.
+        """
+        if not self._bound.places:
+            return np.empty(0)
+        linear, decay = self.linear[0], self.decay[0]
+        by_column = (((linear * weights + decay * falling) @ values) * values).sum(axis=0)
+        by_column -= decay * (falling.sum(axis=1) @ (values * values))
+        starts = np.cumsum(self.coding.layout.categories) - self.coding.layout.categories
+        return np.asarray(self.relevance * np.add.reduceat(by_column, starts))
 
     def __repr__(self) -> str:
-        if self._coding is None:
+        if self._described is None:
             return "Views()"
-        return f"Views({self._coding.layout.kind}, {len(self._coding.layout.categories)} places)"
+        return f"Views({self.coding.layout.kind}, {len(self.coding.layout.categories)} places)"
 
 
 def coding_for(problem: Problem, covariance: Covariance | None) -> Coding | None:
