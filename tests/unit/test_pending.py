@@ -128,9 +128,9 @@ def test_what_is_tracked_meanwhile_is_right_after_release(make):
         scores.track(states[:5])
         scores.condition(0, 1.0)
         scores.condition(3, -1.0)
-    pretended.fantasise(1)
+    pretended.fantasise([1])
     pretended.track(states[5:])  # with items that are new
-    pretended.fantasise(9)
+    pretended.fantasise([9])
     with pytest.raises(AssertionError, match="discard"):
         pretended.condition(2, 0.0)
     pretended.discard()

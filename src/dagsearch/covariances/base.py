@@ -51,6 +51,9 @@ class Covariance(ABC):
     private: float = 0.0
     """Variance of an independent offset of every state ("+1 on the diagonal")."""
 
+    reads_codes: bool = False
+    """Whether there is :meth:`of_leaves`."""
+
     __array_ufunc__ = None  # so that a NumPy number times a covariance calls __rmul__
 
     @abstractmethod
@@ -83,6 +86,10 @@ class Covariance(ABC):
         Both are without ``private``.
         """
         return self.cross(rows, others), self.variances(rows)
+
+    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
+        """:meth:`of_rows` of leaves that are given by their codes, with ``prepared`` rows of leaves."""
+        raise NotImplementedError(f"{self!r} cannot read codes")
 
     def of_children(
         self, families: Families, others: Rows, places: IntArray | None = None

@@ -51,6 +51,8 @@ class Views(Covariance):
     It has no parameters: everything is learnt. :meth:`bind` it to a problem before use.
     """
 
+    reads_codes = True
+
     def __init__(self) -> None:
         self._coding: Coding | None = None
 

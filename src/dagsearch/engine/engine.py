@@ -16,7 +16,7 @@ from dagsearch.engine.recorder import Recorder
 from dagsearch.engine.schedule import Schedule
 from dagsearch.engine.steered import Steered
 from dagsearch.errors import ProblemError, SearchExhausted
-from dagsearch.posterior.base import Capability, JointScores, checked_noise
+from dagsearch.posterior.base import JointScores, checked_noise
 from dagsearch.posterior.units import Episode, checked_reward
 from dagsearch.problem import Action, State
 from dagsearch.proposers import Refinement
@@ -267,7 +267,7 @@ class Engine:
 
         ``None`` if no reward is known yet, or the scores have no joint belief.
         """
-        if not self.learner.informed or Capability.JOINT not in self.explored.scores.can:
+        if not self.learner.informed or not self.explored.scores.is_joint:
             return None
         belief, noise = self.learner.in_reward_units(self.explored.score(told.node)), told.noise
         if noise is None:

@@ -7,7 +7,6 @@ import numpy as np
 
 from dagsearch._internal.threads import one_thread
 from dagsearch.engine.engine import Engine
-from dagsearch.posterior import Capability
 from dagsearch.problem import Action, Children, State
 from dagsearch.proposers.optimum import Optimum, sample_optimum
 from dagsearch.results import Belief, Line, Result
@@ -143,7 +142,7 @@ class Findings:
         engine, learner = self._engine, self._engine.learner
         if (
             not learner.informed
-            or Capability.JOINT not in engine.explored.scores.can
+            or not engine.explored.scores.is_joint
             or len(engine.history) > _MOST_SAMPLED
             or engine.explored.graph.adversarial
         ):

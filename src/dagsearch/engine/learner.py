@@ -10,7 +10,7 @@ import numpy as np
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior import JointScores, KernelScores
+from dagsearch.posterior import FunctionScores, JointScores
 from dagsearch.posterior.evidence import Evidence, Observations, by_leaf
 from dagsearch.posterior.units import Episode, Standardizer
 from dagsearch.space.walks import shape_rng
@@ -193,11 +193,8 @@ class Learner:
     @one_thread()
     def _use_landmarks(self) -> None:
         """Replace the scores by a model whose cost does not grow with the number of rewards."""
-        leaves, rewards, noises = self._all_rewards()
-        scores = cast(KernelScores, self._explored.scores).induced(np.unique(leaves).tolist())
-        scores.condition_all(leaves, rewards, noises)
-        self._explored.scores = scores
-        logger.debug("after %d rewards: scores by landmarks", len(leaves))
+        self._explored.scores = cast(FunctionScores, self._explored.scores).induced()
+        logger.debug("after %d rewards: scores by landmarks", len(self.told))
 
     def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
         """Leaf, reward and noise of every reward told, in the model's units."""

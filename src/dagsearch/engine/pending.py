@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from dagsearch.engine.learner import Learner
-from dagsearch.posterior import Capability, JointScores
+from dagsearch.posterior import JointScores
 from dagsearch.problem import State
 from dagsearch.results import Proposal
 from dagsearch.values.explored import Explored
@@ -111,15 +111,14 @@ class Pending:
         fresh = self.proposals[first + self._fantasies :]
         if not fresh or self._learner.standardizer.waiting:
             return
-        if Capability.FANTASIES not in self._explored.scores.can:
+        if not self._explored.scores.is_joint:
             return
         scores = cast(JointScores, self._explored.scores)
         if self._fantasies == 0:
             self._values.remember()
-        for proposal in fresh:
-            node = self._explored.node(proposal.leaf)
-            self._fantasies += 1
-            scores.fantasise(node)
+        nodes = self._explored.nodes([proposal.leaf for proposal in fresh])
+        self._fantasies += len(nodes)
+        scores.fantasise(nodes)
         # Around all of them: the values must not depend on whether fantasies were discarded before.
         self._values.update(paths=[proposal.path for proposal in self.proposals[first:]])
 

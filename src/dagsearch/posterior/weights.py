@@ -40,18 +40,9 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.base import (
-    Capability,
-    MeanFunction,
-    Wanted,
-    checked_noise,
-    joint_draws,
-    prior_means,
-    promising_of,
-)
-from dagsearch.posterior.belief import WeightBelief
-from dagsearch.posterior.linear import (
-    PackedBelief,
+from dagsearch.posterior.base import LeafOf, MeanFunction, checked_noise, joint_draws, largest, prior_means
+from dagsearch.posterior.belief import (
+    WeightBelief,
     added_by,
     project,
     project_added,
@@ -60,7 +51,7 @@ from dagsearch.posterior.linear import (
     scores_of,
 )
 from dagsearch.posterior.samples import WeightSamples
-from dagsearch.problem import Children, Families, State
+from dagsearch.problem import Children, State
 
 # Number of features from which rows of rewards are kept aside, and how many of them.
 _MANY_FEATURES, _ASIDE = 128, 32
@@ -96,8 +87,7 @@ class WeightScores:
         Prior mean of g.
     """
 
-    can = frozenset(Capability)
-    outgrown = False
+    is_joint, outgrown = True, False
 
     def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
         self.covariance = covariance
@@ -196,28 +186,13 @@ class WeightScores:
             mean += self._prior_mean
         return mean, np.maximum(var, 0.0) + self.covariance.private
 
-    def additive(self) -> PackedBelief | None:
-        """See :class:`AdditiveBelief`; ``None`` unless every action adds one feature."""
-        single = self.covariance.single_features
-        if single is None or callable(self._prior_mean):
-            return None
-        self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
-        rows = self._starts, self._columns, self._values
-        prior = float(self._prior_mean)
-        return (prior, self.covariance.private, *single, *rows, *self._weights.arrays, self._weights.variance)
-
-    def upper_confidence(
-        self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
-    ) -> FloatArray:
-        """Upper confidence ``sign · μ + β σ`` of all children of some states."""
-        _, mean, variance = self.promising(families, signs)
-        return mean + beta * np.sqrt(variance)
-
-    def promising(
-        self, families: Families, signs: Sequence[int], wanted: Wanted | None = None
+    def predict_codes(
+        self, codes: IntArray, most: int, leaf_of: LeafOf
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """All children of some states, with ``sign · μ`` and the variance of g of each."""
-        return promising_of([self.predict_children(children) for children in families.each()], signs)
+        """:meth:`predict` for the ``most`` leaves with the largest means of some that are given by codes."""
+        mean, variance = self.predict([leaf_of(row) for row in codes])
+        closer = largest(mean, most)
+        return closer, mean[closer], variance[closer]
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
@@ -259,8 +234,12 @@ class WeightScores:
         self._samples = WeightSamples(self, count, rng)
         return self._samples
 
-    def fantasise(self, node: int) -> None:
-        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`."""
+    def fantasise(self, nodes: Sequence[int]) -> None:
+        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`."""
+        for node in nodes:
+            self._fantasise(node)
+
+    def _fantasise(self, node: int) -> None:
         self.refresh([node])
         if self._before is None:
             beliefs = [belief[: self._nodes].copy() for belief in self._beliefs]
@@ -350,10 +329,6 @@ class WeightScores:
             self._mean,
             self._variance,
         )
-
-    def as_lazy(self) -> "WeightScores":
-        """Itself: rewards cost nothing for nodes that are not refreshed."""
-        return self
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]

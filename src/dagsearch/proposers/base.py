@@ -8,7 +8,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from dagsearch.posterior.base import NOTHING, Capability
 from dagsearch.problem import Action, State
 from dagsearch.results import Evaluation
 from dagsearch.values.explored import Explored
@@ -34,7 +33,7 @@ class Outcomes(NamedTuple):
 class Refinement(Protocol):
     """Proposes a leaf near a good one."""
 
-    requires: frozenset[Capability] = NOTHING
+    requires_joint: bool = False
     """What the scores of the search must be able to do; nothing by default."""
 
     def refine(self, explored: Explored, outcomes: Outcomes, rng: np.random.Generator) -> Path | None:

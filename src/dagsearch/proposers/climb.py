@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.posterior.base import Capability
 from dagsearch.proposers.base import Outcomes, Path, Refinement
 from dagsearch.proposers.improvement import log_expected_improvement
 from dagsearch.proposers.neighbourhoods import predicted
@@ -34,7 +33,7 @@ class Climb(Refinement):
         Maximum number of changes from a start.
     """
 
-    requires = frozenset({Capability.UPPER_CONFIDENCE})
+    requires_joint = True
 
     def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)

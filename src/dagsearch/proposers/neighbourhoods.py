@@ -9,9 +9,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Views
 from dagsearch.posterior import JointScores
-from dagsearch.posterior.whitened import WhitenedScores
 from dagsearch.problem import Action, Families, State
 from dagsearch.space.codes import Coding
 from dagsearch.values.explored import Explored
@@ -49,15 +47,12 @@ def best_swap(
         return None
     families = Families(problem, [parent for parent, _ in found])
     signs = [explored.capabilities.player(parent) for parent in families.parents]
-    # With lazy children a leaf's siblings are usually leaves; only the best ones are checked, below.
-    leaves_only = explored.has_lazy_children
-
-    def may_be_chosen(place: int) -> bool:
-        state = families.reached(place)
-        return not explored.is_closed(state) and (leaves_only or len(problem.actions(state)) == 0)
 
     scores = cast(JointScores, explored.scores)
-    hopeful, mean, variance = scores.promising(families, signs, may_be_chosen)
+    beliefs = [scores.predict_children(children) for children in families.each()]
+    mean = np.concatenate([sign * belief[0] for sign, belief in zip(signs, beliefs, strict=True)])
+    variance = np.concatenate([belief[1] for belief in beliefs])
+    hopeful = np.arange(mean.size)
     # Rounding errors must not distinguish leaves that the model does not distinguish.
     ratings = np.round(rate(mean, variance), 9)
     for rank in np.argsort(-ratings, kind="stable").tolist():
@@ -76,11 +71,7 @@ def predicted(
 
     Of more than ``most`` leaves some may be left out, whose means are not among the best.
     """
-    scores = explored.scores
-    if isinstance(scores.covariance, Views):
-        return cast(WhitenedScores, scores).predict_leaves(codes, most)
-    leaves = [coding.leaf_of(row) for row in codes]
-    return np.arange(len(leaves)), *scores.predict(leaves)
+    return cast(JointScores, explored.scores).predict_codes(codes, most, coding.leaf_of)
 
 
 def parents(

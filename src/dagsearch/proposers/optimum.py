@@ -13,7 +13,7 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior import JointScores
 from dagsearch.posterior.base import joint_draws
-from dagsearch.problem import MAX, Action, Families, State
+from dagsearch.problem import Action, Families, State
 from dagsearch.proposers.neighbourhoods import parents, predicted
 from dagsearch.proposers.rollouts import Greedy
 from dagsearch.space.codes import Coding
@@ -107,7 +107,8 @@ def _promising(
         if not above:
             continue
         families = Families(problem, above)
-        ratings = scores.upper_confidence(families, [MAX] * len(above), _BETAS[-1])
+        beliefs = [scores.predict_children(children) for children in families.each()]
+        ratings = np.concatenate([mean + _BETAS[-1] * np.sqrt(variance) for mean, variance in beliefs])
         for place in np.argsort(-ratings, kind="stable")[:_MOST_NEIGHBOURS].tolist():
             state = families.reached(place)
             if len(problem.actions(state)) == 0:

@@ -8,8 +8,7 @@ import numpy as np
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.ties import TieBreaker
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.posterior.base import NOTHING, Capability
-from dagsearch.proposers.descent import follow_features, follow_values
+from dagsearch.proposers.descent import follow_values
 from dagsearch.proposers.expansions import Options
 from dagsearch.values.backups import Backup, JointSamples
 from dagsearch.values.explored import Explored
@@ -18,8 +17,8 @@ from dagsearch.values.explored import Explored
 class Policy(Protocol):
     """Rates the options at a node; the descent takes the best, ties broken at random."""
 
-    requires: frozenset[Capability] = NOTHING
-    """What the scores of the search must be able to do; a policy without this attribute requires nothing."""
+    requires_joint: bool = False
+    """Whether the scores must have a joint belief; a policy without this attribute does not require it."""
     reads: Backup | None = None
     """The back-up whose results the policy reads, which must be the search's own; by default any will do."""
 
@@ -94,12 +93,8 @@ class UpperConfidence(CompiledPolicy):
         self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
         """Where :meth:`rate` leads from a node, see :meth:`CompiledPolicy.follow`."""
-        belief = explored.scores.additive() if explored.has_lazy_children and one_by_one else None
         start = node, tie_breaker.value, tie_breaker.resolution, self.beta, explored.graph.arrays
-        if belief is None:
-            walk = follow_values(*start)
-        else:
-            walk = follow_features(*start, belief, explored.increments.mean, explored.increments.variance)
+        walk = follow_values(*start)
         nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = walk
         return nodes, actions, next_action
 
@@ -118,7 +113,7 @@ class Thompson(Policy):
         The search's back-up.
     """
 
-    requires = frozenset({Capability.SAMPLES})
+    requires_joint = True
 
     def __init__(self, samples: JointSamples) -> None:
         self._samples = self.reads = samples

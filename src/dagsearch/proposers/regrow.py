@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dagsearch.posterior.base import Capability
 from dagsearch.problem import Action, State
 from dagsearch.proposers.base import Outcomes, Path, Refinement
 from dagsearch.proposers.neighbourhoods import replayed
@@ -21,7 +20,7 @@ class Regrow(Refinement):
         Weight of the standard deviation: children are compared by ``μ + β σ`` of their g.
     """
 
-    requires = frozenset({Capability.UPPER_CONFIDENCE})
+    requires_joint = True
 
     def __init__(self, beta: float = 2.0) -> None:
         self._complete = Greedy(beta)

@@ -7,7 +7,6 @@ import numpy as np
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray
 from dagsearch.posterior import JointScores
-from dagsearch.posterior.base import NOTHING, Capability
 from dagsearch.problem import Action, Children, State
 from dagsearch.proposers.neighbourhoods import best_swap
 from dagsearch.space.walks import walk_from
@@ -17,8 +16,8 @@ from dagsearch.values.explored import Explored
 class Rollout(Protocol):
     """Completes a path."""
 
-    requires: frozenset[Capability] = NOTHING
-    """What the scores of the search must be able to do; nothing by default."""
+    requires_joint: bool = False
+    """Whether the scores of the search must have a joint belief."""
 
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator
@@ -59,7 +58,7 @@ class Greedy(Rollout):
         Weight β of the standard deviation σ.
     """
 
-    requires = frozenset({Capability.UPPER_CONFIDENCE})
+    requires_joint = True
 
     def __init__(self, beta: float = 1.0) -> None:
         if not is_finite(beta) or beta < 0.0:
@@ -73,7 +72,8 @@ class Greedy(Rollout):
 
         def rate(children: Children) -> FloatArray:
             sign = explored.capabilities.player(children.parent)
-            return cast(JointScores, explored.scores).upper_confidence(children, [sign], self.beta)
+            mean, variance = explored.scores.predict_children(children)
+            return self._upper(sign * mean, variance)
 
         leaf, actions = _follow(explored, state, rate)
         if not explored.is_closed(leaf):
@@ -91,7 +91,7 @@ class Greedy(Rollout):
 class Thompson(Rollout):
     """Picks child by child the best posterior sample of g; siblings are drawn jointly."""
 
-    requires = frozenset({Capability.JOINT})
+    requires_joint = True
 
     def finish(
         self, explored: Explored, state: State, rng: np.random.Generator

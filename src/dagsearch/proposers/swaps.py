@@ -3,7 +3,6 @@
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.posterior.base import Capability
 from dagsearch.proposers.base import Outcomes, Path, Refinement
 from dagsearch.proposers.improvement import log_expected_improvement
 from dagsearch.proposers.neighbourhoods import Swap, best_swap
@@ -26,7 +25,7 @@ class Swaps(Refinement):
         Maximum number of swaps from a start. Each swap must improve on the one before.
     """
 
-    requires = frozenset({Capability.UPPER_CONFIDENCE})
+    requires_joint = True
 
     def __init__(self, starts: int = 1, explorers: int = 1, depth: int = 4) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)

@@ -70,7 +70,6 @@ class Lazy:
             if len(explored.graph) <= self.above:
                 return None
             self.selective = True
-            explored.scores = explored.scores.as_lazy()  # type: ignore[attr-defined]
         if rewards >= self._next:
             self._next = math.ceil(self.growth * rewards)
             return None

@@ -7,7 +7,6 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.engine.learner import Learner
-from dagsearch.posterior import Capability
 from dagsearch.posterior.units import Episode
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
@@ -32,7 +31,7 @@ class Values:
     def __init__(self, explored: Explored, backup: Backup, refresh: Refresh, learner: Learner) -> None:
         self._explored, self._learner = explored, learner
         self._from_scratch = bool(getattr(backup, "from_scratch", False))  # a user's own may not have it
-        leaves_out = self._from_scratch and Capability.LAZY in explored.scores.can
+        leaves_out = self._from_scratch and explored.scores.is_joint
         self.backup, self.refresh = backup, refresh if leaves_out else Eager()
         self._remembered: tuple[FloatArray, FloatArray] | None = None
         self._deferred = False
