@@ -38,7 +38,7 @@ def test_the_gradient_is_that_of_differences(make, noise):
     nodes = [*range(30), 0, 0, 5]  # some leaves again
     told = np.append(rewards, rewards[[0, 0, 5]] + 0.3)
     noises = [None] * 20 + [0.3] * 10 + [None, None, 0.2]
-    observed = by_leaf(covariance.represent(leaves), nodes, told, noises)
+    observed = by_leaf(covariance.represent(leaves).__getitem__, nodes, told, noises)
     posterior = LogPosterior(covariance, noise, observed)
     logs = posterior.medians + 0.3 * np.random.default_rng(1).normal(size=len(posterior.now))
     loss = posterior.loss
@@ -55,7 +55,7 @@ def test_the_evidence_is_scikit_learns():
     covariance = Features(lambda i: points[i], linear=0.0, nonlinear=1.5, length=0.8, bias=0.0, private=0.0)
     rows = covariance.represent(range(25))
     noise = Hyperparameter("noise", 0.05, 0.05, 1e6)
-    observed = by_leaf(rows, list(range(25)), rewards, [None] * 25)
+    observed = by_leaf(rows.__getitem__, list(range(25)), rewards, [None] * 25)
     posterior = LogPosterior(covariance, noise, observed)
     posterior.medians = np.log([1.5, 0.8, 0.05])
     loss, _ = posterior.loss(posterior.medians)
@@ -73,7 +73,7 @@ def test_repeated_rewards_count_as_a_full_gaussian():
     covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
     rows = covariance.represent(range(3))
     noise = Hyperparameter("noise", 0.1, 0.1, 1e6)
-    posterior = LogPosterior(covariance, noise, by_leaf(rows, nodes, rewards, [None] * 6))
+    posterior = LogPosterior(covariance, noise, by_leaf(rows.__getitem__, nodes, rewards, [None] * 6))
     posterior.deviations = np.full(len(posterior.now), 1e9)
 
     def full(variance):
@@ -98,7 +98,7 @@ def test_known_hyperparameters_are_found_again():
     rows = truth.represent(leaves)
     matrix = truth.cross(rows, rows) + truth.private * np.eye(len(leaves))
     rewards = np.linalg.cholesky(matrix) @ rng.normal(size=len(leaves))
-    observed = by_leaf(rows, list(range(len(leaves))), rewards, [None] * len(leaves))
+    observed = by_leaf(rows.__getitem__, list(range(len(leaves))), rewards, [None] * len(leaves))
     guess = SetKernel(Nearness(problem.positions)).bind(problem)
     found, noise = Evidence().maximise(guess, FIXED, observed, rng)
     values = {parameter.name: parameter.value for parameter in found.hyperparameters}
@@ -113,7 +113,7 @@ def test_told_noise_is_part_of_the_evidence():
     nodes, rewards, noises = [0, 1, 1, 2], rng.normal(size=4), [None, 0.2, 0.6, 0.4]
     covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
     rows = covariance.represent(range(3))
-    observed = by_leaf(rows, nodes, rewards, noises)
+    observed = by_leaf(rows.__getitem__, nodes, rewards, noises)
     assert observed.mean[1] == pytest.approx((3.0 * rewards[1] + rewards[2]) / 4.0)
     assert observed.told[1:] == pytest.approx([0.15, 0.4])
     assert np.isnan(observed.told[0])
@@ -122,7 +122,7 @@ def test_told_noise_is_part_of_the_evidence():
 def test_few_rewards_settle_nothing():
     problem, leaves, rewards = data(count=4)
     covariance = SetKernel().bind(problem)
-    observed = by_leaf(covariance.represent(leaves), list(range(4)), rewards, [None] * 4)
+    observed = by_leaf(covariance.represent(leaves).__getitem__, list(range(4)), rewards, [None] * 4)
     found, _ = Evidence().maximise(covariance, FIXED, observed, np.random.default_rng(0))
     for parameter in found.hyperparameters:
         assert abs(np.log(parameter.value / parameter.median)) < 1.5 * parameter.deviation
@@ -134,11 +134,11 @@ def test_of_very_many_leaves_some_are_learnt_from(monkeypatch):
     covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
     nodes = rng.integers(90, size=400)
     places, rewards = np.unique(nodes), rng.normal(size=400)
-    observed = by_leaf(covariance.represent(places), nodes, rewards, [None] * 400)
     monkeypatch.setattr("dagsearch.posterior.evidence._MOST", 40)
+    observed = by_leaf(covariance.represent, nodes, rewards, [None] * 400)
     some = places[np.linspace(0, len(places) - 1, 40).astype(int)]
     chosen = np.isin(nodes, some)
-    expected = by_leaf(covariance.represent(some), nodes[chosen], rewards[chosen], [None] * chosen.sum())
+    expected = by_leaf(covariance.represent, nodes[chosen], rewards[chosen], [None] * chosen.sum())
     found, alone = (LogPosterior(covariance, FREE, each) for each in (observed, expected))
     assert found.loss(found.now)[0] == pytest.approx(alone.loss(found.now)[0])
     assert found.loss(found.now)[1] == pytest.approx(alone.loss(found.now)[1])

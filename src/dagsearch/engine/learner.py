@@ -8,7 +8,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
+from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
+from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior import FunctionScores, JointScores
 from dagsearch.posterior.evidence import Evidence, Observations, by_leaf
@@ -170,8 +172,12 @@ class Learner:
 
     def _observations(self, scores: JointScores) -> Observations:
         leaves, rewards, noises = self._all_rewards()
-        states = [self._explored.graph.states[leaf] for leaf in np.unique(leaves)]
-        return by_leaf(scores.covariance.represent(states), leaves, rewards, noises)
+        states = self._explored.graph.states
+
+        def rows_of(nodes: IntArray) -> Rows:
+            return scores.covariance.represent([states[node] for node in nodes])
+
+        return by_leaf(rows_of, leaves, rewards, noises)
 
     def plausible_models(self, count: int) -> list[JointScores]:
         """Models of the same rewards, with hyperparameters that the rewards leave open."""

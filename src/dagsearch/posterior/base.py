@@ -1,5 +1,6 @@
 """What every score model does, what one with a joint belief does beyond that, and how parts require it."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -130,6 +131,68 @@ class JointScores(Scores, Protocol):
         """:meth:`condition` on many rewards; the model must be fresh."""
 
 
+class NumberedScores(ABC):
+    """What models with a joint belief share: the nodes' numbers and moments.
+
+    Parameters
+    ----------
+    noise : float
+        Variance λ of a reward around its leaf's g.
+    mean : float or callable
+        Prior mean of g.
+    """
+
+    is_joint = True
+
+    def __init__(self, noise: float, mean: MeanFunction) -> None:
+        self.noise = checked_noise(noise)
+        self._prior_mean = mean
+        self._nodes = 0
+        self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)  # with room for more
+
+    @property
+    def mean(self) -> FloatArray:
+        """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
+        return self._mean[: self._nodes]
+
+    @property
+    def variance(self) -> FloatArray:
+        """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
+        return self._variance[: self._nodes]
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
+        return self._mean[: self._nodes], self._variance[: self._nodes]
+
+    @abstractmethod
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """Bring mean and variance of some nodes up to date, or of all."""
+
+    @abstractmethod
+    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+
+    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
+        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
+        return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
+
+    def _variances(self, noises: Sequence[float | None]) -> FloatArray:
+        """Noise variances of rewards, where they were told and where not."""
+        return np.array([self.noise if noise is None else checked_noise(noise) for noise in noises])
+
+    def _merged(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """The distinct leaves of many rewards, r̄ − μ and λ̄ of each."""
+        leaves, place = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
+        weights = 1.0 / self._variances(noises)
+        precision = np.bincount(place, weights=weights)
+        total = np.bincount(place, weights=weights * rewards)
+        return leaves, total / precision - self._prior[leaves], 1.0 / precision
+
+
 class Samples(Protocol):
     """Joint posterior samples of g, by pathwise conditioning (Matheron's rule)."""
 
@@ -172,15 +235,6 @@ def checked_noise(noise: float) -> float:
             "for rewards without noise use a small one such as 1e-6"
         )
     return float(noise)
-
-
-def merged_by_leaf(
-    nodes: Sequence[int], residuals: FloatArray, variances: FloatArray
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """The distinct leaves, with the precision-weighted mean r̄ of each one's rewards and its variance λ̄."""
-    leaves, place = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
-    precision = np.bincount(place, weights=1.0 / variances)
-    return leaves, np.bincount(place, weights=residuals / variances) / precision, 1.0 / precision
 
 
 def largest(values: FloatArray, most: int) -> IntArray:

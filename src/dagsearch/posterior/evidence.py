@@ -12,7 +12,7 @@ they were found: hyperparameters are then known well enough, and a choice by rew
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,16 +46,8 @@ class Observations(NamedTuple):
     """Number of the leaf's rewards, shape ``(leaves,)``."""
     told: FloatArray
     """Noise variance of the mean where it came with the rewards, otherwise NaN; shape ``(leaves,)``."""
-    scatter: FloatArray
-    """Sum of squared deviations of the leaf's rewards from their mean, 0 if the noise is known."""
-
-    def thinned(self, most: int) -> "Observations":
-        """The observations of at most ``most`` leaves."""
-        if len(self.mean) <= most:
-            return self
-        some = evenly(len(self.mean), most)
-        numbers = self.mean[some], self.rewards[some], self.told[some], self.scatter[some]
-        return Observations(self.rows[some], *numbers)
+    scatter: float
+    """Sum of squared deviations of rewards from their leaf's mean, over leaves whose noise is not known."""
 
 
 class Evidence:
@@ -164,8 +156,7 @@ class LogPosterior:
     """
 
     def __init__(self, covariance: Covariance, noise: Hyperparameter, observations: Observations) -> None:
-        self._covariance, self._noise = covariance, noise
-        self._observations = observations.thinned(_MOST)
+        self._covariance, self._noise, self._observations = covariance, noise, observations
         self._learns_noise = noise.deviation > 0.0
         learnt = [*covariance.hyperparameters, *([noise] if self._learns_noise else [])]
         self.settled = not learnt or len(observations.mean) < _FEWEST
@@ -210,10 +201,10 @@ class LogPosterior:
         gradient = -0.5 * gradient_of(outer)
         loss = 0.5 * float(mean @ alpha) + float(np.log(factor.diagonal()).sum())
         if self._learns_noise:
-            within, repeats = float(scatter.sum()), float((count[unknown] - 1).sum())
-            loss += 0.5 * (within / variance + repeats * math.log(variance))
+            repeats = float((count[unknown] - 1).sum())
+            loss += 0.5 * (scatter / variance + repeats * math.log(variance))
             by_noise = -0.5 * float((outer[diagonal] * variance / count)[unknown].sum())
-            gradient = np.append(gradient, by_noise + 0.5 * (repeats - within / variance))
+            gradient = np.append(gradient, by_noise + 0.5 * (repeats - scatter / variance))
         return loss + prior, gradient + prior_gradient
 
 
@@ -245,10 +236,13 @@ def _smallest(posterior: LogPosterior, starts: Sequence[FloatArray], deadline: D
 
 
 def by_leaf(
-    rows: Rows, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    rows_of: Callable[[IntArray], Rows],
+    nodes: Sequence[int],
+    rewards: Sequence[float],
+    noises: Sequence[float | None],
 ) -> Observations:
-    """Rewards grouped by leaf; ``rows`` belong to the distinct ``nodes``, in ascending order."""
-    _, place, count = np.unique(np.asarray(nodes), return_inverse=True, return_counts=True)
+    """Rewards grouped by leaf, of at most 1,000 leaves; ``rows_of`` gives the rows of distinct nodes."""
+    leaves, place, count = np.unique(np.asarray(nodes), return_inverse=True, return_counts=True)
     variances = np.array([np.nan if noise is None else noise for noise in noises], dtype=np.float64)
     told = np.bincount(place, weights=~np.isnan(variances)) > 0
     # Where some of a leaf's rewards came with their noise, the others are ignored: their weight is not known.
@@ -256,5 +250,7 @@ def by_leaf(
     total = np.bincount(place, weights=weights)
     mean = np.bincount(place, weights=weights * rewards) / total
     squares = np.where(told[place], 0.0, (rewards - mean[place]) ** 2)
-    scatter = np.bincount(place, weights=squares).astype(np.float64)
-    return Observations(rows, mean, count, np.where(told, 1.0 / total, np.nan), scatter)
+    some = evenly(leaves.size, _MOST)
+    scatter = float(np.bincount(place, weights=squares)[some].sum())
+    known = np.where(told, 1.0 / total, np.nan)
+    return Observations(rows_of(leaves[some]), mean[some], count[some], known[some], scatter)

@@ -30,7 +30,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior.base import MeanFunction, checked_noise, merged_by_leaf, prior_means
+from dagsearch.posterior.base import MeanFunction, checked_noise, prior_means
 from dagsearch.posterior.belief import added_by
 from dagsearch.posterior.cholesky import GrowingCholesky, Rotation
 from dagsearch.posterior.landmarks import InducedScores
@@ -190,12 +190,9 @@ class FunctionScores(WhitenedScores):
     ) -> None:
         """:meth:`condition` on many rewards at once; the scores must have none before."""
         assert self._factor.size == 0, "a fresh model is needed"
-        variances = np.array([self.noise if noise is None else checked_noise(noise) for noise in noises])
-        residuals = np.asarray(rewards, dtype=np.float64) - self._prior[np.asarray(nodes, dtype=np.int64)]
-        leaves, merged, noise = merged_by_leaf(nodes, residuals, variances)
+        leaves, merged, noise = self._merged(nodes, rewards, noises)
         rows = self._rows.rows[leaves]
-        joint = self.covariance.cross(rows, rows)
-        joint = joint + np.diag(self.covariance.private + noise)
+        joint = self.covariance.cross(rows, rows) + np.diag(self.covariance.private + noise)
         if not np.all(np.isfinite(joint)):
             self._refuse(leaves[0])
         try:

@@ -29,14 +29,14 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows
-from dagsearch.posterior.base import MeanFunction, checked_noise, evenly, merged_by_leaf, prior_means
-from dagsearch.posterior.belief import add_outer, added_by, subtract_outer
+from dagsearch.posterior.base import MeanFunction, checked_noise, evenly, prior_means
+from dagsearch.posterior.belief import add_outer, added_by, offsets, subtract_outer
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.posterior.whitened import WhitenedScores
 from dagsearch.problem import State
 
 # Largest number of landmarks, and the part of the largest variance below which another one is useless.
-_MOST_LANDMARKS, _NOTHING = 512, 1e-6
+_MOST_LANDMARKS, _NOTHING = 384, 1e-6
 # Largest number of leaves that landmarks are chosen from.
 _MOST_CANDIDATES = 1500
 # Number of fantasies from which they are learnt together, and of leaves whose features are computed at once.
@@ -136,16 +136,9 @@ class InducedScores(WhitenedScores):
         """d(x), from prior variances and φ."""
         return np.asarray(np.maximum(prior - np.einsum("ij,ij->j", features, features), 0.0))
 
-    def _offsets(self, noise: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """κ of nodes, the share of r̄ in their means, and the variance of their offsets given the weights."""
-        seen = np.isfinite(noise)
-        noise = np.where(seen, noise, 1.0)
-        kappa = np.where(seen, own / (own + noise), 0.0)
-        return kappa, np.where(seen, kappa * noise, own)
-
     def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         features, own = self._node_features(nodes)
-        kappa, offset = self._offsets(self._observed_noise[nodes], own)
+        kappa, offset = offsets(self._observed_noise[nodes], own)
         mean = (1.0 - kappa) * (self._weights @ features) + kappa * self._observed[nodes]
         spread = np.einsum("ij,ij->j", features, self._spread @ features)
         return self._prior[nodes] + mean, (1.0 - kappa) ** 2 * spread + offset
@@ -163,7 +156,7 @@ class InducedScores(WhitenedScores):
         tracked, fresh = self._whiten(self._rows.rows[places]), self._whiten(rows)
         prior, features = (np.concatenate([a, b], axis=-1) for a, b in zip(tracked, fresh, strict=True))
         noise = np.concatenate([self._observed_noise[places], np.full(len(states), np.inf)])
-        kappa, offset = self._offsets(noise, self._own(prior, features))
+        kappa, offset = offsets(noise, self._own(prior, features))
         mean = np.concatenate([self._prior[places], prior_means(self._prior_mean, states)])
         mean += (1.0 - kappa) * (self._weights @ features)
         mean[: len(places)] += kappa[: len(places)] * self._observed[places]
@@ -200,9 +193,7 @@ class InducedScores(WhitenedScores):
     ) -> None:
         """:meth:`condition` on many rewards at once; the scores must have none before."""
         assert np.all(np.isinf(self._observed_noise[: self._nodes])), "a fresh model is needed"
-        variances = np.array([self.noise if noise is None else checked_noise(noise) for noise in noises])
-        residuals = np.asarray(rewards, dtype=np.float64) - self._prior[np.asarray(nodes, dtype=np.int64)]
-        self._learn_merged(*merged_by_leaf(nodes, residuals, variances))
+        self._learn_merged(*self._merged(nodes, rewards, noises))
 
     def _learn_merged(self, leaves: IntArray, residuals: FloatArray, noises: FloatArray) -> None:
         """Learn r̄ and λ̄ of distinct leaves; there must be no rewards before."""
@@ -227,7 +218,7 @@ class InducedScores(WhitenedScores):
         old, old_noise = self._observed[leaves], self._observed_noise[leaves]
         self._before.leaves.append((leaves, old, old_noise))
         noise = 1.0 / (1.0 / old_noise + counts / self.noise)
-        kappa, _ = self._offsets(old_noise, own)
+        kappa, _ = offsets(old_noise, own)
         expected = (1.0 - kappa) * (self._weights @ features) + kappa * old  # the rewards that are assumed
         self._observed[leaves] = old + (expected - old) * noise * counts / self.noise
         self._observed_noise[leaves] = noise

@@ -53,7 +53,7 @@ class WeightSamples:
         scores = self._scores
         entries = slice(scores._starts[node], scores._starts[node + 1])
         columns, values = scores._columns[entries], scores._values[entries]
-        q, _, s = gain_vector(columns, values, *scores._weights.arrays)
+        q, _, s = gain_vector(columns, values, scores._weights.arrays)
         noise = np.sqrt(precision) * self._rng.standard_normal(self._count)
         missing = information + noise - precision * (values @ self._weights[columns])
         self._weights += np.outer(q, missing / (1.0 + precision * s))
@@ -62,10 +62,10 @@ class WeightSamples:
         """One row per tracked node, shape ``(nodes, count)``."""
         self._grow()
         scores, nodes = self._scores, self._scores._nodes
-        linear = linear_samples(scores._starts[: nodes + 1], scores._columns, scores._values, self._weights)
-        kappa, spread = scores._offsets(np.arange(nodes))
+        linear = linear_samples(scores._tracked, self._weights)
+        kappa, spread = scores._offsets(slice(nodes))
         seen = scores._prior[:nodes] + kappa * scores._observed[:nodes]
-        offsets = spread[:, None] * self._offsets[:nodes]
+        offsets = np.sqrt(spread)[:, None] * self._offsets[:nodes]
         return np.asarray(seen[:, None] + (1.0 - kappa)[:, None] * linear + offsets)
 
 

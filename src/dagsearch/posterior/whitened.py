@@ -16,7 +16,7 @@ The models differ in where the anchors come from, in how a reward changes L and 
 variance.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -26,15 +26,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior.base import (
-    LeafOf,
-    MeanFunction,
-    Samples,
-    checked_noise,
-    joint_draws,
-    largest,
-    prior_means,
-)
+from dagsearch.posterior.base import LeafOf, MeanFunction, NumberedScores, Samples, largest, prior_means
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.problem import Children, State
 
@@ -42,7 +34,7 @@ from dagsearch.problem import Children, State
 _AT_ONCE = 256
 
 
-class WhitenedScores(ABC):
+class WhitenedScores(NumberedScores):
     """Base of score models over the whitened covariances with anchors.
 
     Beliefs over tracked nodes are computed when somebody asks for them.
@@ -57,16 +49,12 @@ class WhitenedScores(ABC):
         Prior mean of g.
     """
 
-    is_joint = uses_blas = True
+    uses_blas = True
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
+        super().__init__(noise, mean)
         self.covariance = covariance
-        self.noise = checked_noise(noise)
-        self._prior_mean = mean
-        self._nodes = 0
         self._rows = RowStore()  # of all tracked nodes
-        self._prior = np.zeros(0)
-        self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._stale = False  # whether some nodes have not seen the last rewards
         self._scale = 0.0  # largest prior variance seen
         self._anchors = RowStore()  # prepared
@@ -80,22 +68,6 @@ class WhitenedScores(ABC):
         variances = self._prior_variances(self.covariance.variances(self._rows.rows))
         self._mean, self._variance = self._prior.copy(), grown(variances, self._prior.size)
         self._scale = float(variances.max(initial=0.0))
-
-    @property
-    def mean(self) -> FloatArray:
-        """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
-        self.refresh()
-        return self._mean[: self._nodes]
-
-    @property
-    def variance(self) -> FloatArray:
-        """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
-        self.refresh()
-        return self._variance[: self._nodes]
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
-        return self._mean[: self._nodes], self._variance[: self._nodes]
 
     def track(self, states: Sequence[State]) -> None:
         """Number new states; until they are refreshed, their beliefs are those before any reward."""
@@ -168,14 +140,6 @@ class WhitenedScores(ABC):
         if self._alpha_now is None:
             self._alpha_now = self._weights[: self._factor.size] @ self._factor.inverse
         return self._alpha_now
-
-    @abstractmethod
-    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
-
-    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
-        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
-        return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
 
     def sampled(self, count: int, rng: np.random.Generator) -> Samples:
         """Refused: joint samples of all nodes need what only other models keep."""
