@@ -83,56 +83,8 @@ class SimpleScores:
     is_joint = uses_blas = outgrown = False
 
 
-class JointScores(Scores, Protocol):
-    """Scores that know how g of any states varies together."""
-
-    @property
-    def covariance(self) -> Covariance:
-        """Prior covariance of g."""
-
-    noise: float
-    """Variance of a reward around its leaf's g."""
-
-    def predict_codes(
-        self, codes: IntArray, most: int, leaf_of: LeafOf
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """:meth:`predict` for the most promising of some leaves that are given by their codes.
-
-        Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
-        """
-
-    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
-
-    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
-        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
-
-    def sampled(self, count: int, rng: np.random.Generator) -> "Samples":
-        """Joint posterior samples of all tracked nodes; they follow later rewards."""
-
-    def fantasise(self, nodes: Sequence[int]) -> None:
-        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`.
-
-        No reward may be conditioned on before that.
-        """
-
-    def discard(self) -> None:
-        """Take back all fantasies."""
-
-    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
-        """A model of the same nodes without rewards, with another covariance and noise.
-
-        ``states`` are the states of all nodes.
-        """
-
-    def condition_all(
-        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
-    ) -> None:
-        """:meth:`condition` on many rewards; the model must be fresh."""
-
-
-class NumberedScores(ABC):
-    """What models with a joint belief share: the nodes' numbers and moments.
+class JointScores(ABC):
+    """Base of :class:`Scores` that know how g of any states varies together.
 
     Parameters
     ----------
@@ -143,12 +95,25 @@ class NumberedScores(ABC):
     """
 
     is_joint = True
+    covariance: Covariance
+    """Prior covariance of g."""
 
     def __init__(self, noise: float, mean: MeanFunction) -> None:
         self.noise = checked_noise(noise)
+        """Variance of a reward around its leaf's g."""
         self._prior_mean = mean
         self._nodes = 0
         self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)  # with room for more
+
+    @property
+    def uses_blas(self) -> bool:
+        """Whether a step multiplies matrices by BLAS."""
+        return True
+
+    @property
+    def outgrown(self) -> bool:
+        """Whether there are too many rewards for this model."""
+        return False
 
     @property
     def mean(self) -> FloatArray:
@@ -167,8 +132,33 @@ class NumberedScores(ABC):
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
     @abstractmethod
+    def track(self, states: Sequence[State]) -> None:
+        """:meth:`Scores.track`."""
+
+    @abstractmethod
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Bring mean and variance of some nodes up to date, or of all."""
+        """:meth:`Scores.refresh`."""
+
+    @abstractmethod
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """:meth:`Scores.predict`."""
+
+    @abstractmethod
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`Scores.predict_children`."""
+
+    @abstractmethod
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        """:meth:`Scores.condition`."""
+
+    @abstractmethod
+    def predict_codes(
+        self, codes: IntArray, most: int, leaf_of: LeafOf
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """:meth:`predict` for the most promising of some leaves that are given by their codes.
+
+        Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
+        """
 
     @abstractmethod
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
@@ -178,18 +168,45 @@ class NumberedScores(ABC):
         """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
         return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
 
-    def _variances(self, noises: Sequence[float | None]) -> FloatArray:
-        """Noise variances of rewards, where they were told and where not."""
-        return np.array([self.noise if noise is None else checked_noise(noise) for noise in noises])
+    def sampled(self, count: int, rng: np.random.Generator) -> "Samples":
+        """Joint posterior samples of all tracked nodes; they follow later rewards."""
+        raise ValueError(
+            f"{type(self).__name__} keeps too little for joint samples of all nodes. Use KernelScores, or "
+            "WeightScores if the covariance has features"
+        )
+
+    @abstractmethod
+    def fantasise(self, nodes: Sequence[int]) -> None:
+        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`.
+
+        No reward may be conditioned on before that.
+        """
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Take back all fantasies."""
+
+    @abstractmethod
+    def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
+        """A model of the same nodes without rewards, with another covariance and noise.
+
+        ``states`` are the states of all nodes.
+        """
+
+    @abstractmethod
+    def condition_all(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
+    ) -> None:
+        """:meth:`condition` on many rewards; the model must be fresh."""
 
     def _merged(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """The distinct leaves of many rewards, r̄ − μ and λ̄ of each."""
         leaves, place = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
-        weights = 1.0 / self._variances(noises)
-        precision = np.bincount(place, weights=weights)
-        total = np.bincount(place, weights=weights * rewards)
+        variances = np.array([self.noise if noise is None else checked_noise(noise) for noise in noises])
+        precision = np.bincount(place, weights=1.0 / variances)
+        total = np.bincount(place, weights=np.asarray(rewards, dtype=np.float64) / variances)
         return leaves, total / precision - self._prior[leaves], 1.0 / precision
 
 

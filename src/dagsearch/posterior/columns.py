@@ -42,7 +42,7 @@ class KernelScores(FunctionScores):
         Prior mean of g.
     """
 
-    outgrown = False
+    outgrown = False  # what is kept of the nodes could not be replaced
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(covariance, noise, mean)

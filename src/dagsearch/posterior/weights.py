@@ -40,7 +40,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.base import LeafOf, MeanFunction, NumberedScores, checked_noise, largest, prior_means
+from dagsearch.posterior.base import JointScores, LeafOf, MeanFunction, checked_noise, largest, prior_means
 from dagsearch.posterior.belief import (
     WeightBelief,
     added_by,
@@ -73,7 +73,7 @@ class _Before(NamedTuple):
     """The leaves of the fantasies, in their order, with r̄ and λ̄."""
 
 
-class WeightScores(NumberedScores):
+class WeightScores(JointScores):
     """Exact Gaussian regression in weight space: O(d²) per reward, for any number of rewards.
 
     Parameters
@@ -86,7 +86,7 @@ class WeightScores(NumberedScores):
         Prior mean of g.
     """
 
-    outgrown = False
+    covariance: FeatureMap
 
     def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(noise, mean)

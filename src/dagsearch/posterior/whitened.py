@@ -26,7 +26,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior.base import LeafOf, MeanFunction, NumberedScores, Samples, largest, prior_means
+from dagsearch.posterior.base import JointScores, LeafOf, MeanFunction, largest, prior_means
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.problem import Children, State
 
@@ -34,7 +34,7 @@ from dagsearch.problem import Children, State
 _AT_ONCE = 256
 
 
-class WhitenedScores(NumberedScores):
+class WhitenedScores(JointScores):
     """Base of score models over the whitened covariances with anchors.
 
     Beliefs over tracked nodes are computed when somebody asks for them.
@@ -48,8 +48,6 @@ class WhitenedScores(NumberedScores):
     mean : float or callable
         Prior mean of g.
     """
-
-    uses_blas = True
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(noise, mean)
@@ -140,13 +138,6 @@ class WhitenedScores(NumberedScores):
         if self._alpha_now is None:
             self._alpha_now = self._weights[: self._factor.size] @ self._factor.inverse
         return self._alpha_now
-
-    def sampled(self, count: int, rng: np.random.Generator) -> Samples:
-        """Refused: joint samples of all nodes need what only other models keep."""
-        raise ValueError(
-            f"{type(self).__name__} keeps too little for joint samples of all nodes. Use KernelScores, or "
-            "WeightScores if the covariance has features"
-        )
 
     def _whiten(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Prior variances of untracked rows, and their φ."""
