@@ -167,7 +167,7 @@ class Answers:
         search, posterior = self._search, self._search.posterior
         if (
             not posterior.informed
-            or not posterior.scores.joint
+            or not posterior.scores.is_joint
             or len(search.data) > _MOST_SAMPLED
             or search.explored.graph.adversarial
         ):

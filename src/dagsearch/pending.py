@@ -121,7 +121,7 @@ class Pending:
             self.discard_fantasies()
             self._first_fantasy = first
         fresh = self.proposals[first + self._fantasies :]
-        if not fresh or self._posterior.standardizer.waiting or not self._posterior.scores.joint:
+        if not fresh or self._posterior.standardizer.waiting or not self._posterior.scores.is_joint:
             return
         nodes = self._explored.nodes([proposal.leaf for proposal in fresh])
         self._fantasies += len(fresh)

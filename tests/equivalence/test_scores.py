@@ -8,10 +8,20 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct, WhiteKernel
 
 import dagsearch as ds
-from dagsearch.covariances import Covariance, FeatureMap, Overlap, Pairwise, SetKernel, check_covariance
-from dagsearch.posterior import KernelScores, WeightScores, scores_for
+from dagsearch.covariances import (
+    Covariance,
+    FeatureMap,
+    Overlap,
+    Pairwise,
+    SetKernel,
+    Views,
+    check_covariance,
+)
+from dagsearch.posterior import FunctionScores, KernelScores, WeightScores, scores_for
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.problem import Children
+from dagsearch.space.codes import coding_of
+from dagsearch.space.walks import random_leaves
 
 
 @dataclass(frozen=True)
@@ -56,11 +66,11 @@ def test_both_models_agree_after_2000_rewards_with_repeats_and_own_noises():
     def covariance():
         return 0.5 * Overlap(bias=2.0, private=1.0)
 
-    weights, kernel = WeightScores(covariance(), 0.05, mean), KernelScores(covariance(), 0.05, mean)
+    models = [kind(covariance(), 0.05, mean) for kind in (WeightScores, KernelScores, FunctionScores)]
     observed = rng.integers(count, size=2_000)  # each leaf about five times
     rewards = rng.normal(size=2_000)
     noises = np.where(rng.random(2_000) < 0.5, 0.05, rng.uniform(0.01, 1.0, 2_000))
-    for model in (weights, kernel):
+    for model in models:
         model.track(leaves + inner)
         for step, (leaf, reward, noise) in enumerate(zip(observed, rewards, noises, strict=True)):
             model.condition(leaf, reward, None if noise == 0.05 else noise)
@@ -69,12 +79,12 @@ def test_both_models_agree_after_2000_rewards_with_repeats_and_own_noises():
     states = leaves + inner + late
     means = np.array([mean(state) for state in states])
     true = batch_posterior(covariance(), states, observed, rewards, noises, means)
-    assert_same(weights, *true)
-    assert_same(kernel, *true)
-    assert_same(weights, kernel.mean, kernel.variance)
+    for model in models:
+        assert_same(model, *true)
+    assert models[1]._factor.size == models[2]._factor.size == np.unique(observed).size
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
 @pytest.mark.parametrize("private", [0.0, 0.3])
 def test_agrees_with_scikit_learn(model, private):
     leaves = random_subsets(12, 4, 120, seed=4)
@@ -117,7 +127,7 @@ def test_agrees_with_scikit_learn_on_a_covariance_without_features():
     assert_same(scores, mean, deviation**2)
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
 def test_only_the_same_leaf_shares_its_private_offset(model):
     a, b = frozenset({1}), frozenset({2})
     scores = model(Overlap(private=1.0), noise=1e-6)
@@ -129,7 +139,7 @@ def test_only_the_same_leaf_shares_its_private_offset(model):
     assert (scores.mean[1], scores.variance[1]) == (0.0, 2.0)
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
 def test_projection_equals_tracking(model):
     leaves, others = random_subsets(10, 4, 30, seed=7), random_subsets(10, 2, 9, seed=8)
     scores = model(Overlap(bias=0.5), 0.1, mean=lambda state: float(sum(state)))
@@ -185,7 +195,7 @@ def test_previews_do_not_depend_on_when_somebody_looked():
             scores.condition(3 + number, reward)
         if number % 3 == 0 and number + 8 < len(rewards):  # what is pretended must not be kept
             for ahead in range(1, 8):
-                often.fantasise(3 + number + ahead)
+                often.fantasise([3 + number + ahead])
             often.predict_children(families[0], 0)
             often.discard()
         for node in range(number % 3):
@@ -196,22 +206,6 @@ def test_previews_do_not_depend_on_when_somebody_looked():
         mean, variance = once.predict(children.states)
         assert expected[0] == pytest.approx(mean, abs=1e-9)
         assert expected[1] == pytest.approx(variance, abs=1e-9)
-
-
-def test_what_is_kept_of_children_is_bounded(monkeypatch):
-    problem = ds.problems.Subsets(30, 3, reward=lambda chosen: float(sum(chosen)))
-    search = ds.Search.default(problem, initial=10, seed=0)
-    search.run(80)
-    scores, root = search.explored.scores, search.explored.root
-    nodes = [root, *search.explored.graph.children(root)[:12].tolist()]
-    before = [scores.predict_children(search.explored.children(node), node) for node in nodes]
-    monkeypatch.setattr("dagsearch.posterior.siblings._MOST_NUMBERS", 5_000)
-    for node, (mean, variance) in zip(nodes, before, strict=True):
-        again = scores.predict_children(search.explored.children(node), node)
-        assert np.array_equal(again[0], mean)
-        assert np.array_equal(again[1], variance)
-        kept = sum(siblings.whitened.size for siblings in scores._siblings.families.values())
-        assert kept == scores._siblings.numbers <= 5_000 + 64 * 30  # as of before the last one was looked at
 
 
 def test_features_may_grow_while_rewards_come_in():
@@ -239,15 +233,22 @@ def indefinite(x, y):
     return 1.0 if x == y else -0.9
 
 
-def test_a_covariance_that_is_not_one_is_refused_and_nothing_changes():
-    scores = KernelScores(Pairwise(indefinite), 1e-3)
+@pytest.mark.parametrize(("model", "valid"), [(KernelScores, 1), (FunctionScores, 2)])
+def test_a_covariance_that_is_not_one_is_refused_and_nothing_changes(model, valid):
+    """The model that keeps all columns sees one reward earlier what another node is left with."""
+    scores = model(Pairwise(indefinite), 1e-3)
     scores.track([1, 2, 3])
-    scores.condition(0, 1.0)
+    for node in range(valid):
+        scores.condition(node, 1.0)
     before = scores.mean.copy(), scores.variance.copy()
     with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
-        scores.condition(1, 1.0)
+        scores.condition(valid, 1.0)
+    with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
+        scores.fantasise([valid])
     assert np.array_equal(scores.mean, before[0])
     assert np.array_equal(scores.variance, before[1])
+    scores.condition(0, 1.0)  # it goes on
+    assert np.all(np.isfinite(scores.mean))
 
 
 @pytest.mark.parametrize(
@@ -380,6 +381,20 @@ def test_landmarks_everywhere_are_exact():
     assert np.all(np.linalg.eigvalsh(joint) > -1e-9)
 
 
+def test_a_model_of_landmarks_takes_over_what_an_exact_one_knows():
+    problem, leaves, rewards = rewarded(150)
+    exact = FunctionScores(SetKernel(private=0.1).bind(problem), 1e-2, 0.2)
+    exact.track(leaves)
+    for node in [*range(100), 3, 3]:
+        exact.condition(node, rewards[node], 0.05 if node % 3 == 0 else None)
+    assert not exact.outgrown
+    induced = exact.induced()
+    assert induced.mean[:100] == pytest.approx(exact.mean[:100], abs=1e-4)
+    assert induced.variance[:100] == pytest.approx(exact.variance[:100], abs=1e-4)
+    fresh = induced.refitted(exact.covariance, 1e-2, leaves)
+    assert fresh.mean == pytest.approx(np.full(150, 0.2))
+
+
 def test_the_error_of_landmarks_against_exact(record_property):
     """Means within a fraction of what is unknown anyway, and never surer than exact by much."""
     problem, leaves, rewards = rewarded(1000)
@@ -399,14 +414,35 @@ def test_the_error_of_landmarks_against_exact(record_property):
     assert np.median(spread / variance) < 1.3
 
 
+@pytest.mark.parametrize("together", [1, 50])
+def test_fantasies_of_landmarks_are_rewards_that_teach_nothing_new(together):
+    problem, leaves, rewards = rewarded(120)
+    scores, told = (of_landmarks(SetKernel(private=0.1).bind(problem), leaves) for _ in range(2))
+    pending = [*range(30, 110), 3, 40]  # one has a reward already, one is asked for twice
+    for each in (scores, told):
+        each.track(leaves)
+        each.condition_all(list(range(40)), rewards[:40], [None] * 40)
+    before = scores.mean.copy(), scores.variance.copy()
+    for first in range(0, len(pending), together):
+        scores.fantasise(pending[first : first + together])
+    for node in pending:
+        told.refresh([node])
+        told.condition(node, told.moments()[0][node])
+    assert scores.mean == pytest.approx(before[0], abs=1e-9)
+    assert scores.variance == pytest.approx(told.variance, abs=1e-9)
+    scores.discard()
+    assert np.array_equal(scores.mean, before[0])
+    assert np.array_equal(scores.variance, before[1])
+
+
 def test_what_landmarks_pretended_is_taken_back():
     problem, leaves, rewards = rewarded(60)
     scores = of_landmarks(SetKernel(private=0.1).bind(problem), leaves)
     scores.track(leaves)
     scores.condition_all(list(range(40)), rewards[:40], [None] * 40)
     before = scores.mean.copy(), scores.variance.copy()
-    scores.fantasise(50)
-    scores.fantasise(55)
+    scores.fantasise([50])
+    scores.fantasise([55])
     assert scores.mean == pytest.approx(before[0], abs=1e-12)
     assert scores.variance[50] < before[1][50]
     scores.discard()
@@ -427,7 +463,7 @@ class Smooth(ds.covariances.Covariance):
 @pytest.mark.parametrize("noise", [1e-12, 1e-10, 1e-6])
 def test_nearly_singular_covariances_do_not_blow_up_on_demand(noise):
     x = np.random.default_rng(0).random(300)
-    scores = KernelScores(Smooth(), noise).as_lazy()
+    scores = FunctionScores(Smooth(), noise)
     scores.track(x.tolist())
     for node, place in enumerate(x):
         scores.condition(node, float(np.sin(6.0 * place)))
@@ -442,9 +478,9 @@ def test_what_was_pretended_is_taken_back_to_the_last_digit():
         scores.track(leaves[:30])
         for node, reward in enumerate(rewards[:20]):
             scores.condition(node, reward)
-    often.fantasise(21)
+    often.fantasise([21])
     often.track(leaves[30:])  # while something is pretended
-    often.fantasise(35)
+    often.fantasise([35])
     often.discard()
     often.discard()  # nothing is left to take back
     once.track(leaves[30:])
@@ -455,28 +491,77 @@ def test_what_was_pretended_is_taken_back_to_the_last_digit():
     assert np.array_equal(once.variance, often.variance)
 
 
-def test_a_family_too_large_to_be_kept_is_looked_at_all_the_same(monkeypatch):
-    problem, leaves, rewards = rewarded(60)
-    scores = KernelScores(SetKernel(private=0.1).bind(problem), 1e-2)
-    scores.track([problem.root(), *leaves])
-    children = Children(problem, problem.root(), problem.actions(problem.root()))
-    for node, reward in enumerate(rewards):
-        scores.condition(1 + node, reward)
-        if node == 40:
-            scores.predict_children(children, 0)
-            assert scores._siblings.numbers > 0
-            monkeypatch.setattr("dagsearch.posterior.siblings._MOST_NUMBERS", 45 * len(children.actions))
-    found = scores.predict_children(children, 0)
-    assert scores._siblings.numbers == 0
-    assert not scores._siblings.families
-    assert np.array_equal(found, scores.predict_children(children))
+def test_repeats_do_not_make_a_model_larger():
+    """All rewards of a leaf are one row, whichever came first and whatever their noise."""
+    problem, leaves, rewards = rewarded(30)
+    covariance = SetKernel(private=0.1).bind(problem)
+    rng = np.random.default_rng(0)
+    nodes, noises = rng.integers(30, size=200), rng.uniform(1e-3, 1.0, size=200)
+    told = np.array(rewards)[nodes] + rng.normal(size=200)
+    merged = [kind(covariance, 1e-2, 0.3) for kind in (KernelScores, FunctionScores)]
+    at_once = FunctionScores(covariance, 1e-2, 0.3)
+    for scores in (*merged, at_once):
+        scores.track(leaves)
+    for scores in merged:
+        for node, reward, noise in zip(nodes.tolist(), told, noises, strict=True):
+            scores.condition(node, reward, noise)
+        scores.track(rewarded(5, seed=3)[1])
+    at_once.condition_all(nodes.tolist(), told.tolist(), noises.tolist())
+    at_once.track(rewarded(5, seed=3)[1])
+    states = [*leaves, *rewarded(5, seed=3)[1]]
+    true = batch_posterior(covariance, states, nodes, told, noises, np.full(35, 0.3))
+    for scores in (*merged, at_once):
+        assert_same(scores, *true)
+        assert scores._factor.size == 30
+        assert scores._factor.inverse @ scores._factor.lower == pytest.approx(np.eye(30), abs=1e-9)
+
+
+@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+def test_fantasies_narrow_the_belief_and_do_not_move_it(model):
+    states = random_subsets(10, 4, 30, seed=7)
+    scores, told = model(Overlap(private=0.3), 0.1), model(Overlap(private=0.3), 0.1)
+    for each in (scores, told):
+        each.track(states)
+        for node in range(10):
+            each.condition(node, float(node % 7))
+    before = scores.mean.copy()
+    pending = [3, 11, 12, 12, 20]  # one has a reward already, one is asked for twice
+    scores.fantasise(pending[:2])
+    scores.fantasise(pending[2:])
+    for node in pending:
+        told.condition(node, 0.0)
+    assert scores.mean == pytest.approx(before, abs=1e-12)
+    assert scores.variance == pytest.approx(told.variance, abs=1e-9)
+    assert scores.predict(states)[1] == pytest.approx(told.predict(states)[1], abs=1e-9)
+    scores.discard()
+    assert np.array_equal(scores.mean, before)
+
+
+@pytest.mark.parametrize("mean", [0.7, lambda state: float(sum(state))])
+@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+def test_leaves_are_predicted_by_their_codes(model, mean):
+    problem = ds.problems.SubsetRange(9, 0, 9, sum)
+    covariance = Overlap.of(problem) if model is WeightScores else Views().bind(problem)
+    coding = coding_of(problem)
+    scores = model(covariance, 0.1, mean)
+    leaves = random_leaves(problem)
+    codes = coding.codes(leaves)
+    scores.track(leaves[:20])
+    for node in range(-1, 20):  # before the first reward, too
+        if node >= 0:
+            scores.condition(node, float(sum(leaves[node])))
+        places, found, variance = scores.predict_codes(codes, 15, coding.leaf_of)
+        expected, expected_variance = scores.predict([leaves[place] for place in places])
+        assert found == pytest.approx(expected)
+        assert variance == pytest.approx(expected_variance)
+        assert np.sort(found) == pytest.approx(np.sort(scores.predict(leaves)[0])[-15:])
 
 
 def test_many_nodes_are_not_kept_prepared(monkeypatch):
     problem, leaves, rewards = rewarded(50)
     few, many = (KernelScores(SetKernel(private=0.1).bind(problem), 1e-2) for _ in range(2))
     for scores, most in ((few, 2_000), (many, 30)):
-        monkeypatch.setattr("dagsearch.posterior.function._MOST_PREPARED", most)
+        monkeypatch.setattr("dagsearch.posterior.columns._MOST_PREPARED", most)
         scores.track(leaves)
         for node, reward in enumerate(rewards):
             scores.condition(node, reward)

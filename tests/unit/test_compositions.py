@@ -26,27 +26,27 @@ def tree_scores():
 REFUSED = {
     "greedy roll-outs without scores": (
         lambda: parts(scores=NoScores(), rollout=ds.rollouts.Greedy(1.0)),
-        r"Greedy\(beta=1.0\) needs .*NoScores cannot",
+        r"Greedy\(beta=1.0\) needs .*NoScores has none",
     ),
     "sampled roll-outs on a tree": (
         lambda: parts(scores=tree_scores(), rollout=ds.rollouts.Thompson()),
-        r"Thompson\(\) needs .*TreeScores cannot",
+        r"Thompson\(\) needs .*TreeScores has none",
     ),
     "joint samples on a tree": (
         lambda: parts(scores=tree_scores(), backup=JointSamples(8)),
-        r"JointSamples\(8\) needs .*TreeScores cannot",
+        r"JointSamples\(8\) needs .*TreeScores has none",
     ),
     "swaps without scores": (
         lambda: parts(scores=NoScores(), refinements=[ds.proposers.Swaps()]),
-        r"Swaps\(.*\) needs .*NoScores cannot",
+        r"Swaps\(.*\) needs .*NoScores has none",
     ),
     "regrowing on a tree": (
         lambda: parts(scores=tree_scores(), refinements=[ds.proposers.Regrow()]),
-        r"Regrow\(.*\) needs .*TreeScores cannot",
+        r"Regrow\(.*\) needs .*TreeScores has none",
     ),
     "evidence on a tree": (
         lambda: parts(scores=tree_scores(), evidence=ds.evidence.Evidence()),
-        r"Evidence\(.*\) needs .*TreeScores cannot",
+        r"Evidence\(.*\) needs .*TreeScores has none",
     ),
     "samples of another back-up": (
         lambda: parts(policy=Thompson(JointSamples(8)), backup=JointSamples(16)),

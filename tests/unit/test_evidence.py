@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 import dagsearch as ds
 from dagsearch.covariances import Features, Hyperparameter, Nearness, Overlap, SetKernel
 from dagsearch.posterior import KernelScores, WeightScores, scores_for
-from dagsearch.posterior.evidence import Evidence, _loss, by_leaf
+from dagsearch.posterior.evidence import Evidence, LogPosterior, by_leaf
 from dagsearch.space.walks import random_leaves
 
 FIXED = Hyperparameter("noise", 1e-6, 1e-6, 0.0)
@@ -38,17 +38,12 @@ def test_the_gradient_is_that_of_differences(make, noise):
     nodes = [*range(30), 0, 0, 5]  # some leaves again
     told = np.append(rewards, rewards[[0, 0, 5]] + 0.3)
     noises = [None] * 20 + [0.3] * 10 + [None, None, 0.2]
-    observed = by_leaf(covariance.represent(leaves), nodes, told, noises)
-    learnt = [*covariance.hyperparameters, *([noise] if noise.deviation > 0.0 else [])]
-    medians = np.log([parameter.median for parameter in learnt])
-    deviations = np.array([parameter.deviation for parameter in learnt])
-    logs = medians + 0.3 * np.random.default_rng(1).normal(size=len(learnt))
-
-    def loss(at):
-        return _loss(at, covariance, noise, observed, medians, deviations)
-
+    observed = by_leaf(covariance.represent(leaves).__getitem__, nodes, told, noises)
+    posterior = LogPosterior(covariance, noise, observed)
+    logs = posterior.medians + 0.3 * np.random.default_rng(1).normal(size=len(posterior.now))
+    loss = posterior.loss
     _, gradient = loss(logs)
-    for number, step in enumerate(1e-5 * np.eye(len(learnt))):
+    for number, step in enumerate(1e-5 * np.eye(len(logs))):
         difference = (loss(logs + step)[0] - loss(logs - step)[0]) / 2e-5
         assert gradient[number] == pytest.approx(difference, rel=1e-4, abs=1e-5)
 
@@ -59,10 +54,11 @@ def test_the_evidence_is_scikit_learns():
     rewards = np.sin(points[:, 0]) + 0.1 * rng.normal(size=25)
     covariance = Features(lambda i: points[i], linear=0.0, nonlinear=1.5, length=0.8, bias=0.0, private=0.0)
     rows = covariance.represent(range(25))
-    medians, deviations = np.log([1.5, 0.8, 0.05]), np.array([1.0, 0.7, 1e6])
     noise = Hyperparameter("noise", 0.05, 0.05, 1e6)
-    observed = by_leaf(rows, list(range(25)), rewards, [None] * 25)
-    loss, _ = _loss(np.log([1.5, 0.8, 0.05]), covariance, noise, observed, medians, deviations)
+    observed = by_leaf(rows.__getitem__, list(range(25)), rewards, [None] * 25)
+    posterior = LogPosterior(covariance, noise, observed)
+    posterior.medians = np.log([1.5, 0.8, 0.05])
+    loss, _ = posterior.loss(posterior.medians)
     # u = |x − y|²/2ℓ² and s = e^(−u/2): scikit-learn's length is sqrt(2) ℓ.
     kernel = ConstantKernel(1.5) * RBF(0.8 * np.sqrt(2.0)) + WhiteKernel(0.05)
     reference = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(points, rewards)
@@ -77,8 +73,8 @@ def test_repeated_rewards_count_as_a_full_gaussian():
     covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
     rows = covariance.represent(range(3))
     noise = Hyperparameter("noise", 0.1, 0.1, 1e6)
-    learnt = [*covariance.hyperparameters, noise]
-    medians = np.log([p.value for p in learnt])
+    posterior = LogPosterior(covariance, noise, by_leaf(rows.__getitem__, nodes, rewards, [None] * 6))
+    posterior.deviations = np.full(len(posterior.now), 1e9)
 
     def full(variance):
         matrix = covariance.cross(rows, rows) + covariance.private * np.eye(3)
@@ -86,11 +82,7 @@ def test_repeated_rewards_count_as_a_full_gaussian():
         return 0.5 * rewards @ np.linalg.solve(joint, rewards) + 0.5 * np.linalg.slogdet(joint)[1]
 
     def merged(variance):
-        logs = np.append(medians[:-1], np.log(variance))
-        deviations = np.full(len(logs), 1e9)
-        return _loss(logs, covariance, noise, by_leaf(rows, nodes, rewards, [None] * 6), medians, deviations)[
-            0
-        ]
+        return posterior.loss(np.append(posterior.now[:-1], np.log(variance)))[0]
 
     assert merged(0.1) - merged(0.7) == pytest.approx(full(0.1) - full(0.7))
 
@@ -106,7 +98,7 @@ def test_known_hyperparameters_are_found_again():
     rows = truth.represent(leaves)
     matrix = truth.cross(rows, rows) + truth.private * np.eye(len(leaves))
     rewards = np.linalg.cholesky(matrix) @ rng.normal(size=len(leaves))
-    observed = by_leaf(rows, list(range(len(leaves))), rewards, [None] * len(leaves))
+    observed = by_leaf(rows.__getitem__, list(range(len(leaves))), rewards, [None] * len(leaves))
     guess = SetKernel(Nearness(problem.positions)).bind(problem)
     found, noise = Evidence().maximise(guess, FIXED, observed, rng)
     values = {parameter.name: parameter.value for parameter in found.hyperparameters}
@@ -121,7 +113,7 @@ def test_told_noise_is_part_of_the_evidence():
     nodes, rewards, noises = [0, 1, 1, 2], rng.normal(size=4), [None, 0.2, 0.6, 0.4]
     covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
     rows = covariance.represent(range(3))
-    observed = by_leaf(rows, nodes, rewards, noises)
+    observed = by_leaf(rows.__getitem__, nodes, rewards, noises)
     assert observed.mean[1] == pytest.approx((3.0 * rewards[1] + rewards[2]) / 4.0)
     assert observed.told[1:] == pytest.approx([0.15, 0.4])
     assert np.isnan(observed.told[0])
@@ -130,10 +122,26 @@ def test_told_noise_is_part_of_the_evidence():
 def test_few_rewards_settle_nothing():
     problem, leaves, rewards = data(count=4)
     covariance = SetKernel().bind(problem)
-    observed = by_leaf(covariance.represent(leaves), list(range(4)), rewards, [None] * 4)
+    observed = by_leaf(covariance.represent(leaves).__getitem__, list(range(4)), rewards, [None] * 4)
     found, _ = Evidence().maximise(covariance, FIXED, observed, np.random.default_rng(0))
     for parameter in found.hyperparameters:
         assert abs(np.log(parameter.value / parameter.median)) < 1.5 * parameter.deviation
+
+
+def test_of_very_many_leaves_some_are_learnt_from(monkeypatch):
+    """With their own repeats: what is known of the noise must belong to the same leaves."""
+    rng = np.random.default_rng(0)
+    covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
+    nodes = rng.integers(90, size=400)
+    places, rewards = np.unique(nodes), rng.normal(size=400)
+    monkeypatch.setattr("dagsearch.posterior.evidence._MOST", 40)
+    observed = by_leaf(covariance.represent, nodes, rewards, [None] * 400)
+    some = places[np.linspace(0, len(places) - 1, 40).astype(int)]
+    chosen = np.isin(nodes, some)
+    expected = by_leaf(covariance.represent, nodes[chosen], rewards[chosen], [None] * chosen.sum())
+    found, alone = (LogPosterior(covariance, FREE, each) for each in (observed, expected))
+    assert found.loss(found.now)[0] == pytest.approx(alone.loss(found.now)[0])
+    assert found.loss(found.now)[1] == pytest.approx(alone.loss(found.now)[1])
 
 
 def test_times_are_geometric():
@@ -174,7 +182,7 @@ def test_evidence_works_with_both_score_models(model):
 
 
 def test_evidence_needs_scores_that_can_be_made_anew():
-    with pytest.raises(ValueError, match=r"Evidence\(.*needs scores.*NoScores cannot"):
+    with pytest.raises(ValueError, match=r"Evidence\(.*needs scores with a joint belief; NoScores has none"):
         ds.Search(
             ds.problems.Synthetic(),
             scores=ds.baselines.NoScores(),

@@ -178,7 +178,7 @@ def test_thompson_on_v_finds_the_optimum(expansion):
 
 def test_joint_samples_need_scores_that_have_them():
     problem = ds.problems.Synthetic()
-    with pytest.raises(ValueError, match="NoScores cannot"):
+    with pytest.raises(ValueError, match="NoScores has none"):
         ds.Search(
             problem,
             scores=NoScores(),

@@ -128,9 +128,9 @@ def test_what_is_tracked_meanwhile_is_right_after_release(make):
         scores.track(states[:5])
         scores.condition(0, 1.0)
         scores.condition(3, -1.0)
-    pretended.fantasise(1)
+    pretended.fantasise([1])
     pretended.track(states[5:])  # with items that are new
-    pretended.fantasise(9)
+    pretended.fantasise([9])
     with pytest.raises(AssertionError, match="discard"):
         pretended.condition(2, 0.0)
     pretended.discard()
@@ -202,13 +202,10 @@ def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
     chosen, search = told(SEARCHES["default"])
     (first, *_) = search.ask(3)
     search.engine.pending.discard_fantasies()
-    calls = []
 
-    def interrupted(node):
-        calls.append(node)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        type(search.explored.scores).fantasise(search.explored.scores, node)
+    def interrupted(nodes):
+        type(search.explored.scores).fantasise(search.explored.scores, nodes[:1])
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(search.explored.scores, "fantasise", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -224,4 +221,4 @@ def test_of_many_pending_leaves_only_the_last_count_as_observed():
     search.run(6)
     search.ask(140)
     search.engine.pending.fantasise()
-    assert 64 <= search.explored.scores._rewards - 6 < 128
+    assert 64 <= search.explored.scores._factor.size - 6 < 128

@@ -1,32 +1,25 @@
 """Score models: the Gaussian belief over the generative scores g, given the rewards so far.
 
 Two solvers of one protocol: the same covariance and the same rewards give the same belief.
-:class:`WeightScores` takes covariances that are feature maps, at O(d²) per reward. :class:`KernelScores`
-takes any covariance, at O(n · nodes) for the n-th reward; from many rewards on, :class:`InducedScores`
-approximates it at a constant cost. :class:`Capability` lists what only some models can do.
+:class:`WeightScores` takes covariances that are feature maps, at O(d²) per reward. :class:`FunctionScores`
+takes any covariance, at O(n²) for a reward after n leaves; from many leaves on, :class:`InducedScores`
+approximates it at a constant cost. :class:`KernelScores` is :class:`FunctionScores` for a search that reads
+all nodes after every reward.
 """
 
 from dagsearch.covariances import Covariance, FeatureMap
-from dagsearch.posterior.base import (
-    Capability,
-    JointScores,
-    MeanFunction,
-    SampledScores,
-    Samples,
-    Scores,
-    SimpleScores,
-)
-from dagsearch.posterior.function import KernelScores
+from dagsearch.posterior.base import JointScores, MeanFunction, Samples, Scores, SimpleScores
+from dagsearch.posterior.columns import KernelScores
+from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.posterior.weights import WeightScores
 
 __all__ = [
-    "Capability",
+    "FunctionScores",
     "InducedScores",
     "JointScores",
     "KernelScores",
     "MeanFunction",
-    "SampledScores",
     "Samples",
     "Scores",
     "SimpleScores",
@@ -35,8 +28,8 @@ __all__ = [
 ]
 
 
-def scores_for(covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> Scores:
-    """The score model that suits a covariance."""
+def scores_for(covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> JointScores:
+    """The score model that suits a covariance, for a search that reads all nodes after every reward."""
     if isinstance(covariance, FeatureMap):
         return WeightScores(covariance, noise, mean)
     return KernelScores(covariance, noise, mean)

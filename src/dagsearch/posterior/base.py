@@ -1,7 +1,7 @@
-"""What a score model must do, what only some can do, and how parts of a search require it."""
+"""What every score model does, what one with a joint belief does beyond that, and how parts require it."""
 
-from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -9,56 +9,21 @@ import numpy as np
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
-from dagsearch.posterior.linear import PackedBelief
-from dagsearch.problem import Children, Families, State
+from dagsearch.problem import Children, State
 
 MeanFunction = float | Callable[[State], float]
 """Prior mean of g: one number, or a function of the state."""
 
-
-Wanted = Callable[[int], bool]
-"""Whether the child with a given index may be chosen."""
-
-
-class Capability(Enum):
-    """What only some score models can do; the value completes "scores that can ..."."""
-
-    UPPER_CONFIDENCE = "rate children by upper confidence"
-    """:meth:`JointScores.upper_confidence`."""
-    JOINT = "give the joint belief over several states"
-    """:meth:`JointScores.joint` and :meth:`JointScores.draw`."""
-    SAMPLES = "keep joint samples of all nodes"
-    """:meth:`SampledScores.sampled`."""
-    FANTASIES = "count pending leaves as observed"
-    """:meth:`JointScores.fantasise` and :meth:`JointScores.discard`."""
-    REFIT = "be fitted again with other hyperparameters"
-    """:meth:`JointScores.refitted` and :meth:`JointScores.condition_all`."""
-    LAZY = "update some nodes and leave out others"
-    """:meth:`JointScores.as_lazy`."""
-
-
-NOTHING: frozenset[Capability] = frozenset()
-"""No capability."""
-
-
-def requirements(part: object) -> frozenset[Capability]:
-    """What a part of a search requires of the scores: its ``requires``, or nothing if it has none."""
-    found: frozenset[Capability] = getattr(part, "requires", NOTHING)
-    return found
-
-
-def in_words(capabilities: Iterable[Capability]) -> str:
-    """Capabilities as they stand in an error message, after "scores that can"."""
-    return " and ".join(sorted(capability.value for capability in capabilities))
+LeafOf = Callable[[IntArray], State]
+"""The leaf with given codes."""
 
 
 def check_requirements(scores: "Scores", *parts: object) -> None:
-    """Raise :class:`ValueError` for the first part that requires what the scores cannot do."""
+    """Raise :class:`ValueError` for the first part whose ``requires_joint`` the scores do not meet."""
     for part in parts:
-        missing = requirements(part) - scores.can
-        if missing:
+        if getattr(part, "requires_joint", False) and not scores.is_joint:
             raise ValueError(
-                f"{part!r} needs scores that can {in_words(missing)}; {type(scores).__name__} cannot. "
+                f"{part!r} needs scores with a joint belief; {type(scores).__name__} has none. "
                 "Use WeightScores or KernelScores"
             )
 
@@ -66,12 +31,12 @@ def check_requirements(scores: "Scores", *parts: object) -> None:
 class Scores(Protocol):
     """Gaussian belief over g of the tracked nodes, which are numbered in the order of their tracking.
 
-    A model of your own may inherit from :class:`SimpleScores`, which declares that it has no capability.
+    A model of your own may inherit from :class:`SimpleScores`, which declares that its belief is not joint.
     """
 
     @property
-    def can(self) -> frozenset[Capability]:
-        """What the model can do beyond this protocol."""
+    def is_joint(self) -> bool:
+        """Whether the model is one of :class:`JointScores`."""
 
     @property
     def uses_blas(self) -> bool:
@@ -79,13 +44,7 @@ class Scores(Protocol):
 
     @property
     def outgrown(self) -> bool:
-        """Whether there are too many rewards for this model; see :meth:`KernelScores.induced`."""
-
-    def additive(self) -> PackedBelief | None:
-        """What compiled code needs to know g of all children without making them; ``None`` if it cannot.
-
-        See :class:`dagsearch.posterior.linear.AdditiveBelief`.
-        """
+        """Whether there are too many rewards for this model; see :meth:`FunctionScores.induced`."""
 
     @property
     def covariance(self) -> Covariance | None:
@@ -119,79 +78,136 @@ class Scores(Protocol):
 
 
 class SimpleScores:
-    """Base of score models without any capability, for any number of rewards and without BLAS."""
+    """Base of score models without a joint belief, for any number of rewards and without BLAS."""
 
-    can = NOTHING
-    uses_blas = False
-    outgrown = False
-
-    def additive(self) -> PackedBelief | None:
-        """None: children must be made."""
-        return None
+    is_joint = uses_blas = outgrown = False
 
 
-class JointScores(Scores, Protocol):
-    """Scores with all capabilities but :attr:`Capability.SAMPLES`."""
+class JointScores(ABC):
+    """Base of :class:`Scores` that know how g of any states varies together.
+
+    Parameters
+    ----------
+    noise : float
+        Variance λ of a reward around its leaf's g.
+    mean : float or callable
+        Prior mean of g.
+    """
+
+    is_joint = True
+    covariance: Covariance
+    """Prior covariance of g."""
+
+    def __init__(self, noise: float, mean: MeanFunction) -> None:
+        self.noise = checked_noise(noise)
+        """Variance of a reward around its leaf's g."""
+        self._prior_mean = mean
+        self._nodes = 0
+        self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)  # with room for more
 
     @property
-    def covariance(self) -> Covariance:
-        """Prior covariance of g."""
+    def uses_blas(self) -> bool:
+        """Whether a step multiplies matrices by BLAS."""
+        return True
 
-    noise: float
-    """Variance of a reward around its leaf's g."""
+    @property
+    def outgrown(self) -> bool:
+        """Whether there are too many rewards for this model."""
+        return False
 
-    def as_lazy(self) -> "JointScores":
-        """A model with the same belief that does no work for nodes until they are refreshed."""
+    @property
+    def mean(self) -> FloatArray:
+        """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
+        return self._mean[: self._nodes]
 
+    @property
+    def variance(self) -> FloatArray:
+        """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
+        self.refresh()
+        return self._variance[: self._nodes]
+
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
+        return self._mean[: self._nodes], self._variance[: self._nodes]
+
+    @abstractmethod
+    def track(self, states: Sequence[State]) -> None:
+        """:meth:`Scores.track`."""
+
+    @abstractmethod
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+        """:meth:`Scores.refresh`."""
+
+    @abstractmethod
+    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """:meth:`Scores.predict`."""
+
+    @abstractmethod
+    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """:meth:`Scores.predict_children`."""
+
+    @abstractmethod
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        """:meth:`Scores.condition`."""
+
+    @abstractmethod
+    def predict_codes(
+        self, codes: IntArray, most: int, leaf_of: LeafOf
+    ) -> tuple[IntArray, FloatArray, FloatArray]:
+        """:meth:`predict` for the most promising of some leaves that are given by their codes.
+
+        Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
+        """
+
+    @abstractmethod
+    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
+
+    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
+        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
+        return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
+
+    def sampled(self, count: int, rng: np.random.Generator) -> "Samples":
+        """Joint posterior samples of all tracked nodes; they follow later rewards."""
+        raise ValueError(
+            f"{type(self).__name__} keeps too little for joint samples of all nodes. Use KernelScores, or "
+            "WeightScores if the covariance has features"
+        )
+
+    @abstractmethod
+    def fantasise(self, nodes: Sequence[int]) -> None:
+        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`.
+
+        No reward may be conditioned on before that.
+        """
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Take back all fantasies."""
+
+    @abstractmethod
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "JointScores":
         """A model of the same nodes without rewards, with another covariance and noise.
 
         ``states`` are the states of all nodes.
         """
 
+    @abstractmethod
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> None:
         """:meth:`condition` on many rewards; the model must be fresh."""
 
-    def fantasise(self, node: int) -> None:
-        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`.
-
-        No reward may be conditioned on before that.
-        """
-
-    def discard(self) -> None:
-        """Take back all fantasies."""
-
-    def upper_confidence(
-        self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
-    ) -> FloatArray:
-        """Upper confidence ``sign · μ + β σ`` of the children of some states; see :meth:`promising`.
-
-        It may be −∞ for children that are far from the best.
-        """
-
-    def promising(
-        self, families: Families, signs: Sequence[int], wanted: Wanted | None = None
+    def _merged(
+        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Indices of children of some states, with ``sign · μ`` and the variance of g of each.
-
-        Of many children, those with the best means. ``signs`` are the states' players. ``wanted`` says by a
-        child's index whether it may be chosen; the numbers of the others have no meaning.
-        """
-
-    def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
-
-    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
-        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
-
-
-class SampledScores(JointScores, Protocol):
-    """Scores with all capabilities."""
-
-    def sampled(self, count: int, rng: np.random.Generator) -> "Samples":
-        """Joint posterior samples of all tracked nodes; they follow later rewards."""
+        """The distinct leaves of many rewards, r̄ − μ and λ̄ of each."""
+        leaves, place = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
+        variances = np.array([self.noise if noise is None else checked_noise(noise) for noise in noises])
+        precision = np.bincount(place, weights=1.0 / variances)
+        total = np.bincount(place, weights=np.asarray(rewards, dtype=np.float64) / variances)
+        return leaves, total / precision - self._prior[leaves], 1.0 / precision
 
 
 class Samples(Protocol):
@@ -199,14 +215,6 @@ class Samples(Protocol):
 
     def values(self) -> FloatArray:
         """One row per tracked node, shape ``(nodes, count)``."""
-
-
-def promising_of(
-    beliefs: Sequence[tuple[FloatArray, FloatArray]], signs: Sequence[int]
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """All children, from means and variances of one family after the other."""
-    means = np.concatenate([sign * mean for sign, (mean, _) in zip(signs, beliefs, strict=True)])
-    return np.arange(means.size), means, np.concatenate([variance for _, variance in beliefs])
 
 
 def joint_draws(mean: FloatArray, covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
@@ -244,3 +252,13 @@ def checked_noise(noise: float) -> float:
             "for rewards without noise use a small one such as 1e-6"
         )
     return float(noise)
+
+
+def largest(values: FloatArray, most: int) -> IntArray:
+    """Places of the ``most`` largest values, or of all."""
+    return np.arange(values.size) if values.size <= most else np.argpartition(-values, most)[:most]
+
+
+def evenly(count: int, most: int) -> IntArray:
+    """At most ``most`` of the numbers below ``count``, evenly spaced."""
+    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)

@@ -1,16 +1,29 @@
-"""The belief over the weights of a linear score: N(m, S − UᵀU), N(0, I) a priori.
+"""The belief over the weights of a linear score, N(m, S − UᵀU), and what follows for rows of features.
 
 Symbols and derivation are at the head of :mod:`dagsearch.posterior.weights`.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.posterior.linear import gain_vector, subtract_outer
+from dagsearch.covariances.rows import SparseRows
+
+
+class Weights(NamedTuple):
+    """The arrays of a belief over d weights, for compiled code."""
+
+    mean: FloatArray
+    """m, shape ``(d,)``."""
+    cov: FloatArray
+    """S, shape ``(d, d)``."""
+    recent: FloatArray
+    """U, shape ``(b, d)``."""
 
 
 class WeightBelief:
@@ -26,10 +39,10 @@ class WeightBelief:
         self._recent, self._aside = np.zeros((0, 0)), 0  # the rows of U, and how many there are
 
     @property
-    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def arrays(self) -> Weights:
         """m, S and U."""
         d = self.dimension
-        return self._mean[:d], self._cov[:d, :d], self._recent[: self._aside, :d]
+        return Weights(self._mean[:d], self._cov[:d, :d], self._recent[: self._aside, :d])
 
     def grow(self, dimension: int) -> None:
         """Let there be at least ``dimension`` weights."""
@@ -52,7 +65,7 @@ class WeightBelief:
 
         Returns q, and what the step adds to m and subtracts from S along q. The step stays in U.
         """
-        q, expected, s = gain_vector(columns, values, *self.arrays)
+        q, expected, s = gain_vector(columns, values, self.arrays)
         gain = 0.0 if fantasy else (information - precision * expected) / (1.0 + precision * s)
         shrink = precision / (1.0 + precision * s)
         if not fantasy:
@@ -86,3 +99,144 @@ class WeightBelief:
         self._aside, variance = snapshot
         self.variance[: variance.size] = variance
         self.variance[variance.size : self.dimension] = 1.0
+
+
+def added_by(
+    old: float, old_noise: float, residual: float, variance: float, private: float
+) -> tuple[tuple[float, float], float, float]:
+    """A leaf's r̄, λ̄ after a further reward, and what that reward adds on φ·w: δ and h."""
+    if old_noise == math.inf:
+        precision = 1.0 / (private + variance)
+        return (residual, variance), precision, precision * residual
+    noise = old_noise * variance / (old_noise + variance)
+    merged = old + (residual - old) * noise / variance
+    precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
+    return (merged, noise), precision, precision * merged + (merged - old) / (private + old_noise)
+
+
+def offsets(noise: FloatArray, private: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+    """κ of nodes, and the variance of their private offsets given the weights, from λ̄ and p."""
+    seen = np.isfinite(noise)
+    noise = np.where(seen, noise, 1.0)
+    kappa = np.where(seen, private / (private + noise), 0.0)
+    return kappa, np.where(seen, kappa * noise, private)
+
+
+@compiled
+def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tuple[FloatArray, float, float]:
+    """q = (S − UᵀU) φ, φ·m and φ·q."""
+    q = np.zeros(weights.mean.size)
+    expected = s = 0.0
+    for e in range(columns.size):
+        expected += values[e] * weights.mean[columns[e]]
+        row = weights.cov[columns[e]]
+        for i in range(q.size):
+            q[i] += values[e] * row[i]
+    for b in range(weights.recent.shape[0]):
+        across = 0.0
+        for e in range(columns.size):
+            across += values[e] * weights.recent[b, columns[e]]
+        for i in range(q.size):
+            q[i] -= across * weights.recent[b, i]
+    for e in range(columns.size):
+        s += values[e] * q[columns[e]]
+    return q, expected, s
+
+
+@compiled
+def subtract_outer(matrix: FloatArray, u: FloatArray) -> None:
+    """``matrix -= outer(u, u)``."""
+    for i in range(u.size):
+        if u[i] != 0.0:
+            for j in range(u.size):
+                matrix[i, j] -= u[i] * u[j]
+
+
+@compiled
+def add_outer(matrix: FloatArray, u: FloatArray) -> None:
+    """``matrix += outer(u, u)``."""
+    for i in range(u.size):
+        for j in range(u.size):
+            matrix[i, j] += u[i] * u[j]
+
+
+@compiled
+def _linear_belief(rows: SparseRows, row: int, weights: Weights) -> tuple[float, float]:
+    """φ·m and φᵀ(S − UᵀU)φ of a row."""
+    first, last, columns, values = rows.starts[row], rows.starts[row + 1], rows.columns, rows.values
+    mean = var = 0.0
+    for e in range(first, last):
+        mean += values[e] * weights.mean[columns[e]]
+        own = weights.cov[columns[e]]
+        across = 0.0
+        for f in range(first, e):
+            across += values[f] * own[columns[f]]
+        var += values[e] * (2.0 * across + values[e] * own[columns[e]])
+    for b in range(weights.recent.shape[0]):
+        across = 0.0
+        for e in range(first, last):
+            across += values[e] * weights.recent[b, columns[e]]
+        var -= across * across
+    return mean, max(var, 0.0)
+
+
+@compiled
+def project(rows: SparseRows, wanted: IntArray, weights: Weights) -> tuple[FloatArray, FloatArray]:
+    """φ·m and the variance of φ·w of each wanted row."""
+    mean, var = np.zeros(wanted.size), np.zeros(wanted.size)
+    for i in range(wanted.size):
+        mean[i], var[i] = _linear_belief(rows, wanted[i], weights)
+    return mean, var
+
+
+@compiled
+def project_added(
+    rows: SparseRows,
+    parent_columns: IntArray,
+    parent_values: FloatArray,
+    weights: Weights,
+    weight_var: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """What rows added to a parent's features add to φ·m and the variance of φ·w."""
+    q, _, _ = gain_vector(parent_columns, parent_values, weights)
+    starts, columns, values = rows.starts, rows.columns, rows.values
+    mean, var = np.zeros(starts.size - 1), np.zeros(starts.size - 1)
+    for i in range(mean.size):
+        first = starts[i]
+        if starts[i + 1] == first + 1:
+            column, value = columns[first], values[first]
+            mean[i] = value * weights.mean[column]
+            var[i] = value * (value * weight_var[column] + 2.0 * q[column])
+            continue
+        mean[i], var[i] = _linear_belief(rows, i, weights)
+        for e in range(first, starts[i + 1]):
+            var[i] += 2.0 * values[e] * q[columns[e]]
+    return mean, var
+
+
+@compiled
+def project_step(
+    rows: SparseRows,
+    q: FloatArray,
+    gain: float,
+    shrink: float,
+    linear_mean: FloatArray,
+    linear_var: FloatArray,
+) -> None:
+    """The linear part of all rows after one rank-1 step of the weights."""
+    for i in range(rows.starts.size - 1):
+        across = 0.0
+        for e in range(rows.starts[i], rows.starts[i + 1]):
+            across += rows.values[e] * q[rows.columns[e]]
+        linear_mean[i] += gain * across
+        linear_var[i] = max(linear_var[i] - shrink * across * across, 0.0)
+
+
+@compiled
+def linear_samples(rows: SparseRows, weights: FloatArray) -> FloatArray:
+    """φ·w of each row and sample."""
+    found = np.zeros((rows.starts.size - 1, weights.shape[1]))
+    for i in range(rows.starts.size - 1):
+        for e in range(rows.starts[i], rows.starts[i + 1]):
+            found[i] += rows.values[e] * weights[rows.columns[e]]
+    return found

@@ -20,6 +20,7 @@ noise variance λ̄, as in :mod:`dagsearch.posterior.weights`.
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,19 +29,27 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows
-from dagsearch.posterior.base import Capability, MeanFunction, checked_noise, prior_means
+from dagsearch.posterior.base import MeanFunction, checked_noise, evenly, prior_means
+from dagsearch.posterior.belief import add_outer, added_by, offsets, subtract_outer
 from dagsearch.posterior.cholesky import GrowingCholesky
-from dagsearch.posterior.linear import added_by, subtract_outer
-from dagsearch.posterior.siblings import Siblings
 from dagsearch.posterior.whitened import WhitenedScores
 from dagsearch.problem import State
 
 # Largest number of landmarks, and the part of the largest variance below which another one is useless.
-_MOST_LANDMARKS, _NOTHING = 512, 1e-6
+_MOST_LANDMARKS, _NOTHING = 384, 1e-6
+# Largest number of leaves that landmarks are chosen from.
+_MOST_CANDIDATES = 1500
+# Number of fantasies from which they are learnt together, and of leaves whose features are computed at once.
+_MANY, _AT_ONCE = 32, 2048
 
 
 def greedy_landmarks(covariance: Covariance, rows: Rows, most: int = _MOST_LANDMARKS) -> IntArray:
-    """Indices of the rows that explain the others best: each time the least explained (pivoted Cholesky)."""
+    """Indices of the rows that explain the others best: each time the least explained (pivoted Cholesky).
+
+    Of very many rows, only some are looked at.
+    """
+    some = evenly(len(rows), _MOST_CANDIDATES)
+    rows = rows[some]
     left = covariance.variances(rows).copy()
     smallest = _NOTHING * float(left.max(initial=0.0))
     columns = np.zeros((min(most, len(rows)), len(rows)))
@@ -54,7 +63,18 @@ def greedy_landmarks(covariance: Covariance, rows: Rows, most: int = _MOST_LANDM
         left = np.maximum(left - columns[count] ** 2, 0.0)
         left[pivot] = 0.0
         chosen.append(pivot)
-    return np.array(chosen, dtype=np.int64)
+    return some[np.array(chosen, dtype=np.int64)]
+
+
+class _Before(NamedTuple):
+    """The state before fantasies."""
+
+    spread: FloatArray
+    """S."""
+    precision: FloatArray
+    """S⁻¹."""
+    leaves: list[tuple[IntArray, FloatArray, FloatArray]]
+    """The leaves of the fantasies, with r̄ and λ̄, in the order in which they came."""
 
 
 class InducedScores(WhitenedScores):
@@ -68,9 +88,6 @@ class InducedScores(WhitenedScores):
         States to choose the landmarks from.
     """
 
-    can = frozenset(Capability) - {Capability.SAMPLES}
-    outgrown = False
-
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction, rows: Rows) -> None:
         super().__init__(covariance, noise, mean)
         landmarks = rows[greedy_landmarks(covariance, rows)]
@@ -80,137 +97,155 @@ class InducedScores(WhitenedScores):
         matrix[np.diag_indices(len(matrix))] += 1e-10 * float(matrix.diagonal().max(initial=1e-300))
         self._factor = GrowingCholesky.of(matrix)
         self._weights = np.zeros(len(landmarks))  # ω
-        self._weight_cov = np.eye(len(landmarks))  # S
+        self._spread, self._precision = np.eye(len(landmarks)), np.eye(len(landmarks))  # S and its inverse
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)  # r̄ and λ̄ of every node
-        # S, and r̄ and λ̄ of the leaves concerned, before fantasies; None if there are none.
-        self._before: tuple[FloatArray, dict[int, tuple[float, float]]] | None = None
+        self._before: _Before | None = None  # None if there are no fantasies
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "InducedScores":
-        """A model of the same nodes without rewards, with another covariance and noise."""
-        fresh = InducedScores(covariance, noise, self._prior_mean, self._landmarks)
+        """A model of the same nodes without rewards, with another covariance and noise.
+
+        Its landmarks are chosen anew, from the leaves that are rewarded by now.
+        """
+        leaves = np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))
+        rows = self._rows.rows[leaves] if leaves.size > len(self._landmarks) else self._landmarks
+        fresh = InducedScores(covariance, noise, self._prior_mean, rows)
         fresh._adopt_nodes(self)
         return fresh
-
-    def as_lazy(self) -> "InducedScores":
-        """Itself: it keeps nothing for nodes that are not refreshed."""
-        return self
 
     def _adopt_nodes(self, other: WhitenedScores) -> None:
         super()._adopt_nodes(other)
         self._observed, self._observed_noise = np.zeros(self._nodes), np.full(self._nodes, np.inf)
 
-    def _add_nodes(self, rows: Rows, whitened: FloatArray) -> None:
-        old, new = self._nodes, self._nodes + whitened.shape[1]
-        self._observed, self._observed_noise = grown(self._observed, new), grown(self._observed_noise, new)
-        self._observed_noise[old:new] = np.inf
+    def _number(self, rows: Rows, means: FloatArray, variances: FloatArray) -> slice:
+        new = super()._number(rows, means, variances)
+        self._observed = grown(self._observed, self._nodes)
+        self._observed_noise = grown(self._observed_noise, self._nodes)
+        self._observed_noise[new] = np.inf
+        return new
 
-    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Bring mean and variance of some nodes up to date, or of all."""
-        stale = self._stale
-        super().refresh(nodes)
-        if not stale:
-            return
-        wanted = np.arange(self._nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
-        seen = wanted[np.isfinite(self._observed_noise[wanted])]
-        if seen.size > 0:
-            self._mean[seen], self._variance[seen] = self._observed_moments(seen)
+    # Beliefs ------------------------------------------------------------------------------------------
 
-    def _sibling_moments(self, siblings: Siblings, means: FloatArray) -> tuple[FloatArray, FloatArray]:
-        if siblings.anchors == 0:  # their features will not change
-            self._siblings.learn(siblings, *self._next_rows(siblings, self._factor.size))
-        prior = siblings.prior + self.covariance.private
-        return self._moments(means, prior, siblings.whitened)
-
-    def _observed_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of nodes with rewards of their own, which determine their offsets."""
-        prior, features = self._whiten_nodes(nodes)
-        own = self._own(prior, features)
-        noise = self._observed_noise[nodes]
-        kappa = own / (own + noise)
-        linear = self._weights @ features
-        mean = self._prior[nodes] + (1.0 - kappa) * linear + kappa * self._observed[nodes]
-        spread = np.einsum("ij,ij->j", features, self._weight_cov @ features)
-        return mean, (1.0 - kappa) ** 2 * spread + kappa * noise
+    def _node_features(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        """φ and d of tracked nodes."""
+        prior, features = self._whiten(self._rows.rows[nodes])
+        return features, self._own(prior, features)
 
     def _own(self, prior: FloatArray, features: FloatArray) -> FloatArray:
         """d(x), from prior variances and φ."""
         return np.asarray(np.maximum(prior - np.einsum("ij,ij->j", features, features), 0.0))
 
+    def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+        features, own = self._node_features(nodes)
+        kappa, offset = offsets(self._observed_noise[nodes], own)
+        mean = (1.0 - kappa) * (self._weights @ features) + kappa * self._observed[nodes]
+        spread = np.einsum("ij,ij->j", features, self._spread @ features)
+        return self._prior[nodes] + mean, (1.0 - kappa) ** 2 * spread + offset
+
+    def _explained(self, whitened: FloatArray) -> FloatArray:
+        return np.asarray(
+            np.einsum("ij,ij->j", whitened, whitened)
+            - np.einsum("ij,ij->j", whitened, self._spread @ whitened)
+        )
+
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
         places = np.asarray(nodes, dtype=np.int64)
         rows = self.covariance.represent(states) if len(states) > 0 else self._rows.rows[:0]
-        tracked, fresh = self._whiten_nodes(places), self._whiten(rows)
+        tracked, fresh = self._whiten(self._rows.rows[places]), self._whiten(rows)
         prior, features = (np.concatenate([a, b], axis=-1) for a, b in zip(tracked, fresh, strict=True))
-        own = self._own(prior, features)
         noise = np.concatenate([self._observed_noise[places], np.full(len(states), np.inf)])
-        seen = np.isfinite(noise)
-        noise = np.where(seen, noise, 1.0)
-        kappa = np.where(seen, own / (own + noise), 0.0)
+        kappa, offset = offsets(noise, self._own(prior, features))
         mean = np.concatenate([self._prior[places], prior_means(self._prior_mean, states)])
         mean += (1.0 - kappa) * (self._weights @ features)
         mean[: len(places)] += kappa[: len(places)] * self._observed[places]
-        joint = features.T @ self._weight_cov @ features * ((1.0 - kappa)[:, None] * (1.0 - kappa))
-        joint[np.diag_indices(len(joint))] += np.where(seen, kappa * noise, own)
+        joint = features.T @ self._spread @ features * ((1.0 - kappa)[:, None] * (1.0 - kappa))
+        joint[np.diag_indices(len(joint))] += offset
         return mean, joint
+
+    # Rewards ------------------------------------------------------------------------------------------
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
         assert self._before is None, "discard fantasies first"
-        self._learn(node, reward, self.noise if noise is None else checked_noise(noise))
-
-    def _learn(self, node: int, reward: float, variance: float) -> None:
-        prior, features = self._whiten_nodes(np.array([node]))
-        own, phi = float(self._own(prior, features)[0]), features[:, 0]
-        residual = reward - float(self._prior[node])
+        variance = self.noise if noise is None else checked_noise(noise)
+        features, own = self._node_features(np.array([node]))
+        phi, residual = features[:, 0], reward - float(self._prior[node])
         old = float(self._observed[node]), float(self._observed_noise[node])
-        merged, precision, information = added_by(*old, residual, variance, own)
+        merged, precision, information = added_by(*old, residual, variance, float(own[0]))
         self._observed[node], self._observed_noise[node] = merged
-        q = self._weight_cov @ phi
+        missing = information - precision * float(phi @ self._weights)
+        q, s = self._learn(phi, precision)
+        self._weights += q * missing / (1.0 + precision * s)
+        self._changed()
+
+    def _learn(self, phi: FloatArray, precision: float) -> tuple[FloatArray, float]:
+        """Add a precision on φ·w to S; returns Sφ as it was and φᵀSφ."""
+        q = self._spread @ phi
         s = float(phi @ q)
-        if self._before is None:
-            missing = information - precision * float(phi @ self._weights)
-            self._weights += q * missing / (1.0 + precision * s)
-        subtract_outer(self._weight_cov, q * math.sqrt(precision / (1.0 + precision * s)))
-        self._stale, self._alpha_now = True, np.zeros(0)
+        subtract_outer(self._spread, q * math.sqrt(precision / (1.0 + precision * s)))
+        add_outer(self._precision, phi * math.sqrt(precision))
+        return q, s
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> None:
         """:meth:`condition` on many rewards at once; the scores must have none before."""
         assert np.all(np.isinf(self._observed_noise[: self._nodes])), "a fresh model is needed"
-        for node, reward, given in zip(nodes, rewards, noises, strict=True):
-            variance = self.noise if given is None else checked_noise(given)
-            old = float(self._observed[node]), float(self._observed_noise[node])
-            residual = reward - float(self._prior[node])
-            self._observed[node], self._observed_noise[node] = added_by(*old, residual, variance, 1.0)[0]
-        leaves = np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))
-        prior, features = self._whiten_nodes(leaves)
-        precision = 1.0 / (self._own(prior, features) + self._observed_noise[leaves])
-        weighted = features * precision
-        factor = linalg.cho_factor(np.eye(len(features)) + weighted @ features.T, lower=True)
-        self._weight_cov = np.ascontiguousarray(linalg.cho_solve(factor, np.eye(len(features))))
-        self._weights = linalg.cho_solve(factor, weighted @ self._observed[leaves])
-        self._stale, self._alpha_now = True, np.zeros(0)
+        self._learn_merged(*self._merged(nodes, rewards, noises))
 
-    def fantasise(self, node: int) -> None:
-        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`."""
-        self.refresh([node])
+    def _learn_merged(self, leaves: IntArray, residuals: FloatArray, noises: FloatArray) -> None:
+        """Learn r̄ and λ̄ of distinct leaves; there must be no rewards before."""
+        self._observed[leaves], self._observed_noise[leaves] = residuals, noises
+        information = np.zeros(len(self._weights))
+        for some in np.array_split(leaves, max(1, leaves.size // _AT_ONCE)):
+            features, own = self._node_features(some)
+            weighted = features / (own + self._observed_noise[some])
+            self._precision += weighted @ features.T
+            information += weighted @ self._observed[some]
+        self._spread = _inverse(self._precision)
+        self._weights = self._spread @ information
+        self._changed()
+
+    def fantasise(self, nodes: Sequence[int]) -> None:
+        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`."""
         if self._before is None:
-            self._before = self._weight_cov.copy(), {}
-        self._before[1].setdefault(node, (float(self._observed[node]), float(self._observed_noise[node])))
-        self._learn(node, float(self._mean[node]), self.noise)
+            self._before = _Before(self._spread, self._precision, [])
+            self._spread, self._precision = self._spread.copy(), self._precision.copy()
+        leaves, counts = np.unique(np.asarray(nodes, dtype=np.int64), return_counts=True)
+        features, own = self._node_features(leaves)
+        old, old_noise = self._observed[leaves], self._observed_noise[leaves]
+        self._before.leaves.append((leaves, old, old_noise))
+        noise = 1.0 / (1.0 / old_noise + counts / self.noise)
+        kappa, _ = offsets(old_noise, own)
+        expected = (1.0 - kappa) * (self._weights @ features) + kappa * old  # the rewards that are assumed
+        self._observed[leaves] = old + (expected - old) * noise * counts / self.noise
+        self._observed_noise[leaves] = noise
+        self._narrow(features, np.maximum(1.0 / (own + noise) - 1.0 / (own + old_noise), 0.0))
+        self._changed()
+
+    def _narrow(self, features: FloatArray, precision: FloatArray) -> None:
+        """Add precisions on φ·w of several leaves to S."""
+        if precision.size < _MANY:
+            for phi, added in zip(features.T, precision.tolist(), strict=True):
+                self._learn(phi, added)
+        else:
+            scaled = features * np.sqrt(precision)
+            self._precision += scaled @ scaled.T
+            self._spread = _inverse(self._precision)
 
     def discard(self) -> None:
         """Take back all fantasies."""
         if self._before is not None:
-            self._weight_cov, observed = self._before
-            for node, before in observed.items():
-                self._observed[node], self._observed_noise[node] = before
-            self._before, self._stale, self._alpha_now = None, True, np.zeros(0)
+            self._spread, self._precision, changed = self._before
+            for leaves, observed, noise in reversed(changed):
+                self._observed[leaves], self._observed_noise[leaves] = observed, noise
+            self._before = None
+            self._changed()
 
-    def _explained(self, whitened: FloatArray) -> FloatArray:
-        return np.asarray(
-            np.einsum("ij,ij->j", whitened, whitened)
-            - np.einsum("ij,ij->j", whitened, self._weight_cov @ whitened)
-        )
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    """Inverse of a positive definite matrix, by LAPACK."""
+    factor, _ = linalg.dpotrf(matrix, lower=1)
+    lower = linalg.dpotri(factor, lower=1)[0]
+    inverse = np.tril(lower) + np.tril(lower, -1).T
+    return np.ascontiguousarray(inverse)

@@ -10,10 +10,11 @@ import numpy as np
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
+from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import Evidence, Observations, by_leaf
-from dagsearch.posterior.function import KernelScores
+from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.units import Episode, Standardizer
 from dagsearch.problem import State
 from dagsearch.recorder import Recorder
@@ -151,7 +152,7 @@ class Posterior:
 
         ``None`` if no reward is known yet, or the scores have no joint belief.
         """
-        if not self.informed or not self.scores.joint:
+        if not self.informed or not self.scores.is_joint:
             return None
         belief = self.in_reward_units(self._explored.score(node))
         if noise is None:
@@ -202,8 +203,12 @@ class Posterior:
 
     def _observations(self, scores: JointScores) -> Observations:
         leaves, rewards, noises = self._all_rewards()
-        states = [self._explored.graph.states[leaf] for leaf in np.unique(leaves)]
-        return by_leaf(scores.covariance.represent(states), leaves, rewards, noises)
+        states = self._explored.graph.states
+
+        def rows_of(nodes: IntArray) -> Rows:
+            return scores.covariance.represent([states[node] for node in nodes])
+
+        return by_leaf(rows_of, leaves, rewards, noises)
 
     def plausible_models(self, count: int) -> list[JointScores]:
         """Models of the same rewards, with hyperparameters that the rewards leave open."""
@@ -225,11 +230,8 @@ class Posterior:
     @one_thread()
     def _use_landmarks(self) -> None:
         """Replace the scores by a model whose cost does not grow with the number of rewards."""
-        leaves, rewards, noises = self._all_rewards()
-        scores = cast(KernelScores, self._explored.scores).induced(np.unique(leaves).tolist())
-        scores.condition_all(leaves, rewards, noises)
-        self._explored.replace_scores(scores)
-        logger.debug("after %d rewards: scores by landmarks", len(leaves))
+        self._explored.replace_scores(cast(FunctionScores, self._explored.scores).induced())
+        logger.debug("after %d rewards: scores by landmarks", len(self.told))
 
     def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:
         """Leaf, reward and noise of every reward told, in the model's units."""

@@ -12,10 +12,11 @@ import numpy as np
 from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray
-from dagsearch.posterior.linear import gain_vector, linear_samples
+from dagsearch.posterior.belief import gain_vector, linear_samples
+from dagsearch.posterior.cholesky import Rotation
 
 if TYPE_CHECKING:
-    from dagsearch.posterior.function import KernelScores
+    from dagsearch.posterior.columns import KernelScores
     from dagsearch.posterior.weights import WeightScores
 
 
@@ -52,7 +53,7 @@ class WeightSamples:
         scores = self._scores
         entries = slice(scores._starts[node], scores._starts[node + 1])
         columns, values = scores._columns[entries], scores._values[entries]
-        q, _, s = gain_vector(columns, values, *scores._weights.arrays)
+        q, _, s = gain_vector(columns, values, scores._weights.arrays)
         noise = np.sqrt(precision) * self._rng.standard_normal(self._count)
         missing = information + noise - precision * (values @ self._weights[columns])
         self._weights += np.outer(q, missing / (1.0 + precision * s))
@@ -61,10 +62,10 @@ class WeightSamples:
         """One row per tracked node, shape ``(nodes, count)``."""
         self._grow()
         scores, nodes = self._scores, self._scores._nodes
-        linear = linear_samples(scores._starts[: nodes + 1], scores._columns, scores._values, self._weights)
-        kappa, spread = scores._offsets(np.arange(nodes))
+        linear = linear_samples(scores._tracked, self._weights)
+        kappa, spread = scores._offsets(slice(nodes))
         seen = scores._prior[:nodes] + kappa * scores._observed[:nodes]
-        offsets = spread[:, None] * self._offsets[:nodes]
+        offsets = np.sqrt(spread)[:, None] * self._offsets[:nodes]
         return np.asarray(seen[:, None] + (1.0 - kappa)[:, None] * linear + offsets)
 
 
@@ -73,7 +74,8 @@ class KernelSamples:
 
     They keep a draw f of the prior at the tracked nodes, from the growing factor F of their covariance, and
     E = L⁻¹(r + ε − μ_O − f_O) for draws ε of the noise; then g = μ + f + VᵀE. A reward appends the row
-    (r + ε − μ_t − f_t − l·E)/d to E. The symbols are those of :mod:`dagsearch.posterior.function`.
+    (r + ε − μ_t − f_t − l·E)/d to E, and a further one of the same leaf changes E as it changes z. The
+    symbols are those of :mod:`dagsearch.posterior.function`.
     """
 
     def __init__(self, scores: "KernelScores", count: int, rng: np.random.Generator) -> None:
@@ -83,28 +85,15 @@ class KernelSamples:
         self._normals = np.zeros((0, count))
         self._prior = np.zeros((0, count))
         self._values = np.zeros((0, count))
-        self._rewards = 0
         self._whitened = np.zeros((0, count))
         self._grow()
         assert scores._fantasies == 0, "discard fantasies first"
-        n = scores._rewards
+        n = scores._leaves
         if n > 0:  # rewards that came before the samples
-            observed, factor = scores._observed[:n], scores._factor.lower
-            left = factor.diagonal() ** 2 - self._posterior_variances_in_order()
-            noise = np.sqrt(np.maximum(left, 0.0))[:, None] * rng.standard_normal((n, count))
-            rewards = factor @ scores._weights[:n]  # less the prior mean
-            gap = rewards[:, None] + noise - self._prior[observed]
-            self._whitened = np.asarray(linalg.solve_triangular(factor, gap, lower=True))
-            self._rewards = n
+            noise = np.sqrt(scores._noises[:n])[:, None] * rng.standard_normal((n, count))
+            gap = scores._residuals[:n, None] + noise - self._prior[scores._observed[:n]]
+            self._whitened = scores._factor.solve(gap)
             self._values = self._values + scores._whitened[:n, : self._nodes].T @ self._whitened
-
-    def _posterior_variances_in_order(self) -> FloatArray:
-        """Variance of each rewarded leaf's g just before its reward came."""
-        scores, n = self._scores, self._scores._rewards
-        rows = scores._rows.rows[scores._observed[:n]]
-        prior = scores.covariance.variances(rows) + scores.covariance.private
-        factor = np.tril(scores._factor.lower, -1)
-        return np.asarray(prior - np.einsum("ij,ij->i", factor, factor))
 
     def _grow(self) -> None:
         """Draw the prior at new nodes, given its draw at the others."""
@@ -128,8 +117,8 @@ class KernelSamples:
         self._normals = np.vstack([self._normals, self._rng.standard_normal((new - old, self._count))])
         drawn = self._factor[old:new, :new] @ self._normals
         self._prior = np.vstack([self._prior, drawn])
-        n = self._rewards
-        values = scores._prior[old:new, None] + drawn + scores._whitened[:n, old:new].T @ self._whitened
+        known = scores._whitened[: len(self._whitened), old:new].T @ self._whitened
+        values = scores._prior[old:new, None] + drawn + known
         self._values = np.vstack([self._values, values])
         self._nodes = new
 
@@ -139,8 +128,18 @@ class KernelSamples:
         rewards = reward + np.sqrt(noise) * self._rng.standard_normal(self._count)
         missing = (rewards - self._values[node]) / pivot
         self._values += np.outer(row, missing)
-        self._whitened = np.vstack([self._whitened, missing])
-        self._rewards += 1
+        place = self._scores._place.get(node)
+        if place is None:
+            self._whitened = np.vstack([self._whitened, missing])
+            return
+        # Of a further reward, only its share of the leaf's mean is new.
+        old, factor = float(self._scores._noises[place]), self._scores._factor
+        gap = rewards - self._scores._prior[node] - self._prior[node] - factor.lower[place] @ self._whitened
+        self._whitened += np.outer(factor.inverse[:, place], gap * old / (old + noise))
+
+    def turn(self, rotation: Rotation) -> None:
+        """Follow the scores' L, which has changed because a leaf has a further reward."""
+        rotation.turn(self._whitened)
 
     def values(self) -> FloatArray:
         """One row per tracked node, shape ``(nodes, count)``."""

@@ -40,27 +40,17 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.base import (
-    Capability,
-    MeanFunction,
-    Wanted,
-    checked_noise,
-    joint_draws,
-    prior_means,
-    promising_of,
-)
-from dagsearch.posterior.belief import WeightBelief
-from dagsearch.posterior.linear import (
-    PackedBelief,
+from dagsearch.posterior.base import JointScores, LeafOf, MeanFunction, checked_noise, largest, prior_means
+from dagsearch.posterior.belief import (
+    WeightBelief,
     added_by,
+    offsets,
     project,
     project_added,
-    project_some,
     project_step,
-    scores_of,
 )
 from dagsearch.posterior.samples import WeightSamples
-from dagsearch.problem import Children, Families, State
+from dagsearch.problem import Children, State
 
 # Number of features from which rows of rewards are kept aside, and how many of them.
 _MANY_FEATURES, _ASIDE = 128, 32
@@ -83,7 +73,7 @@ class _Before(NamedTuple):
     """The leaves of the fantasies, in their order, with r̄ and λ̄."""
 
 
-class WeightScores:
+class WeightScores(JointScores):
     """Exact Gaussian regression in weight space: O(d²) per reward, for any number of rewards.
 
     Parameters
@@ -96,22 +86,17 @@ class WeightScores:
         Prior mean of g.
     """
 
-    can = frozenset(Capability)
-    outgrown = False
+    covariance: FeatureMap
 
     def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
+        super().__init__(noise, mean)
         self.covariance = covariance
-        self.noise = checked_noise(noise)
-        self._prior_mean = mean
         self._weights = WeightBelief()
-        self._nodes = 0
         self._starts = np.zeros(1, dtype=np.int64)
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
         self._linear_mean, self._linear_var = np.zeros(0), np.zeros(0)
-        self._prior = np.zeros(0)
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
-        self._mean, self._variance = np.zeros(0), np.zeros(0)
         self._samples: WeightSamples | None = None
         # Number of updates that not all nodes have seen, whether some have, and the last update: q, and the
         # change of m and S along q.
@@ -131,22 +116,6 @@ class WeightScores:
         """Whether a step multiplies matrices by BLAS; with few features compiled loops do it."""
         return self._weights.dimension > _MANY_FEATURES or self._samples is not None
 
-    @property
-    def mean(self) -> FloatArray:
-        """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
-        self.refresh()
-        return self._mean[: self._nodes]
-
-    @property
-    def variance(self) -> FloatArray:
-        """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
-        self.refresh()
-        return self._variance[: self._nodes]
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
-        return self._mean[: self._nodes], self._variance[: self._nodes]
-
     def track(self, states: Sequence[State]) -> None:
         """Number new states and bring their beliefs up to date."""
         rows = self._features(self.covariance.features(states))
@@ -157,7 +126,7 @@ class WeightScores:
         self._columns[entries : entries + rows.columns.size] = rows.columns
         self._values[entries : entries + rows.values.size] = rows.values
         self._prior[old:new] = prior_means(self._prior_mean, states)
-        linear = project(*rows, *self._weights.arrays)
+        linear = project(rows, np.arange(len(states)), self._weights.arrays)
         self._linear_mean[old:new], self._linear_var[old:new] = linear
         self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
         self._mean[old:new] = self._prior[old:new] + linear[0]
@@ -167,7 +136,7 @@ class WeightScores:
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
         rows = self._features(self.covariance.features(states))
-        mean, var = project(*rows, *self._weights.arrays)
+        mean, var = project(rows, np.arange(len(states)), self._weights.arrays)
         return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
@@ -179,14 +148,14 @@ class WeightScores:
         if node is None:
             parent = self._features(self.covariance.features([children.parent]))
             columns, values = parent.columns, parent.values
-            linear = project(*parent, *self._weights.arrays)
+            linear = project(parent, np.zeros(1, np.int64), self._weights.arrays)
             linear_mean, linear_var = float(linear[0][0]), float(linear[1][0])
         else:
             entries = slice(self._starts[node], self._starts[node + 1])
             columns, values = self._columns[entries], self._values[entries]
             self.refresh([node])
             linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
-        mean, var = project_added(*rows, columns, values, *self._weights.arrays, self._weights.variance)
+        mean, var = project_added(rows, columns, values, self._weights.arrays, self._weights.variance)
         mean += linear_mean
         var += linear_var
         # The children are made only for a varying prior mean.
@@ -196,28 +165,13 @@ class WeightScores:
             mean += self._prior_mean
         return mean, np.maximum(var, 0.0) + self.covariance.private
 
-    def additive(self) -> PackedBelief | None:
-        """See :class:`AdditiveBelief`; ``None`` unless every action adds one feature."""
-        single = self.covariance.single_features
-        if single is None or callable(self._prior_mean):
-            return None
-        self._features(SparseRows(np.zeros(1, np.int64), single[0][:0], np.zeros(0)))
-        rows = self._starts, self._columns, self._values
-        prior = float(self._prior_mean)
-        return (prior, self.covariance.private, *single, *rows, *self._weights.arrays, self._weights.variance)
-
-    def upper_confidence(
-        self, families: Families, signs: Sequence[int], beta: float, wanted: Wanted | None = None
-    ) -> FloatArray:
-        """Upper confidence ``sign · μ + β σ`` of all children of some states."""
-        _, mean, variance = self.promising(families, signs)
-        return mean + beta * np.sqrt(variance)
-
-    def promising(
-        self, families: Families, signs: Sequence[int], wanted: Wanted | None = None
+    def predict_codes(
+        self, codes: IntArray, most: int, leaf_of: LeafOf
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """All children of some states, with ``sign · μ`` and the variance of g of each."""
-        return promising_of([self.predict_children(children) for children in families.each()], signs)
+        """:meth:`predict` for the ``most`` leaves with the largest means of some that are given by codes."""
+        mean, variance = self.predict([leaf_of(row) for row in codes])
+        closer = largest(mean, most)
+        return closer, mean[closer], variance[closer]
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
@@ -233,34 +187,29 @@ class WeightScores:
         mean, joint = dense @ weight_mean, dense @ weight_cov @ dense.T - aside.T @ aside
         own = np.full(len(dense), self.covariance.private)
         if len(nodes) > 0:
-            kappa, spread = self._offsets(np.asarray(nodes))
+            kappa, own[: len(nodes)] = self._offsets(np.asarray(nodes))
             mean[: len(nodes)] += kappa * (self._observed[nodes] - mean[: len(nodes)])
             keep = np.concatenate([1.0 - kappa, np.ones(len(states))])
             joint *= keep[:, None] * keep
-            own[: len(nodes)] = spread**2
         joint[np.diag_indices(len(dense))] += own
         prior = np.concatenate([self._prior[nodes], prior_means(self._prior_mean, states)])
         return prior + mean, joint
 
-    def _offsets(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        """κ of each node, and the deviation of its private offset given the weights."""
-        noise, private = self._observed_noise[nodes], self.covariance.private
-        seen = np.isfinite(noise)
-        noise = np.where(seen, noise, 1.0)
-        kappa = np.where(seen, private / (private + noise), 0.0)
-        return kappa, np.sqrt(np.where(seen, kappa * noise, private))
-
-    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
-        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
-        return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
+    def _offsets(self, nodes: IntArray | slice) -> tuple[FloatArray, FloatArray]:
+        """κ of each node, and the variance of its private offset given the weights."""
+        return offsets(self._observed_noise[nodes], self.covariance.private)
 
     def sampled(self, count: int, rng: np.random.Generator) -> WeightSamples:
         """Joint posterior samples of all tracked nodes; they follow later rewards."""
         self._samples = WeightSamples(self, count, rng)
         return self._samples
 
-    def fantasise(self, node: int) -> None:
-        """Count a leaf as observed for the variance of g, but not for its mean, until :meth:`discard`."""
+    def fantasise(self, nodes: Sequence[int]) -> None:
+        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`."""
+        for node in nodes:
+            self._fantasise(node)
+
+    def _fantasise(self, node: int) -> None:
         self.refresh([node])
         if self._before is None:
             beliefs = [belief[: self._nodes].copy() for belief in self._beliefs]
@@ -312,48 +261,28 @@ class WeightScores:
             return
         # From scratch with fantasies: the last digits must not depend on how many came since the last time.
         if self._behind == 1 and not self._some_ahead and self._before is None:
-            project_step(
-                self._starts[: self._nodes + 1],
-                self._columns,
-                self._values,
-                *self._last,
-                self._linear_mean,
-                self._linear_var,
-            )
-            self._rescore(np.arange(self._nodes))
+            project_step(self._tracked, *self._last, self._linear_mean, self._linear_var)
+            self._rescore(slice(self._nodes))
         else:
             self._project_nodes(np.arange(self._nodes))
         self._behind, self._some_ahead = 0, False
 
+    @property
+    def _tracked(self) -> SparseRows:
+        """The features of all nodes."""
+        return SparseRows(self._starts[: self._nodes + 1], self._columns, self._values)
+
     def _project_nodes(self, nodes: IntArray) -> None:
-        project_some(
-            nodes,
-            self._starts,
-            self._columns,
-            self._values,
-            *self._weights.arrays,
-            self._linear_mean,
-            self._linear_var,
-        )
+        linear = project(self._tracked, nodes, self._weights.arrays)
+        self._linear_mean[nodes], self._linear_var[nodes] = linear
         self._rescore(nodes)
 
-    def _rescore(self, nodes: IntArray) -> None:
+    def _rescore(self, nodes: IntArray | slice) -> None:
         """g of nodes from their linear part and, at observed leaves, the private offset."""
-        scores_of(
-            nodes,
-            self.covariance.private,
-            self._prior,
-            self._linear_mean,
-            self._linear_var,
-            self._observed,
-            self._observed_noise,
-            self._mean,
-            self._variance,
-        )
-
-    def as_lazy(self) -> "WeightScores":
-        """Itself: rewards cost nothing for nodes that are not refreshed."""
-        return self
+        kappa, offset = self._offsets(nodes)
+        linear = (1.0 - kappa) * self._linear_mean[nodes]
+        self._mean[nodes] = self._prior[nodes] + linear + kappa * self._observed[nodes]
+        self._variance[nodes] = (1.0 - kappa) ** 2 * self._linear_var[nodes] + offset
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]

@@ -25,8 +25,8 @@ import numpy as np
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.posterior import Capability, SampledScores, Samples, Scores
-from dagsearch.posterior.base import NOTHING, check_requirements
+from dagsearch.posterior import JointScores, Samples, Scores
+from dagsearch.posterior.base import check_requirements
 from dagsearch.posterior.units import Episode
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import checked_prior, fold_maximum
@@ -36,8 +36,8 @@ from dagsearch.values.graph import GraphArrays, PackedGraph
 class Backup(Protocol):
     """Brings the values of all nodes up to date."""
 
-    requires: frozenset[Capability] = NOTHING
-    """What the scores of the search must be able to do; a back-up without this attribute requires nothing."""
+    requires_joint: bool = False
+    """Whether the scores must have a joint belief; a back-up without this attribute does not require it."""
     from_scratch: bool = False
     """Whether values depend on nothing but the DAG and the scores as they are, not on earlier values."""
 
@@ -242,7 +242,7 @@ class JointSamples(Backup):
         Source of the samples.
     """
 
-    requires = frozenset({Capability.SAMPLES})
+    requires_joint = True
 
     def __init__(self, count: int = 128, seed: int | np.random.Generator | None = 0) -> None:
         if not is_whole(count) or count < 2:
@@ -269,7 +269,7 @@ class JointSamples(Backup):
         if self._scores is not explored.scores:
             check_requirements(explored.scores, self)
             self._scores = explored.scores
-            self._samples = cast(SampledScores, explored.scores).sampled(self.count, self.rng)
+            self._samples = cast(JointScores, explored.scores).sampled(self.count, self.rng)
         assert self._samples is not None
         g = self._samples.values()
         fresh = len(g) - len(self._normals)

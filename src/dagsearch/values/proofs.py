@@ -14,7 +14,6 @@ import numpy as np
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.posterior.base import in_words, requirements
 from dagsearch.posterior.units import Episode
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
@@ -38,11 +37,10 @@ class WithProofs(Backup):
     def __init__(self, backup: Backup, lowest: float, highest: float) -> None:
         if not lowest < highest:
             raise ValueError(f"lowest must be less than highest, got {lowest!r} and {highest!r}")
-        if requirements(backup):
+        if getattr(backup, "requires_joint", False):
             raise ValueError(
                 f"WithProofs cannot use {backup!r}: it gives its back-up only means and variances of the "
-                f"scores, but that one needs scores that can {in_words(requirements(backup))}. "
-                "Use MomentMatching or Softmax"
+                f"scores, but that one needs their joint belief. Use MomentMatching or Softmax"
             )
         self.backup = backup
         self.lowest, self.highest = float(lowest), float(highest)
