@@ -68,10 +68,10 @@ class Problem(Protocol):
         The leaf with this row of codes.
     ``path_to(leaf) -> Sequence[Action]``
         Actions that lead from the root to a leaf.
-    ``neighbours(codes) -> array``
-        Codes of all leaves one change away from the leaf with this row of codes, one row each, without the
-        leaf itself. ``codes``, ``leaf_of`` and ``neighbours`` are ignored if a subclass overrides ``actions``
-        or ``step`` without them.
+    ``neighbours(codes, count, rng) -> array``
+        Codes of different leaves one change away from the leaf with this row of codes, one row each, without
+        the leaf itself: all if they are at most ``count``, otherwise a random sample of that size. ``codes``,
+        ``leaf_of`` and ``neighbours`` are ignored if a subclass overrides ``actions`` or ``step`` without them.
     ``parents(state) -> Sequence[tuple[State, Action]]``
         The states one decision before, each with that decision. Without it the search replays a leaf's
         actions to find out which of them could have been the last.
@@ -282,7 +282,7 @@ class Capabilities:
     codes: Callable[[Sequence[State]], IntArray] | None = _member(shortcut=True)
     leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
     path_to: Callable[[State], Sequence[Action]] | None = _member()
-    neighbours: Callable[[IntArray], IntArray] | None = _member(shortcut=True)
+    neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = _member(shortcut=True)
     parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
     random_leaf: Callable[[State, np.random.Generator], tuple[State, list[Action]]] | None = _member(
         shortcut=True
@@ -326,12 +326,18 @@ def is_current(problem: Any, name: str) -> bool:
 
 @cache
 def _is_current(kind: Any, name: str) -> bool:
-    for owner in kind.__mro__:
+    for place, owner in enumerate(kind.__mro__):
         if name in vars(owner):
             return True
-        if "actions" in vars(owner) or "step" in vars(owner):
+        if any(_is_overridden(member, owner, kind.__mro__[place + 1 :]) for member in ("actions", "step")):
             return False
     return False
+
+
+def _is_overridden(member: str, owner: Any, bases: Sequence[Any]) -> bool:
+    """Whether a class replaces a member of its bases; to implement an abstract one is not to replace it."""
+    found = [vars(base)[member] for base in bases if member in vars(base)]
+    return member in vars(owner) and any(not getattr(own, "__isabstractmethod__", False) for own in found)
 
 
 def check_members(problem: Any) -> None:

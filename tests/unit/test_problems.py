@@ -6,8 +6,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.baselines import TreeState
 from dagsearch.problem import Families
-from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe
-from dagsearch.problems.ranges import SubsetRange
+from dagsearch.problems import DigitsPixels, SubsetRange, Subsets, Synthetic, TicTacToe
 from dagsearch.space.walks import random_walk
 from dagsearch.testing import check_problem
 

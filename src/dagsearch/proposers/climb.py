@@ -64,7 +64,7 @@ class Climb(Refinement):
         best = max(reached, key=lambda one: one[0])
         for _ in range(self.depth):
             landscape.deadline.check()
-            around = [self._neighbours(landscape, codes, rng) for _, codes in reached]
+            around = [landscape.coding.neighbours(codes, _MOST_NEIGHBOURS, rng) for _, codes in reached]
             ends = np.cumsum([len(codes) for codes in around])
             rated = np.split(landscape.rate(np.concatenate(around)), ends[:-1])
             higher = []
@@ -77,12 +77,6 @@ class Climb(Refinement):
             reached = higher
             best = max([best, *reached], key=lambda one: one[0])
         return best[1] if best[0] > -math.inf else None
-
-    def _neighbours(self, landscape: "_Landscape", codes: IntArray, rng: np.random.Generator) -> IntArray:
-        around = landscape.coding.neighbours(codes)
-        if len(around) > _MOST_NEIGHBOURS:
-            around = around[rng.choice(len(around), _MOST_NEIGHBOURS, replace=False)]
-        return around
 
     def __repr__(self) -> str:
         return f"Climb(starts={self.starts}, explorers={self.explorers}, depth={self.depth})"

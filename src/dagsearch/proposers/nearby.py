@@ -30,9 +30,9 @@ class Nearby(Refinement):
     def _neighbour(self, explored: Explored, evaluation: Evaluation, rng: np.random.Generator) -> Path | None:
         coding = explored.coding
         if coding is not None:
-            around = coding.neighbours(coding.codes([evaluation.leaf])[0])
-            for place in rng.permutation(len(around))[:_TRIES]:
-                leaf = coding.leaf_of(around[place])
+            around = coding.neighbours(coding.codes([evaluation.leaf])[0], _TRIES, rng)
+            for codes in rng.permutation(around):
+                leaf = coding.leaf_of(codes)
                 if not explored.is_closed(leaf):
                     return leaf, list(coding.path_to(leaf))
             return None

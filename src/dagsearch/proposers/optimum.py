@@ -22,6 +22,8 @@ from dagsearch.values.explored import Explored
 
 # Maximum number of leaves one decision away from each good leaf, the most promising first.
 _MOST_NEIGHBOURS = 128
+# Maximum number of them that are compared.
+_DRAWN = 1000
 # Weights of the standard deviation for greedy completions from the root.
 _BETAS = (0.0, 1.0, 2.0, 3.0)
 # A sample of a leaf that is this close to the best sample counts as equal; in standard deviations of rewards.
@@ -100,7 +102,7 @@ def _promising(
             yield finished[0]
     scores, problem = cast(JointScores, explored.scores), explored.problem
     if explored.coding is not None:
-        yield from _promising_codes(explored, explored.coding, good, most - made)
+        yield from _promising_codes(explored, explored.coding, good, most - made, shape_rng())
         return
     for leaf, actions in good:
         above = [parent for parent, _ in parents(explored, problem.root(), leaf, actions)]
@@ -118,12 +120,16 @@ def _promising(
 
 
 def _promising_codes(
-    explored: Explored, coding: Coding, good: Iterable[tuple[State, Sequence[Action]]], most: int
+    explored: Explored,
+    coding: Coding,
+    good: Iterable[tuple[State, Sequence[Action]]],
+    most: int,
+    rng: np.random.Generator,
 ) -> Iterable[State]:
     """The most promising leaves one change away from good ones, for states with codes."""
     made = 0
     for leaf, _ in good:
-        around = coding.neighbours(coding.codes([leaf])[0])
+        around = coding.neighbours(coding.codes([leaf])[0], _DRAWN, rng)
         if len(around) == 0:
             continue
         closer, mean, variance = predicted(explored, coding, around, 2 * _MOST_NEIGHBOURS)
