@@ -14,7 +14,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Capabilities, Children, Problem, State
 from dagsearch.space.walks import numbered, walk_from, walked
 
-_NOT_OF_TREES = {"parents", "inclusion", "inclusion_of_children", "positions"}
+_NOT_OF_TREES = {"parents", "inclusion", "positions"}
 _NOT_OF_TREES |= {"layout", "codes", "leaf_of", "path_to", "neighbours", "leaves"}
 """Optional members that describe states without their path."""
 

@@ -129,8 +129,12 @@ class SubsetRange(SubsetProblem):
         """Number of sizes, if they are decided first, then of choices that are left."""
         return len(self._sizes) if self._sized and level == 0 else len(self._free) - level + self._sized
 
-    def added_items(self, state: Partial | Subset, actions: Sequence[Any]) -> list[Subset]:
-        """The features that each decision adds."""
+    @property
+    def added_items(self) -> Callable[[Partial | Subset, Sequence[Any]], list[Subset]] | None:
+        """The features that each decision adds; ``None`` if only one of the sizes is a leaf at once."""
+        return None if self._sized and self._least == self._held else self._added_by
+
+    def _added_by(self, state: Partial | Subset, actions: Sequence[Any]) -> list[Subset]:
         return [frozenset() if isinstance(action, Size) else self._free[action] for action in actions]
 
     def inclusion(self, states: Sequence[Partial | Subset]) -> FloatArray:
