@@ -66,6 +66,8 @@ class Climb(Refinement):
             landscape.deadline.check()
             around = [landscape.coding.neighbours(codes, _MOST_NEIGHBOURS, rng) for _, codes in reached]
             ends = np.cumsum([len(codes) for codes in around])
+            if ends[-1] == 0:  # there is only one leaf
+                break
             rated = np.split(landscape.rate(np.concatenate(around)), ends[:-1])
             higher = []
             for (before, _), codes, rating in zip(reached, around, rated, strict=True):
