@@ -55,9 +55,9 @@ class Saving:
 
 def index_choice(
     planner: Planner, k: int, storage: float, reward: Callable[[frozenset[int]], float]
-) -> ds.problems.SubsetRange:
+) -> ds.problems.Knapsack:
     """At most ``k`` of the candidates, which together fit into ``storage`` bytes."""
-    return ds.problems.SubsetRange(len(planner.indexes), 0, k, reward, capacity=(planner.sizes, storage))
+    return ds.problems.Knapsack(len(planner.indexes), 0, k, reward, capacity=(planner.sizes, storage))
 
 
 def share(reward: float) -> float:

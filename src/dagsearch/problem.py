@@ -50,13 +50,6 @@ class Problem(Protocol):
     ``inclusion(states) -> array``
         Probability of each item to be in the leaf that random play reaches, one row per state; for
         :class:`dagsearch.covariances.SetKernel`, which :func:`dagsearch.search` then uses.
-    ``inclusion_of_children(states) -> Inclusion | None``
-        ``inclusion`` of all children of some inner states, as :class:`dagsearch.problem.Inclusion`, without
-        making the children. Children are in the order of ``states``, those of one state in the order of its
-        actions. Child ``i`` has the row ``common[family[i]]``, plus ``added[family[i]]`` at its own items
-        ``item[child == i]``. Shapes: ``common`` ``(states, items)``, ``added`` ``(states,)``, ``family``
-        ``(children,)``, ``child`` and ``item`` one entry per added item. ``None`` if the children cannot be
-        described in this way. Ignored if a subclass overrides ``actions`` or ``step`` without it.
     ``positions: array``
         Position of each item, for ``SetKernel``; items that are near each other are alike.
     ``layout: Layout | None``
@@ -68,10 +61,11 @@ class Problem(Protocol):
         The leaf with this row of codes.
     ``path_to(leaf) -> Sequence[Action]``
         Actions that lead from the root to a leaf.
-    ``neighbours(codes) -> array``
-        Codes of all leaves one change away from the leaf with this row of codes, one row each, without the
-        leaf itself. ``codes``, ``leaf_of`` and ``neighbours`` are ignored if a subclass overrides ``actions``
-        or ``step`` without them.
+    ``neighbours(codes, count, rng) -> array``
+        Codes of different leaves one change away from the leaf with this row of codes, one row each, without
+        the leaf itself: all if they are at most ``count``, otherwise a random sample of that size. ``codes``,
+        ``leaf_of`` and ``neighbours`` are ignored if a subclass overrides ``actions`` or ``step`` without
+        them.
     ``parents(state) -> Sequence[tuple[State, Action]]``
         The states one decision before, each with that decision. Without it the search replays a leaf's
         actions to find out which of them could have been the last.
@@ -111,32 +105,6 @@ class Problem(Protocol):
         """The reward of ``leaf``: the expensive call. ``MAX`` wants large rewards."""
 
 
-class Inclusion(NamedTuple):
-    """Inclusion probabilities of the children of several states, without a row for every child.
-
-    The row of child ``i`` is ``common[family[i]]``, plus ``added[family[i]]`` at its own items
-    ``item[child == i]``.
-    """
-
-    common: FloatArray
-    """The row that all children of a state have in common, shape ``(states, items)``."""
-    added: FloatArray
-    """The number that each child of a state adds at its own items, shape ``(states,)``."""
-    family: IntArray
-    """Index of each child's parent among the states, ascending; shape ``(children,)``."""
-    child: IntArray
-    """Index of the child that adds each entry of ``item``, ascending."""
-    item: IntArray
-    """The items that children add."""
-    actions_are_items: bool
-    """Whether the action that leads to a child is the one item that it adds."""
-
-    @property
-    def single(self) -> bool:
-        """Whether every child adds one item."""
-        return self.item.size == self.family.size
-
-
 class Layout(NamedTuple):
     """What the codes of a problem's states mean: one category per place."""
 
@@ -162,16 +130,8 @@ class Families:
         return [state for children in self.each() for state in children.states]
 
     @cached_property
-    def inclusion(self) -> Inclusion | None:
-        """The result of the problem's ``inclusion_of_children``; ``None`` if it has no such method."""
-        describe = Capabilities(self.problem).inclusion_of_children
-        return None if describe is None else describe(self.parents)
-
-    @cached_property
     def family(self) -> IntArray:
         """Index of each child's parent, shape ``(children,)``."""
-        if self.inclusion is not None:
-            return self.inclusion.family
         sizes = [len(self.problem.actions(parent)) for parent in self.parents]
         return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -182,8 +142,6 @@ class Families:
     def find(self, place: int) -> tuple[int, Action]:
         """Index of the parent of the child at ``place``, and the action that leads to the child."""
         own = self._families[place]
-        if self._items is not None:
-            return own, self._items[place]
         actions = self._actions.get(own)
         if actions is None:
             actions = self._actions[own] = self.problem.actions(self.parents[own])
@@ -193,12 +151,6 @@ class Families:
         """The child at ``place``, its index among all children."""
         own, action = self.find(place)
         return self.problem.step(self.parents[own], action)
-
-    @cached_property
-    def _items(self) -> list[Action] | None:
-        """The actions of all children if actions are items, otherwise ``None``."""
-        known = self.inclusion
-        return known.item.tolist() if known is not None and known.actions_are_items else None
 
     @cached_property
     def _families(self) -> list[int]:
@@ -276,13 +228,12 @@ class Capabilities:
     items: Callable[[State], Iterable[Hashable]] | None = _member()
     added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]] | None = _member()
     inclusion: Callable[[Sequence[State]], FloatArray] | None = _member()
-    inclusion_of_children: Callable[[Sequence[State]], Inclusion] | None = _member(shortcut=True)
     positions: FloatArray | None = _member()
     layout: Layout | None = _member()
     codes: Callable[[Sequence[State]], IntArray] | None = _member(shortcut=True)
     leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
     path_to: Callable[[State], Sequence[Action]] | None = _member()
-    neighbours: Callable[[IntArray], IntArray] | None = _member(shortcut=True)
+    neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = _member(shortcut=True)
     parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
     random_leaf: Callable[[State, np.random.Generator], tuple[State, list[Action]]] | None = _member(
         shortcut=True
@@ -326,12 +277,18 @@ def is_current(problem: Any, name: str) -> bool:
 
 @cache
 def _is_current(kind: Any, name: str) -> bool:
-    for owner in kind.__mro__:
+    for place, owner in enumerate(kind.__mro__):
         if name in vars(owner):
             return True
-        if "actions" in vars(owner) or "step" in vars(owner):
+        if any(_is_overridden(member, owner, kind.__mro__[place + 1 :]) for member in ("actions", "step")):
             return False
     return False
+
+
+def _is_overridden(member: str, owner: Any, bases: Sequence[Any]) -> bool:
+    """Whether a class replaces a member of its bases; to implement an abstract one is not to replace it."""
+    found = [vars(base)[member] for base in bases if member in vars(base)]
+    return member in vars(owner) and any(not getattr(own, "__isabstractmethod__", False) for own in found)
 
 
 def check_members(problem: Any) -> None:

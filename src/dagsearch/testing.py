@@ -16,6 +16,8 @@ from dagsearch.problem import MAX, MIN, Action, Capabilities, Problem, State, ch
 from dagsearch.space.walks import random_walk
 
 _FINDINGS_SHOWN = 20
+# Number of children of a state that are compared with each other.
+_CHILDREN_COMPARED = 8
 # Number of leaves below a state up to which their list is checked completely.
 _LEAVES_LISTED = 100
 
@@ -33,7 +35,8 @@ def check_problem(
     It finds missing methods; states that are unhashable, compare by identity or look mutable; actions or
     steps that change from call to call; cycles and paths without an end; players other than MAX and MIN, and
     players that change; leaves without a finite reward; a depth or branching that differs from the declared
-    one; random leaves that their actions do not lead to; and lists of leaves that are not complete.
+    one; random leaves that their actions do not lead to; lists of leaves that are not complete; and, where
+    ``added_items`` is declared, states with both leaves and other states as children.
 
     Parameters
     ----------
@@ -134,6 +137,7 @@ class _Walker:
                     "endless", f"no leaf within {self._longest} decisions of the root; every path must end"
                 )
                 raise _Stop
+            self._check_children(state, actions)
             state = self._step(state, actions[int(self._rng.integers(len(actions)))])
 
     def _key(self, state: State) -> Hashable:
@@ -295,6 +299,21 @@ class _Walker:
                 "added_items",
                 f"added_items({state!r}, [{action!r}]) promises the items {expected!r}, but the child "
                 f"{child!r} has {found!r}",
+            )
+
+    def _check_children(self, state: State, actions: Sequence[Action]) -> None:
+        """Check that all children of a state are leaves or none is, on which ``added_items`` relies."""
+        if self._capabilities.added_items is None:
+            return
+        drawn = self._rng.permutation(len(actions))[:_CHILDREN_COMPARED].tolist()
+        children = [self._call("step", state, actions[place]) for place in drawn]
+        leaves = [len(self._call("actions", child)) == 0 for child in children]
+        if len(set(leaves)) > 1:
+            self._note(
+                "some leaves",
+                f"some leaves: the child {children[leaves.index(True)]!r} of {state!r} is a leaf, its "
+                f"sibling {children[leaves.index(False)]!r} is not; a problem with added_items must have "
+                "children that are all leaves, or none: leave added_items out",
             )
 
     def _step(self, state: State, action: Action) -> State:

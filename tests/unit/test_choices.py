@@ -1,7 +1,9 @@
 """Choices, orders and sequences: the problems, and their states as arrays."""
 
+import itertools
 import math
 import pickle
+import tracemalloc
 from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
@@ -9,7 +11,18 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.problem import Capabilities
-from dagsearch.problems import END, Choices, Chosen, Decision, Orders, Prefix, Sequences, SubsetRange
+from dagsearch.problems import (
+    END,
+    Choices,
+    Chosen,
+    Decision,
+    Knapsack,
+    Orders,
+    Prefix,
+    Sequences,
+    SubsetRange,
+    Subsets,
+)
 from dagsearch.space.walks import random_walk
 from dagsearch.testing import check_problem
 
@@ -48,9 +61,12 @@ PROBLEMS = {
     "free": lambda: Sequences("ab", 4, len, min_length=1),
     "free, forbidden": lambda: Sequences("abc", 4, len, forbidden=[(x, "c") for x in "abc"], min_length=0),
     "range": lambda: SubsetRange(6, 0, 3, len, forbidden=[4], groups=[(1, 2)]),
-    "capacity": lambda: SubsetRange(6, 2, 4, len, groups=[(1, 2)], capacity=(WEIGHTS, 13)),
-    "capacity, empty": lambda: SubsetRange(6, 0, 6, len, capacity=(WEIGHTS, 13)),
-    "capacity, fixed": lambda: SubsetRange(6, 1, 6, len, fixed=[3], capacity=(WEIGHTS, 13)),
+    "capacity": lambda: Knapsack(6, 2, 4, len, groups=[(1, 2)], capacity=(WEIGHTS, 13)),
+    "capacity, empty": lambda: Knapsack(6, 0, 6, len, capacity=(WEIGHTS, 13)),
+    "capacity, fixed": lambda: Knapsack(6, 1, 6, len, fixed=[3], capacity=(WEIGHTS, 13)),
+    "subsets": lambda: Subsets(9, 4, len, fixed=[2], forbidden=[4], groups=[(0, 1)]),
+    "plain subsets": lambda: Subsets(6, 3, len),
+    "one size": lambda: SubsetRange(6, 3, 3, len),
     "free, dead end": lambda: Sequences("abc", 4, len, forbidden=[("c", x) for x in "abc"], min_length=2),
 }
 KINDS = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
@@ -183,7 +199,7 @@ def rows(problem, leaves):
 
 
 def found(problem, leaf):
-    near = problem.neighbours(problem.codes([leaf])[0])
+    near = problem.neighbours(problem.codes([leaf])[0], 10_000, np.random.default_rng(0))
     as_rows = [tuple(row) for row in near.tolist()]
     assert len(set(as_rows)) == len(as_rows), "each once"
     assert near.shape[1] == problem.layout.categories.size
@@ -215,7 +231,9 @@ def test_neighbours_of_free_sequences_have_one_letter_changed_inserted_or_droppe
         assert found(problem, leaf) == rows(problem, (set(edits(leaf, "abc")) & leaves) - {leaf})
 
 
-@pytest.mark.parametrize("kind", ["range", "capacity", "capacity, empty", "capacity, fixed"])
+@pytest.mark.parametrize(
+    "kind", ["range", "capacity", "capacity, empty", "capacity, fixed", "subsets", "one size"]
+)
 def test_neighbours_of_subsets_have_one_choice_added_dropped_or_exchanged(kind):
     problem = PROBLEMS[kind]()
     leaves = leaves_of(problem)
@@ -261,16 +279,16 @@ def test_capacities_that_cannot_be_are_refused():
         ({"capacity": ([3, 2, 3], 1), "fixed": [0]}, "what is fixed weighs 3"),
     ]:
         with pytest.raises(ValueError, match=message):
-            SubsetRange(3, 1, 3, len, **settings)
+            Knapsack(3, 1, 3, len, **settings)
     with pytest.raises(ds.ProblemError, match="exceeds the capacity"):
-        SubsetRange(3, 1, 3, len, capacity=([1, 2, 3], 4)).validate(frozenset({1, 2}))
+        Knapsack(3, 1, 3, len, capacity=([1, 2, 3], 4)).validate(frozenset({1, 2}))
 
 
 def test_the_empty_set_can_be_best():
     problem = SubsetRange(4, 0, 4, reward=lambda chosen: -len(chosen))
     check_problem(problem)
     assert ds.search(problem, budget=16, seed=0).best_state == frozenset()
-    assert problem.path_to(frozenset()) == (ds.problems.ranges.Size(0),)
+    assert problem.path_to(frozenset()) == (ds.problems.subsets.Size(0),)
 
 
 def test_a_knapsack_is_filled():
@@ -281,7 +299,7 @@ def test_a_knapsack_is_filled():
     best = np.zeros(limit + 1)
     for weight, value in zip(weights, values, strict=True):
         best[weight:] = np.maximum(best[weight:], best[: limit + 1 - weight] + value)
-    problem = SubsetRange(20, 0, 20, lambda chosen: values[sorted(chosen)].sum(), capacity=(weights, limit))
+    problem = Knapsack(20, 0, 20, lambda chosen: values[sorted(chosen)].sum(), capacity=(weights, limit))
     assert ds.search(problem, budget=100, seed=0).best_reward >= 0.99 * best[-1]
 
 
@@ -303,24 +321,77 @@ def test_neighbours_of_orders_are_exchanged_moved_reversed_or_replaced(kind):
         assert found(problem, leaf) == rows(problem, near - {leaf})
 
 
+def completions(problem, wanted):
+    """The leaves with the values of ``wanted`` where these are options, and any option elsewhere."""
+    states = [problem.root()]
+    while problem.actions(states[0]):
+        states = [
+            problem.step(state, action)
+            for state in states
+            for action in problem.actions(state)
+            if action.value == wanted.get(action.name, action.value)
+            or Decision(action.name, wanted[action.name]) not in problem.actions(state)
+        ]
+    return states
+
+
 def test_neighbours_of_conditional_choices_keep_what_can_be_kept():
-    problem = conditional()
+    problem, rng = conditional(), np.random.default_rng(0)
     leaves = leaves_of(problem)
     assert len(leaves) == 2 * 2 * (3 + 15 + 1)
-    names = ["scaler", "model", "C", "depth", "leaves", "seed"]
-    first = {"C": 0.1, "depth": 1, "leaves": 1}
     for leaf in leaves:
-        near = []
-        for name, value in [(n, v) for n in leaf for v in problem._survey.values[n] if v != leaf[n]]:
-            wanted, state = {**leaf, name: value}, problem.root()
-            for asked in names:
-                options = [action.value for action in problem.actions(state) if action.name == asked]
-                if options:
-                    kept = wanted.get(asked, first.get(asked))
-                    state = problem.step(state, Decision(asked, kept if kept in options else options[0]))
-            if state.get(name) == value:
-                near.append(state)
-        assert found(problem, leaf) == rows(problem, near)
+        row, near = problem.codes([leaf])[0], found(problem, leaf)
+        changes = [(n, v) for n in leaf for v in problem._survey.values[n] if v != leaf[n]]
+        possible = [rows(problem, completions(problem, {**leaf, name: value})) for name, value in changes]
+        possible = [
+            own
+            for own, (n, v) in zip(possible, changes, strict=True)
+            if all(holds(problem, r, n, v) for r in own)
+        ]
+        assert near <= set().union(*possible)
+        assert all(near & own for own in possible)
+        assert any(len(near & own) > 1 for own in possible)  # what appears is drawn in several ways
+        few = problem.neighbours(row, 3, rng)
+        assert 0 < len(few) <= 3
+        assert {tuple(one) for one in few.tolist()} <= set().union(*possible)
+
+
+def holds(problem, row, name, value):
+    return problem.leaf_of(np.array(row)).get(name) == value
+
+
+@KINDS
+def test_few_neighbours_are_drawn_from_all_of_them(make):
+    problem, rng = make(), np.random.default_rng(0)
+    if problem.layout.kind == "places" and make is conditional:
+        return  # what appears is drawn
+    leaf = leaves_of(problem)[-1]
+    near, row = found(problem, leaf), problem.codes([leaf])[0]
+    count = max(len(near) // 3, 1)
+    drawn = [tuple(one) for _ in range(300) for one in problem.neighbours(row, count, rng).tolist()]
+    assert set(drawn) == near
+    assert len(drawn) == 300 * count
+    expected = len(drawn) / len(near)
+    assert all(abs(drawn.count(one) - expected) < 5 * math.sqrt(expected) + 1 for one in near)
+
+
+def test_two_hundred_items_are_put_in_order_at_once():
+    problem, rng = Orders(range(200), len), np.random.default_rng(0)
+    order = tuple(rng.permutation(200).tolist())
+    tracemalloc.start()
+    near = problem.neighbours(problem.codes([order])[0], 100, rng)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert near.shape == (100, 200)
+    assert len(np.unique(near, axis=0)) == 100
+    assert np.all(np.sort(near, axis=1) == np.arange(200))
+    assert most < 5e6
+    assert problem.leaf_of(problem.codes([order])[0]) == order
+
+
+def test_options_without_end_are_refused():
+    with pytest.raises(ds.ProblemError, match=r"options of 'a' .* are more than 50,000, or without end"):
+        Choices({"a": lambda chosen: itertools.count()}, pipeline)
 
 
 def test_a_name_has_the_same_place_and_categories_in_every_branch():
@@ -371,7 +442,7 @@ def test_values_that_appear_later_can_be_chosen_and_count_as_undecided():
     assert problem.codes([leaf])[0, -1] == -1
     problem.validate(leaf)
     assert problem.decode(problem.encode(leaf)) == leaf
-    assert problem.neighbours(problem.codes([leaf])[0]).min() >= -1
+    assert problem.neighbours(problem.codes([leaf])[0], 100, np.random.default_rng(0)).min() >= -1
 
 
 def test_values_that_json_does_not_know_are_journalled_by_their_number():

@@ -10,7 +10,7 @@ from dagsearch.durable.journal import read_events
 from dagsearch.posterior import evidence
 from dagsearch.posterior.whitened import WhitenedScores
 from dagsearch.problem import Capabilities
-from dagsearch.problems import Choices, FunctionProblem, Orders, Sequences, SubsetRange, Subsets
+from dagsearch.problems import Choices, FunctionProblem, Knapsack, Orders, Sequences, SubsetRange, Subsets
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from support.executors import threads
 from support.journals import cut_off, history, state
@@ -81,7 +81,7 @@ SMALL = {
     "groups": lambda: Subsets(9, 4, total, fixed=[1], forbidden=[4], groups=[[2, 3], [5, 6]]),
     "any size": lambda: SubsetRange(5, 0, 5, total),
     "sizes with groups": lambda: SubsetRange(7, 2, 4, total, fixed=[0], groups=[[2, 3]]),
-    "capacity": lambda: SubsetRange(6, 1, 5, total, capacity=([1, 2, 3, 4, 5, 6], 11)),
+    "capacity": lambda: Knapsack(6, 1, 5, total, capacity=([1, 2, 3, 4, 5, 6], 11)),
     "orders": lambda: Orders("abcd", lambda order: order.index("c")),
     "orders of some": lambda: Orders(range(5), total, length=2),
     "sequences": lambda: Sequences("abc", 3, lambda letters: letters.count("a")),

@@ -6,7 +6,6 @@ import logging
 import pickle
 import random
 import sys
-import time
 
 import cloudpickle
 import numpy as np
@@ -219,7 +218,11 @@ def test_what_was_traced_before_is_traced_again():
 
     sys.settrace(tracer)
     try:
-        FunctionProblem(straight)
+        for function in (straight, bare_after):
+            FunctionProblem(function)
+            assert sys.gettrace() is tracer
+        with pytest.raises(ds.ProblemError):
+            FunctionProblem(endless_names)
         assert sys.gettrace() is tracer
     finally:
         sys.settrace(None)
@@ -235,8 +238,9 @@ def test_places_of_the_arrays_are_the_names():
     codes = problem.codes(leaves)
     assert codes.tolist() == [[0, 0, 2], [1, 1, 1]]
     assert [problem.leaf_of(row) for row in codes] == leaves
-    assert {tuple(row) for row in problem.neighbours(codes[0]).tolist()} == {(1, 0, 0), (0, 1, 2), (0, 2, 2)}
-    assert {tuple(row) for row in problem.neighbours(codes[1]).tolist()} == {
+    near = [problem.neighbours(row, 100, np.random.default_rng(0)).tolist() for row in codes]
+    assert {tuple(row) for row in near[0]} == {(1, 0, 0), (1, 0, 1), (0, 1, 2), (0, 2, 2)}
+    assert {tuple(row) for row in near[1]} == {
         *((0, 1, 2), (1, 0, 1), (1, 2, 1), (1, 1, 0)),
     }
     assert problem.path_to(leaves[0]) == [Decision("pre", "none"), Decision("model", "svm")]
@@ -430,25 +434,128 @@ def bare_around(choose):
 
 
 @pytest.mark.parametrize("function", [bare_after, bare_around])
-def test_a_bare_except_is_told(function):
+def test_a_function_may_catch_everything(function):
     worked.clear()
-    with pytest.raises(ds.ProblemError, match="write 'except Exception:' instead of 'except:'"):
-        FunctionProblem(function)
+    problem = FunctionProblem(function)
+    assert not worked
+    assert list(problem.leaf(dict.fromkeys(problem._survey.values, 1))) == list(problem._survey.values)
+
+
+def test_computing_before_a_choice_is_told_once(caplog):
+    def busy(choose):
+        a = choose("a", [1, 2])
+        for i in range(100_000):
+            a += i
+        return a + choose("b", [1, 2])
+
+    def calls_much(choose):
+        total = sum(map(abs, [helper_of_none(i) for i in range(20_000)]))
+        return total + choose("a", [1, 2])
+
+    with caplog.at_level(logging.WARNING):
+        for quick in (straight, list_comprehension, closure, stored, Objective()):
+            FunctionProblem(quick)
+        assert not caplog.records
+        FunctionProblem(busy)
+        assert len(caplog.records) == 1
+        assert "for more than 10,000 steps before it chooses 'b'" in caplog.records[0].getMessage()
+        assert "make all choices first" in caplog.records[0].getMessage()
+        FunctionProblem(calls_much)
+        assert len(caplog.records) == 2
+
+
+def helper_of_none(i):
+    return i
+
+
+def test_a_long_computation_after_the_last_choice_is_left_and_not_told(caplog):
+    def inline(choose):
+        a = choose("a", [1, 2])
+        worked.append(a) if a > 2 else None
+        while a < 10**9:
+            a += 1
+        return a
+
+    worked.clear()
+    with caplog.at_level(logging.WARNING):
+        FunctionProblem(inline)  # or it would take minutes
+    assert not caplog.records
     assert not worked
 
 
-def test_computing_before_the_last_choice_is_told_once(caplog):
-    def slow(choose):
-        a = choose("a", [1, 2])
-        time.sleep(0.11 if len(caplog.records) == 0 else 0.0)
-        return a + choose("b", [1, 2])
+def endless_names(choose):
+    i = 0
+    while True:
+        choose(f"x{i}", [1, 2])
+        i += 1
 
-    with caplog.at_level(logging.WARNING):
-        FunctionProblem(slow)
-        FunctionProblem(straight)
-    assert len(caplog.records) == 1
-    assert "computes for 0.11 seconds before it chooses 'b'" in caplog.records[0].getMessage()
-    assert "make all choices first" in caplog.records[0].getMessage()
+
+def endless_name(choose):
+    while choose("x", [1, 2]) < 3:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("function", "first"), [(endless_names, "{'x0': .*'x4': [12]}"), (endless_name, "{'x'")]
+)
+def test_a_function_without_end_is_refused_with_its_first_choices(function, first):
+    with pytest.raises(
+        ds.ProblemError, match=f"does not come to an end.* begins with {first}.* than 2,000 choices"
+    ):
+        FunctionProblem(function)
+
+
+def test_a_function_is_run_once_for_what_is_known():
+    runs = []
+
+    def counted(choose):
+        runs.append(1)
+        return sum(choose(f"x{i}", [0, 1]) for i in range(1 + choose("n", range(10))))
+
+    problem = FunctionProblem(counted)
+    leaf = problem.leaf({"n": 4, **{f"x{i}": 1 for i in range(5)}})
+    before = len(runs)
+    for _ in range(10):
+        codes = problem.codes([leaf])[0]
+        assert problem.leaf_of(codes) == leaf
+        assert len(problem.neighbours(codes, 50, np.random.default_rng(0))) > 10
+        problem.validate(leaf)
+    assert len(runs) - before <= 5  # the states on the way that no walk had come to
+    shown = {tuple(row) for row in problem.neighbours(codes, 50, np.random.default_rng(0)).tolist()}
+    assert {tuple(problem.codes([problem.leaf_of(np.array(row))])[0].tolist()) for row in shown} == shown
+
+
+def test_parts_that_hold_choose_are_followed():
+    def chained(choose):
+        return work(Trial(choose).one("a"), Trial(choose).one("b"))
+
+    def in_options(choose):
+        return work(choose("a", work_free([1, 2])), choose("b", work_free([1, 2])))
+
+    def lazy(choose):
+        pairs = map(functools.partial(two_of, choose), "ab")
+        return work(list(pairs))
+
+    def generated(choose):
+        def names():
+            for name in "ab":
+                yield choose(name, [1, 2])
+
+        return work(sum(names()))
+
+    for function in (chained, in_options, lazy, generated):
+        worked.clear()
+        problem = FunctionProblem(function)
+        assert list(problem._survey.values) == ["a", "b"]
+        assert not worked
+
+
+def two_of(choose, name):
+    return choose(name, [1, 2])
+
+
+def work_free(options):
+    return options
 
 
 hidden = []

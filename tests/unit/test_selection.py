@@ -10,7 +10,8 @@ import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import ProblemError
 from dagsearch.problems import SubsetRange
-from dagsearch.problems.ranges import Partial, Size
+from dagsearch.problems.ground import Partial
+from dagsearch.problems.subsets import Size
 from dagsearch.selection import likeness
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.space.walks import random_leaves

@@ -18,6 +18,8 @@ from dagsearch.proposers.climb import Climb, log_expected_improvement
 from dagsearch.space.codes import coding_of, exchanged, one_place_changed
 from dagsearch.space.walks import random_leaves
 
+RNG = np.random.default_rng(0)
+
 
 class Vector:
     """A categorical vector, decided place by place, as a newcomer writes it."""
@@ -74,9 +76,8 @@ def test_codes_of_an_order_are_inferred_from_its_paths():
 @pytest.mark.parametrize(
     "problem",
     [
-        ds.problems.Subsets(6, 2, sum),  # says what its items are
+        ds.as_tree(ds.problems.Subsets(6, 2, sum)),  # says what its items are
         ds.problems.TicTacToe(),  # has players
-        ds.problems.Synthetic(),
     ],
 )
 def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
@@ -87,13 +88,13 @@ def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
 
 def test_neighbours_of_a_vector_differ_at_one_place():
     categories = np.array([3, 2, 4])
-    found = {tuple(row) for row in one_place_changed(np.array([1, 0, 3]), categories).tolist()}
+    found = {tuple(row) for row in one_place_changed(np.array([1, 0, 3]), categories, 99, RNG).tolist()}
     every = product(range(3), range(2), range(4))
     assert found == {leaf for leaf in every if sum(a != b for a, b in zip(leaf, (1, 0, 3), strict=True)) == 1}
 
 
 def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
-    found = [tuple(row) for row in exchanged(np.arange(5)).tolist()]
+    found = [tuple(row) for row in exchanged(np.arange(5), 99, RNG).tolist()]
     assert len(found) == len(set(found))
     assert (1, 0, 2, 3, 4) in found  # exchanged
     assert (4, 1, 2, 3, 0) in found
@@ -105,7 +106,7 @@ def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
 def test_neighbours_that_cannot_be_reached_are_left_out():
     route = Route(5, forbidden=[("a", "b"), ("c", "d")])
     coding = coding_of(route)
-    for row in coding.neighbours(coding.codes([("a", "c", "b", "d", "e")])[0]):
+    for row in coding.neighbours(coding.codes([("a", "c", "b", "d", "e")])[0], 99, RNG):
         state = route.root()
         for action in coding.leaf_of(row):
             assert action in route.actions(state)
@@ -376,7 +377,7 @@ def test_every_leaf_that_climbing_proposes_is_open():
 @pytest.mark.parametrize(
     ("problem", "covariance"),
     [
-        (ds.problems.SubsetRange(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
+        (ds.problems.Knapsack(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
         (ds.problems.Orders(range(4), lambda order: order[0]), ds.covariances.Hamming()),
         (ds.problems.Choices({"x": range(4), "y": range(5)}, lambda chosen: chosen["x"]), None),
     ],
@@ -437,8 +438,8 @@ def test_layouts_of_a_problem_are_taken_as_they_are():
         def path_to(self, leaf):
             return list(leaf)
 
-        def neighbours(self, codes):
-            return one_place_changed(codes, self.layout.categories)
+        def neighbours(self, codes, count, rng):
+            return one_place_changed(codes, self.layout.categories, count, rng)
 
     coding = coding_of(Told([2, 2, 2]))
     assert coding.codes([(1,)]).tolist() == [[1, -1, -1]]

@@ -15,7 +15,7 @@ from dagsearch.problem import Action, Children, Problem, State
 from dagsearch.space import Space
 from dagsearch.space.walks import numbered, walked
 
-_NOT_OF_TREES = {"parents", "inclusion", "inclusion_of_children", "positions"}
+_NOT_OF_TREES = {"parents", "inclusion", "positions"}
 _NOT_OF_TREES |= {"layout", "codes", "leaf_of", "path_to", "neighbours", "leaves"}
 """Optional members that describe states without their path."""
 

@@ -173,7 +173,7 @@ class Record:
             self.game = bool(leaves.get("game"))
             labels = leaves.get("labels")
             self.labels = list(map(str, labels)) if isinstance(labels, list) else None
-        elif self.problem in ("Subsets", "SubsetRange"):
+        elif self.problem in ("Subsets", "SubsetRange", "Knapsack"):
             self._form = "set"
 
     def _asked(self, event: Event) -> None:

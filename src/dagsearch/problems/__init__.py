@@ -4,12 +4,12 @@ from dagsearch.games.openspiel import OpenSpielGame, Position
 from dagsearch.problems.choices import Choices
 from dagsearch.problems.chosen import Chosen, Decision
 from dagsearch.problems.functions import Choose, FunctionProblem
+from dagsearch.problems.knapsack import Knapsack
 from dagsearch.problems.options import END
 from dagsearch.problems.orders import Orders
 from dagsearch.problems.pixels import DigitsPixels
-from dagsearch.problems.ranges import SubsetRange
 from dagsearch.problems.sequences import Prefix, Sequences
-from dagsearch.problems.subsets import Subsets
+from dagsearch.problems.subsets import SubsetRange, Subsets
 from dagsearch.problems.synthetic import Synthetic
 from dagsearch.problems.tictactoe import TicTacToe
 
@@ -21,6 +21,7 @@ __all__ = [
     "Decision",
     "DigitsPixels",
     "FunctionProblem",
+    "Knapsack",
     "OpenSpielGame",
     "Orders",
     "Position",

@@ -1,19 +1,16 @@
 """Find the best values of named choices."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dagsearch.errors import ProblemError
 from dagsearch.problems.chosen import Answer, Chosen, Question
 from dagsearch.problems.named import NamedChoices
-from dagsearch.problems.options import Options, as_tuple, checked_options, identified
+from dagsearch.problems.options import as_tuple, checked_options, identified
 from dagsearch.problems.survey import Walk, surveyed
 
 OptionsOf = Callable[[Mapping[str, Any]], Iterable[Hashable] | None]
 """The options of a place, given the choices before it; ``None`` or nothing if there is no such place."""
-
-# Number of states whose next question is remembered.
-_REMEMBERED = 50_000
 
 
 class Choices(NamedChoices):
@@ -58,9 +55,8 @@ class Choices(NamedChoices):
         places: Mapping[str, Iterable[Hashable] | OptionsOf] | Iterable[tuple[str, Any]],
         reward: Callable[[dict[str, Any]], float],
     ) -> None:
+        super().__init__()
         self._reward = reward
-        self._questions: dict[tuple[str, Options], Question] = {}
-        self._remembered: dict[Chosen, Question | None] = {}
         self._places: list[tuple[str, Question | OptionsOf]] = []
         self._order: dict[str, int] = {}
         for name, options in places.items() if isinstance(places, Mapping) else places:
@@ -74,10 +70,10 @@ class Choices(NamedChoices):
             self._places.append((name, fixed))
         if not self._places:
             raise ProblemError("places must name at least one choice")
-        always = [options for _, options in self._places if isinstance(options, Question)]
+        always = tuple(options for _, options in self._places if isinstance(options, Question))
         self._fixed = always if len(always) == len(self._places) else None
         self._read: set[str] = set()
-        self._use(surveyed(self._walk, lambda _: frozenset(self._read)))
+        self._use(surveyed(self._walk_anew, lambda _: frozenset(self._read)))
 
     def reward(self, leaf: Chosen) -> float:
         """The user's function."""
@@ -88,16 +84,27 @@ class Choices(NamedChoices):
         return identified(super().identity(), self._reward)
 
     def _question(self, state: Chosen) -> Question | None:
-        if self._fixed is not None:
-            return self._fixed[len(state.names)] if len(state.names) < len(self._fixed) else None
-        if state in self._remembered:
-            return self._remembered[state]
-        start = self._order[state.names[-1]] + 1 if state.names else 0
-        found = next((q for q in (self._ask(place, state) for place in self._places[start:]) if q), None)
-        if len(self._remembered) >= _REMEMBERED:
-            self._remembered.clear()
-        self._remembered[state] = found
-        return found
+        if self._fixed is None:
+            return super()._question(state)
+        return self._fixed[len(state)] if len(state) < len(self._fixed) else None
+
+    def _walk(self, answer: Answer) -> Walk:
+        if self._fixed is None:
+            return super()._walk(answer)
+        return Walk(self._fixed, tuple(map(answer, self._fixed)))
+
+    def _walk_anew(self, answer: Answer) -> Walk:
+        return super()._walk_anew(answer) if self._fixed is None else self._walk(answer)
+
+    def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
+        state, asked = self.root(), list[Question]()
+        for place in self._places:
+            question = self._ask(place, state)
+            if question is not None:
+                value = known[len(asked)] if len(asked) < len(known) else answer(question)
+                asked.append(question)
+                state = state.with_choice(question.name, value)
+        return Walk(tuple(asked), state.chosen)
 
     def _ask(self, place: tuple[str, Question | OptionsOf], state: Chosen) -> Question | None:
         name, options = place
@@ -114,28 +121,7 @@ class Choices(NamedChoices):
                 f"{what} failed ({type(error).__name__}: {error}); a place that does not exist in a branch "
                 "is missing from the mapping: look at it with .get(name)"
             ) from error
-        if not found:
-            return None
-        try:
-            known = self._questions.get((name, found))
-        except TypeError:
-            known = None
-        if known is None:
-            known = self._questions[name, found] = Question(name, checked_options(what, found))
-        return known
-
-    def _walk(self, answer: Answer) -> Walk:
-        state = self.root()
-        asked: list[Question] = []
-        for place in self._places:
-            question = self._ask(place, state)
-            if question is not None:
-                asked.append(question)
-                state = state.with_choice(question.name, answer(question))
-        return Walk(tuple(asked), state.chosen)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_remembered": {}}
+        return self._interned(what, name, found) if found else None
 
 
 class _Watched(Mapping[str, Any]):

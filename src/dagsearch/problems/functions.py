@@ -1,31 +1,27 @@
 """A function that chooses, as a problem."""
 
 import logging
-import time
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from dagsearch._internal.lookahead import call_while_needed
 from dagsearch.errors import ProblemError
 from dagsearch.problems.chosen import Answer, Chosen, Question
-from dagsearch.problems.named import NamedChoices
-from dagsearch.problems.options import Options, as_tuple, checked_options, identified
+from dagsearch.problems.lookahead import MOST_STEPS, Watch
+from dagsearch.problems.named import NOT_TWICE, NamedChoices
+from dagsearch.problems.options import Options, as_tuple, identified
 from dagsearch.problems.survey import Walk, surveyed
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Seconds that a function may compute before a choice, and how often it may take longer without being told.
-_SLOW: Final = 0.1
+# Largest number of choices on one way, and how often a function may ask for them: more look endless.
+_MOST_CHOICES: Final = 2_000
+_MOST_CALLS: Final = 100_000
+# Number of choices on a way without end that an error shows.
+_SHOWN: Final = 5
+# A function that computes before it chooses is told so the third time: at first it may import something.
 _OFTEN: Final = 3
-# Number of states whose next question is remembered.
-_REMEMBERED = 50_000
-
-_NOT_TWICE: Final = (
-    "the function does not choose the same way twice: which choices it makes must depend on its earlier "
-    "choices alone, not on random numbers, the time, files or variables that change"
-)
 
 
 class FunctionProblem(NamedChoices):
@@ -43,10 +39,9 @@ class FunctionProblem(NamedChoices):
     Parameters
     ----------
     function : callable
-        Makes choices and computes a number. It must not catch ``BaseException``, nor all exceptions with a
-        bare ``except``.
-        If it has a method ``identity() -> str``, as an object with ``__call__`` may have, a journal keeps
-        that text and continues only with a function whose text is equal: a digest of its data, say.
+        Makes choices and computes a number. If it has a method ``identity() -> str``, as an object with
+        ``__call__`` may have, a journal keeps that text and continues only with a function whose text is
+        equal: a digest of its data, say.
     minimize : bool
         Whether the result is to be as small as possible. The reward is then its negative.
 
@@ -66,16 +61,15 @@ class FunctionProblem(NamedChoices):
     def __init__(self, function: Callable[["Choose"], float], minimize: bool = False) -> None:
         if not callable(function):
             raise ProblemError(f"pass a function that takes choose, got {function!r}")
+        super().__init__()
         self._function, self.minimize = function, minimize
-        self._questions: dict[tuple[str, Options], Question] = {}
-        self._remembered: dict[Chosen, Question | None] = {}
-        self._slow = 0
+        self._busy = 0
         if self._question(self.root()) is None:
             raise ProblemError(
                 "the function makes no choice, or hides choose where it cannot be followed: let it call "
                 "choose(name, options), and hand choose to other functions as an argument"
             )
-        survey = surveyed(self._walk)
+        survey = surveyed(self._walk_anew)
         self._use(survey, has_layout=survey.complete)
 
     def reward(self, leaf: Chosen) -> float:
@@ -91,96 +85,36 @@ class FunctionProblem(NamedChoices):
         """A digest of all names and values that were found, and what the function says of itself."""
         return identified(super().identity(), self._function)
 
-    def _question(self, state: Chosen) -> Question | None:
-        if state not in self._remembered:
-            known = iter(zip(state.names, state.chosen, strict=True))
-
-            def answer(question: Question) -> Hashable:
-                for name, value in known:
-                    if question.name == name and value in question.options:
-                        return value
-                    raise ProblemError(f"after the choices {state!r} came {question!r}: {_NOT_TWICE}")
-                raise _Found(question)
-
-            self._probe(answer, len(state))
-        return self._remembered[state]
-
-    def _walk(self, answer: Answer) -> Walk:
-        choose = self._probe(answer, 0)
-        return Walk(tuple(choose.asked.values()), choose.state.chosen)
-
-    def _probe(self, answer: Answer, known: int) -> "_Probe":
-        """Run the function as far as its answers go, but not beyond its last choice; some are ``known``."""
-        choose, found = _Probe(self, answer, known), None
+    def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
+        """Run the function with these answers, but not beyond its last choice."""
+        choose = _Probe(self, known, answer)
         try:
-            left = call_while_needed(self._function, choose, lambda: len(choose.asked) >= known)
-        except _Found as at:
-            found = at.question
+            choose.watch.run(self._function)
         except ProblemError:
             raise
         except Exception:
             if not choose.asked:
                 raise
             # It will fail in the same way when it is evaluated, where the search can deal with that.
-        else:
-            if not left or choose.left:
-                raise ProblemError(_CAUGHT)
-            choose.take_time("it is clear that it makes no further choice")
-        self.remember(choose.state, found)
-        return choose
+        return Walk(tuple(choose.asked.values()), tuple(choose.made.values()))
 
-    def interned(self, name: str, options: Iterable[Any], chosen: Chosen) -> Question:
-        """The question with this name and these options, checked when it is new."""
+    def asked(self, name: str, options: Iterable[Any], made: Mapping[str, Any]) -> Question:
+        """The question with this name and these options, after the choices that were made."""
         found = as_tuple(f"the options of {name!r}", options)
-        try:
-            known = self._questions.get((name, found))
-        except TypeError:
-            known = None
-        if known is None:
-            if not isinstance(name, str):
-                raise ProblemError(f"the name of a choice must be text, got {name!r}")
-            what = f"the options of {name!r} after the choices {chosen.asdict()!r}"
-            known = self._questions[name, found] = Question(name, checked_options(what, found))
-        return known
+        if not isinstance(name, str):
+            raise ProblemError(f"the name of a choice must be text, got {name!r}")
+        return self._interned(f"the options of {name!r} after the choices {made!r}", name, found)
 
-    def remember(self, state: Chosen, question: Question | None) -> None:
-        """Keep what comes after a state; raise if it was something else before."""
-        if self._remembered.setdefault(state, question) is not question:
-            before = self._remembered[state]
-            raise ProblemError(
-                f"after the choices {state!r} came {'the end' if before is None else before!r} first, then "
-                f"{'the end' if question is None else question!r}: {_NOT_TWICE}"
-            )
-        if len(self._remembered) > _REMEMBERED:
-            self._remembered = {state: question}
-
-    def tell_slow(self, what: str, seconds: float) -> None:
-        """Say once that the function computes before it chooses; that it took long once may be chance."""
-        self._slow += 1
-        if self._slow == _OFTEN:
+    def tell_busy(self, name: str) -> None:
+        """Say once that the function computes before it chooses."""
+        self._busy += 1
+        if self._busy == _OFTEN:
             logger.warning(
-                "the function computes for %.2g seconds before %s. Choices are found by running it up to "
-                "each of them, many times: make all choices first, compute afterwards, load data outside",
-                seconds,
-                what,
+                "the function computes for more than %s steps before it chooses %r. Choices are found by "
+                "running it many times: make all choices first, compute afterwards, load data outside",
+                f"{MOST_STEPS:,}",
+                name,
             )
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_remembered": {}}
-
-
-_CAUGHT = (
-    "the function catches all exceptions, also the one by which it is left once its choices are known: write "
-    "'except Exception:' instead of 'except:' or 'except BaseException:'"
-)
-
-
-class _Found(BaseException):
-    """Leaves the function at a choice that is not decided yet."""
-
-    def __init__(self, question: Question) -> None:
-        super().__init__(question)
-        self.question = question
 
 
 class Choose:
@@ -202,39 +136,42 @@ class Choose:
 class _Probe(Choose):
     """Finds out which choices the function makes."""
 
-    def __init__(self, problem: FunctionProblem, answer: Answer, known: int) -> None:
-        self._problem, self._answer, self._known = problem, answer, known
-        self._since = time.perf_counter()
-        self.state = Chosen()
+    def __init__(self, problem: FunctionProblem, known: Sequence[Hashable], answer: Answer) -> None:
+        self._problem, self._known, self._answer = problem, known, answer
+        self._calls = 0
+        self.watch = Watch(self)
         self.asked: dict[str, Question] = {}
-        self.left = False
-        """Whether an exception was raised to leave the function."""
+        self.made: dict[str, Any] = {}
 
     def __call__(self, name: str, options: Iterable[T]) -> T:
-        if self.left:
-            raise ProblemError(_CAUGHT)
-        question = self._problem.interned(name, options, self.state)
-        self.take_time(f"it chooses {name!r}")
+        steps = self.watch.called()
+        question = self._problem.asked(name, options, self.made)
+        if steps > MOST_STEPS:
+            self._problem.tell_busy(name)
+        self._count()
         if name in self.asked:
             _check_same(name, self.asked[name].options, question.options)
-            return self.state[name]  # type: ignore[return-value]
-        try:
-            value = self._answer(question)
-        except _Found:
-            self.left = True
-            raise
-        if len(self.asked) >= self._known:
-            self._problem.remember(self.state, question)
-        self.asked[name] = question
-        self.state = self.state.with_choice(name, value)
-        self._since = time.perf_counter()
-        return value  # type: ignore[return-value]
+        else:
+            self.made[name] = self._value(question)
+            self.asked[name] = question
+        return self.made[name]  # type: ignore[no-any-return]
 
-    def take_time(self, what: str) -> None:
-        """Note how long the function took since its last choice."""
-        seconds = time.perf_counter() - self._since
-        if seconds > _SLOW:
-            self._problem.tell_slow(what, seconds)
+    def _value(self, question: Question) -> Hashable:
+        if len(self.asked) >= len(self._known):
+            return self._answer(question)
+        value = self._known[len(self.asked)]
+        if value not in question.options:
+            raise ProblemError(f"after the choices {self.made!r} came {question!r}: {NOT_TWICE}")
+        return value
+
+    def _count(self) -> None:
+        self._calls += 1
+        if self._calls > _MOST_CALLS or len(self.asked) > _MOST_CHOICES:
+            first = dict(list(self.made.items())[:_SHOWN])
+            raise ProblemError(
+                f"the function does not come to an end: on a way that begins with {first!r} it makes more "
+                f"than {_MOST_CHOICES:,} choices, or asks for them more than {_MOST_CALLS:,} times"
+            )
 
 
 class _Replay(Choose):
@@ -251,7 +188,7 @@ class _Replay(Choose):
         elif name not in self._leaf or self._leaf[name] not in found:
             raise ProblemError(
                 f"with the choices {dict(self._leaf)!r} the function chooses {name!r} from {list(found)!r}, "
-                f"which it did not before: {_NOT_TWICE}; nor on a copy of choose that is kept in an object"
+                f"which it did not before: {NOT_TWICE}; nor on a copy of choose that is kept in an object"
             )
         self._asked[name] = found
         return found[found.index(self._leaf[name])]  # type: ignore[return-value]
@@ -261,7 +198,7 @@ class _Replay(Choose):
         if missing := [name for name in self._leaf if name not in self._asked]:
             raise ProblemError(
                 f"with the choices {dict(self._leaf)!r} the function did not choose {missing[0]!r}, which it "
-                f"did before: {_NOT_TWICE}"
+                f"did before: {NOT_TWICE}"
             )
 
 

@@ -1,11 +1,11 @@
-"""Base class of problems over subsets: the ground set, and the choices that build a subset of it."""
+"""Base class of problems over subsets: the ground set, the choices that build a subset, and its codes."""
 
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, combinations
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +13,24 @@ from numpy.typing import ArrayLike
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Inclusion
+from dagsearch.problem import Layout
 from dagsearch.problems.options import identified
+from dagsearch.space.codes import draw_moves
 
 Subset = frozenset[int]
 Choice = int | tuple[int, ...]
 
 
-class Remaining(Sequence[int]):
+class Partial(NamedTuple):
+    """An inner state of a problem whose subsets have several sizes."""
+
+    choices: int | None
+    """Number of choices, fixed ones included; ``None`` where it is not decided."""
+    chosen: Subset
+    """The features chosen so far."""
+
+
+class Unchosen(Sequence[int]):
     """Features that are not chosen yet, ascending; they become an array only when needed.
 
     Parameters
@@ -37,9 +47,7 @@ class Remaining(Sequence[int]):
     @cached_property
     def array(self) -> IntArray:
         """The features as an array."""
-        keep = np.ones(self._features.size, dtype=np.bool_)
-        keep[self._taken] = False
-        return self._features[keep]
+        return np.delete(self._features, self._taken)
 
     def __len__(self) -> int:
         return int(self._features.size) - len(self._taken)
@@ -67,7 +75,7 @@ class Remaining(Sequence[int]):
         return int(self.array.tolist().index(value, start, stop))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Remaining) and other._features is self._features:
+        if isinstance(other, Unchosen) and other._features is self._features:
             return self._taken == other._taken
         return isinstance(other, Sequence) and list(self) == list(other)
 
@@ -80,18 +88,19 @@ class Remaining(Sequence[int]):
 class SubsetProblem(ABC):
     """Features ``0`` to ``n - 1``, some of them fixed, forbidden or grouped, and the reward of a subset.
 
-    Subclasses decide what a state is and which sizes are complete. Methods with a leading underscore work on
-    frozensets of chosen features, fixed ones included.
+    Subclasses decide what the decisions are. A leaf is the frozenset of the chosen features. Methods with a
+    leading underscore work on frozensets of chosen features, fixed ones included.
     """
 
-    k: int
-    """Largest number of choices, fixed ones included."""
     depth: int
     """Number of decisions to the deepest leaf."""
+    _most_name = "most"
 
     def __init__(
         self,
         n: int,
+        least: int,
+        most: int,
         reward: Callable[[Subset], float],
         fixed: Iterable[int],
         forbidden: Iterable[int],
@@ -114,13 +123,8 @@ class SubsetProblem(ABC):
         self.positions = None if positions is None else np.asarray(positions, dtype=np.float64)
         if self.positions is not None and (self.positions.ndim != 2 or len(self.positions) != self.n):
             raise ValueError(f"positions must have shape ({n}, dimensions), got {self.positions.shape}")
-        choosable = sorted(frozenset().union(*self._free.values()))
-        # If every choice is one feature, the size of a set is its number of choices.
-        self._single = all(len(members) == 1 for members in self._free.values())
-        self._place = {feature: place for place, feature in enumerate(choosable)}
-        self._choosable = np.array(choosable, dtype=np.int64)
-        self._choosable_mask = np.zeros(self.n, dtype=np.bool_)
-        self._choosable_mask[self._choosable] = True
+        self._set_sizes(least, most)
+        self._number_choices()
 
     def _known(self, name: str, features: Iterable[int]) -> Subset:
         known = frozenset(features)
@@ -143,15 +147,34 @@ class SubsetProblem(ABC):
             choices[feature if len(members) == 1 else tuple(sorted(members))] = members
         return choices
 
-    def _checked_size(self, name: str, size: int) -> int:
-        """``size``; raises unless a subset can have that number of choices."""
-        least, most = max(self._held, 1), self._held + len(self._free)
-        if not is_whole(size) or not least <= size <= most:
+    def _set_sizes(self, least: int, most: int) -> None:
+        lowest, highest = max(self._held, 1), self._held + len(self._free)
+        if not is_whole(most) or not lowest <= most <= highest:
             raise ValueError(
-                f"{name} must be a whole number between {least} (1, or the number of fixed choices) and "
-                f"{most} (the number of choices that are not forbidden), got {size!r}"
+                f"{self._most_name} must be a whole number between {lowest} (1, or the number of fixed "
+                f"choices) and {highest} (the number of choices that are not forbidden), got {most!r}"
             )
-        return int(size)
+        if not is_whole(least) or not self._held <= least <= most:
+            raise ValueError(
+                f"least must be a whole number between {self._held} (the number of fixed choices) "
+                f"and most={most}, got {least!r}"
+            )
+        self._least, self.k = int(least), int(most)
+        """Smallest and largest number of choices, fixed ones included."""
+
+    def _number_choices(self) -> None:
+        """Give every free choice a place in the codes."""
+        self._members = list(self._free.values())
+        # If every choice is one feature, the size of a set is its number of choices.
+        self._single = all(len(members) == 1 for members in self._members)
+        choosable = sorted(frozenset().union(*self._members))
+        self._choosable = np.array(choosable, dtype=np.int64)
+        self._place = {feature: place for place, feature in enumerate(choosable)}
+        # Place of the first feature of every choice; what is not looked at goes to a column behind the last.
+        self._column = np.full(self.n, len(self._free), dtype=np.int64)
+        self._column[[min(members) for members in self._members]] = np.arange(len(self._free))
+        self.layout = Layout("places", np.full(len(self._free), 2, dtype=np.int64))
+        """One place per choice that is neither fixed nor forbidden: 1 if it is chosen, 0 if not."""
 
     @abstractmethod
     def root(self) -> Any:
@@ -177,9 +200,23 @@ class SubsetProblem(ABC):
     def path_to(self, leaf: Subset) -> tuple[Any, ...]:
         """Actions that lead to a leaf."""
 
-    @abstractmethod
-    def items(self, state: Any) -> list[int]:
+    def validate(self, state: Partial | Subset) -> None:
+        """Raise :class:`ProblemError` unless decisions can lead to ``state``."""
+        chosen = self._chosen(state)
+        known = chosen if isinstance(chosen, frozenset) else frozenset()
+        whole = self._root.union(*(members for members in self._members if members <= known))
+        if chosen != whole or self._made(whole) + self._held > self.k:
+            raise ProblemError(
+                f"{chosen!r} is not a subset of this problem: it must be a frozenset of features 0 to "
+                f"{self.n - 1} with all that is fixed, nothing that is forbidden, groups whole, and at most "
+                f"{self.k} choices"
+            )
+        if not self._is_open(state) and self._made(chosen) + self._held < self._least:
+            raise ProblemError(f"{sorted(chosen)} is not a subset of this problem: it has too few choices")
+
+    def items(self, state: Partial | Subset) -> list[int]:
         """The chosen features, ascending, so that rounding does not depend on the order of choices."""
+        return sorted(self._chosen(state))
 
     @property
     def choices(self) -> Mapping[Choice, Subset]:
@@ -187,83 +224,103 @@ class SubsetProblem(ABC):
         return self._free
 
     @property
-    @abstractmethod
     def sizes(self) -> range:
         """The numbers of choices that a leaf can have, without the fixed ones."""
+        return range(self._least - self._held, self.k - self._held + 1)
 
     # Sets of chosen features ------------------------------------------------------------------------
+
+    def _chosen(self, state: Partial | Subset) -> Subset:
+        return state.chosen if isinstance(state, Partial) else state
+
+    def _is_open(self, state: Partial | Subset) -> bool:
+        """Whether there are decisions left."""
+        return isinstance(state, Partial)
 
     def _made(self, chosen: Subset) -> int:
         """Number of choices in a set, without the fixed ones."""
         if self._single:
             return len(chosen) - len(self._root)
-        return sum(members <= chosen for members in self._free.values())
+        return sum(members <= chosen for members in self._members)
 
     def _missing(self, chosen: Subset) -> Sequence[Choice]:
         """The choices that are not made yet."""
         if self._single:
             place = self._place
-            return Remaining(self._choosable, [place[feature] for feature in chosen if feature in place])
+            return Unchosen(self._choosable, [place[feature] for feature in chosen if feature in place])
         return [choice for choice, members in self._free.items() if not members <= chosen]
 
     def _before(self, chosen: Subset) -> list[tuple[Subset, Choice]]:
         """The sets with one choice less, and that choice."""
         return [(chosen - members, choice) for choice, members in self._free.items() if members <= chosen]
 
-    def _choices_in(self, leaf: Subset, sizes: range) -> tuple[Choice, ...]:
-        """The choices that make up a complete set, whose number of choices must be in ``sizes``."""
+    def _choices_in(self, leaf: Subset) -> tuple[Choice, ...]:
+        """The choices that make up a complete set."""
+        self.validate(leaf)
         found = tuple(choice for choice, members in self._free.items() if members <= leaf)
-        if len(found) + self._held not in sizes:
-            wanted = " to ".join(str(size) for size in sorted({sizes[0], sizes[-1]}))
+        if len(found) not in self.sizes:
+            wanted = " to ".join(str(size) for size in sorted({self._least, self.k}))
             raise ProblemError(
                 f"{sorted(leaf)} is not a complete subset: that has {wanted} choices, and groups are whole"
             )
         return found
 
-    def _completions(self, chosen: Subset, left: int) -> Iterator[tuple[Subset, list[Any]]]:
-        """All sets with ``left`` more choices, and these choices."""
-        for added in combinations(self._missing(chosen), left):
-            yield chosen.union(*(self._free[choice] for choice in added)), list(added)
+    # Arrays -----------------------------------------------------------------------------------------
 
-    def _check_set(self, chosen: Any) -> None:
-        """Raise unless choices can lead to ``chosen``."""
-        known = chosen if isinstance(chosen, frozenset) else frozenset()
-        whole = self._root.union(*(members for members in self._free.values() if members <= known))
-        if chosen != whole or self._made(whole) + self._held > self.k:
-            raise ProblemError(
-                f"{chosen!r} is not a subset of this problem: it must be a frozenset of features 0 to "
-                f"{self.n - 1} with all that is fixed, nothing that is forbidden, groups whole, and at most "
-                f"{self.k} choices"
-            )
+    @abstractmethod
+    def inclusion(self, states: Sequence[Any]) -> FloatArray:
+        """Probability that random play from each state includes each feature, shape ``(states, n)``."""
 
-    def _included(self, chosen: Subset, left: float) -> FloatArray:
-        """Inclusion probabilities if ``left`` more choices are made, on average; shape ``(n,)``."""
-        row = np.zeros(self.n)
-        row[self._choosable] = left / max(len(self._free) - self._made(chosen), 1)
-        row[list(chosen)] = 1.0
-        return row
+    def codes(self, states: Sequence[Partial | Subset]) -> IntArray:
+        """1 for choices that are made, 0 for those that are not, −1 where it is open; by state and choice."""
+        sets = [self._chosen(state) for state in states]
+        rows = np.zeros((len(states), len(self._free) + 1), dtype=np.int64)
+        rows[[self._is_open(state) for state in states]] = -1
+        sizes = [len(chosen) for chosen in sets]
+        features = np.fromiter(chain.from_iterable(sets), np.int64, sum(sizes))
+        rows[np.repeat(np.arange(len(sets)), sizes), self._column[features]] = 1
+        return rows[:, :-1]
 
-    def _included_with_one_more(self, sets: Sequence[Subset], left: Sequence[int]) -> Inclusion:
-        """Inclusion probabilities of all sets with one more choice, if ``left`` are to be made after it."""
-        options = [len(self._free) - self._made(chosen) - 1 for chosen in sets]
-        shares = np.array([max(more, 0) / max(of, 1) for more, of in zip(left, options, strict=True)])
-        common = shares[:, None] * self._choosable_mask
-        places = [row * self.n + feature for row, chosen in enumerate(sets) for feature in chosen]
-        taken = np.array(places, dtype=np.int64)
-        common.reshape(-1)[taken] = 1.0
+    def leaf_of(self, codes: IntArray) -> Subset:
+        """The subset with these choices."""
         if self._single:
-            missing = np.repeat(self._choosable_mask[None], len(sets), axis=0)
-            missing.reshape(-1)[taken] = False
-            family, item = np.divmod(np.flatnonzero(missing), self.n)
-            return Inclusion(common, 1.0 - shares, family, np.arange(item.size), item, True)
-        groups = [[members for members in self._free.values() if not members <= chosen] for chosen in sets]
-        family = np.repeat(np.arange(len(sets)), [len(own) for own in groups])
-        added = [members for own in groups for members in own]
-        child = np.repeat(np.arange(len(added)), [len(members) for members in added])
-        item = np.fromiter(chain.from_iterable(added), np.int64, child.size)
-        return Inclusion(common, 1.0 - shares, family, child, item, False)
+            return self._root.union(self._choosable[codes == 1].tolist())
+        return self._root.union(*(self._members[place] for place in np.flatnonzero(codes == 1)))
 
-    @staticmethod
-    def _encoded(chosen: Subset) -> list[int]:
-        """Chosen features as a list that JSON can write."""
-        return [int(feature) for feature in sorted(chosen)]
+    def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Codes of subsets with one choice added, dropped, or exchanged for another, each once.
+
+        All of them, or ``count`` at random.
+        """
+        inside = np.flatnonzero(codes == 1)
+        drop = np.append(inside, -1)  # −1 for nothing
+        outside, fitting = self._addable(codes, drop)
+        size = inside.size + self._held
+        if size >= self.k:
+            fitting[-1] = 0
+        # A choice may also be dropped alone: the move behind those that exchange it.
+        alone = np.append(np.full(inside.size, size > self._least), False)
+        dropped, added = draw_moves(fitting + alone, count, rng)
+        add = np.append(outside, -1)[np.where(added < fitting[dropped], added, -1)]
+        rows = np.tile(np.append(codes, 0), (added.size, 1))
+        rows[np.arange(added.size), drop[dropped]] = 0
+        rows[np.arange(added.size), add] = 1
+        return rows[:, :-1]
+
+    def _addable(self, codes: IntArray, drop: IntArray) -> tuple[IntArray, IntArray]:
+        """The choices that are not made, and how many of the first fit if each of some is dropped."""
+        outside = np.flatnonzero(codes != 1)
+        return outside, np.full(drop.size, outside.size)
+
+    # For a journal -------------------------------------------------------------------------------------
+
+    def encode(self, state: Partial | Subset) -> Any:
+        """The chosen features as a list, for a journal; with the number of choices at an inner state."""
+        chosen = [int(feature) for feature in sorted(self._chosen(state))]
+        return {"choices": state.choices, "chosen": chosen} if isinstance(state, Partial) else chosen
+
+    def decode(self, encoded: Any) -> Partial | Subset:
+        """The state that :meth:`encode` was given."""
+        if isinstance(encoded, dict):
+            return Partial(encoded["choices"], frozenset(encoded["chosen"]))
+        return frozenset(encoded)

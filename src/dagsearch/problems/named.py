@@ -1,11 +1,12 @@
-"""What problems of named choices share: the four methods, and states as arrays.
+"""What problems of named choices share: the four methods, remembered questions, and states as arrays.
 
 Places of the arrays are names, so that a name means the same wherever it is asked.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from random import Random
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,10 +15,30 @@ from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.chosen import Answer, Chosen, Decision, Question
-from dagsearch.problems.options import digest
-from dagsearch.problems.survey import Survey, Walk
+from dagsearch.problems.options import Options, checked_options, digest
+from dagsearch.problems.survey import Branch, Survey, Walk
+from dagsearch.space.codes import draw_moves, one_place_changed
 
 _ROOT = Chosen()
+# Number of states whose next question is remembered.
+_REMEMBERED: Final = 50_000
+# Number of ways in which a neighbour is completed if its change makes new choices appear.
+_COMPLETIONS: Final = 3
+
+NOT_TWICE: Final = (
+    "it does not choose the same way twice: which choices there are must depend on earlier choices alone, "
+    "not on random numbers, the time, files or variables that change"
+)
+
+
+class _Known:
+    """What is asked after some answers, and what is known to come after each answer to it."""
+
+    __slots__ = ("after", "question")
+
+    def __init__(self, question: Question | None) -> None:
+        self.question = question
+        self.after: dict[Hashable, _Known] = {}
 
 
 class NamedChoices(ABC):
@@ -31,13 +52,13 @@ class NamedChoices(ABC):
     depth: int
     """Number of decisions to the deepest leaf that was found."""
 
-    @abstractmethod
-    def _question(self, state: Chosen) -> Question | None:
-        """What is to be chosen next; ``None`` at a leaf."""
+    def __init__(self) -> None:
+        self._questions: dict[tuple[str, Options], Question] = {}
+        self._forget()
 
     @abstractmethod
-    def _walk(self, answer: Answer) -> Walk:
-        """One complete way through the choices."""
+    def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
+        """One complete way through the choices that begins with the answers that are known."""
 
     @abstractmethod
     def reward(self, leaf: Chosen) -> float:
@@ -47,18 +68,82 @@ class NamedChoices(ABC):
         """Number names and values as a survey found them."""
         self._survey = survey
         self.depth = len(survey.widths)
-        self._values = list(survey.values.values())
-        self._place = {name: place for place, name in enumerate(survey.values)}
+        self._names, self._values = tuple(survey.values), list(survey.values.values())
+        self._place = {name: place for place, name in enumerate(self._names)}
         self._code = [{value: code for code, value in enumerate(values)} for values in self._values]
-        optional = np.array([name in survey.optional for name in survey.values], dtype=np.bool_)
+        optional = np.array([name in survey.optional for name in self._names], dtype=np.bool_)
         sizes = np.array([len(values) for values in self._values], dtype=np.int64)
         self._absent: list[int] = np.where(optional, sizes, -1).tolist()
         self.layout = Layout("places", sizes + optional) if has_layout else None
-        self._is_steering = np.array([name in survey.steering for name in survey.values], dtype=np.bool_)
-        self._all_options: tuple[IntArray, IntArray] | None = None
-        if not survey.conditional:
-            codes = np.concatenate([np.arange(size) for size in sizes])
-            self._all_options = np.repeat(np.arange(sizes.size), sizes), codes
+        self._is_steering = np.array([name in survey.steering for name in self._names], dtype=np.bool_)
+
+    # What is asked -----------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        self._start: dict[Hashable, _Known] = {}  # the first question, after None
+        self._size = 0
+
+    def _walk(self, answer: Answer) -> Walk:
+        """One complete way through the choices; what is known of it is not found out again."""
+        asked, values, known = list[Question](), list[Hashable](), self._start.get(None)
+        while known is not None and known.question is not None:
+            asked.append(known.question)
+            values.append(answer(known.question))
+            known = known.after.get(values[-1])
+        if known is not None:
+            return Walk(tuple(asked), tuple(values))
+        return self._remember(self._discover(values, answer))
+
+    def _walk_anew(self, answer: Answer) -> Walk:
+        """One complete way through the choices; raise if what is known of it has changed."""
+        return self._remember(self._discover((), answer))
+
+    def _remember(self, walk: Walk) -> Walk:
+        """Keep what was asked on a walk; raise if something else was asked before."""
+        if self._size > _REMEMBERED:
+            self._forget()
+        after, key = self._start, None
+        for place, question in enumerate((*walk.questions, None)):
+            if key not in after:
+                after[key] = _Known(question)
+                self._size += 1
+            elif (before := after[key].question) is not question:
+                names = [asked.name for asked in walk.questions]
+                raise ProblemError(
+                    f"after the choices {dict(zip(names[:place], walk.values, strict=False))!r} came "
+                    f"{before or 'the end'!r} first, then {question or 'the end'!r}: {NOT_TWICE}"
+                )
+            after, key = after[key].after, walk.values[place] if question is not None else None
+        return walk
+
+    def _question(self, state: Chosen) -> Question | None:
+        """What is to be chosen next; ``None`` at a leaf."""
+        known = self._known(state)
+        if known is None:
+            random = Random(0)  # any way will do that begins with the state
+            self._remember(self._discover(state.chosen, lambda asked: random.choice(asked.options)))
+            known = self._known(state)
+        if known is None:
+            raise ProblemError(f"the choices {state.asdict()!r} do not lead to a state: {NOT_TWICE}")
+        return known.question
+
+    def _known(self, state: Chosen) -> _Known | None:
+        known = self._start.get(None)
+        for value in state.chosen:
+            if known is None:
+                break
+            known = known.after.get(value)
+        return known
+
+    def _interned(self, what: str, name: str, options: Options) -> Question:
+        """The question with this name and these options, checked when it is new."""
+        try:
+            known = self._questions.get((name, options))
+        except TypeError:  # something is not hashable, which the check says better
+            known = None
+        if known is None:
+            known = self._questions[name, options] = Question(name, checked_options(what, options))
+        return known
 
     # The four methods --------------------------------------------------------------------------------
 
@@ -146,45 +231,46 @@ class NamedChoices(ABC):
         −1 where it is not decided yet, and where the value or the whole branch was not found when the problem
         was made.
         """
+        rows = [self._coded(self._undecided(state), self.items(state)) for state in states]
+        return np.array(rows, dtype=np.int64).reshape(-1, len(self._names))
+
+    def _coded(self, row: list[int], items: Iterable[tuple[str, Hashable]]) -> list[int]:
+        """A row with the codes of some choices."""
         place_of, code_of = self._place, self._code
-        rows = []
-        for state in states:
-            row = self._undecided(state)
-            for name, value in zip(state.names, state.chosen, strict=True):
-                if name in place_of:
-                    place = place_of[name]
-                    row[place] = code_of[place].get(value, -1)
-            rows.append(row)
-        return np.array(rows, dtype=np.int64).reshape(-1, len(place_of))
+        for name, value in items:
+            if name in place_of:
+                place = place_of[name]
+                row[place] = code_of[place].get(value, -1)
+        return row
 
     def _undecided(self, state: Chosen) -> list[int]:
         """−1 for every name that may still be asked, its category "absent" for those that cannot."""
-        followers: frozenset[str] | None = None
-        if self._survey.conditional:
-            condition = self._survey.condition(state.names, state.chosen)
-            ended = self._question(state) is None
-            followers = frozenset() if ended else self._survey.followers.get(condition)
-        if followers is None:
-            return [-1] * len(self._place)
-        row = self._absent.copy()
-        for name in followers:
-            row[self._place[name]] = -1
-        return row
+        if not self._survey.conditional:
+            return [-1] * len(self._names)
+        if self._question(state) is None:
+            return self._absent.copy()
+        branch = self._survey.branch(state.names, state.chosen)
+        if branch is None:
+            return [-1] * len(self._names)
+        return [
+            -1 if n in branch.followers else absent
+            for n, absent in zip(self._names, self._absent, strict=True)
+        ]
 
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; the first option is chosen where a code does not fit."""
-        return self._leaf(self._answers(codes))
+        return self._leaf(self._answers(codes, lambda options: options[0]))
 
-    def _answers(self, codes: IntArray) -> Answer:
-        """Answers with the value that the codes give to a name, if it is an option, else the first one."""
+    def _answers(self, codes: IntArray, otherwise: Callable[[Options], Hashable]) -> Answer:
+        """Answers with the value that the codes give to a name, or ``otherwise`` if it is not an option."""
         wanted: list[int] = codes.tolist()
 
         def answer(question: Question) -> Hashable:
             place = self._place.get(question.name, -1)
             if place < 0 or not 0 <= wanted[place] < len(self._values[place]):
-                return question.options[0]
+                return otherwise(question.options)
             value = self._values[place][wanted[place]]
-            return value if value in question.options else question.options[0]
+            return value if value in question.options else otherwise(question.options)
 
         return answer
 
@@ -192,35 +278,56 @@ class NamedChoices(ABC):
         """The decisions in their order."""
         return [Decision(*item) for item in self.items(leaf)]
 
-    def neighbours(self, codes: IntArray) -> IntArray:
-        """Codes of the leaves with one choice changed, each once.
+    def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Codes of leaves with one choice changed, each once: all, or ``count`` of them at random.
 
         Where the change decides which other choices there are, these keep their values if they can. Those
-        that appear, and those whose value is not an option any more, take their first option.
+        that appear, and those whose value is not an option any more, are drawn, in several ways if there is
+        room for them. What is asked is what the survey was asked; :meth:`leaf_of` asks the problem itself.
         """
-        place, code = self._options(codes)
-        change = code != codes[place]
-        place, code = place[change], code[change]
+        if not self._survey.conditional:
+            return one_place_changed(codes, np.array([len(v) for v in self._values]), count, rng)
+        place, code = self._changes(codes, count, rng)
         rows = np.tile(codes, (place.size, 1))
         rows[np.arange(place.size), place] = code
-        steered = self._is_steering[place]
-        if not steered.any():
+        steered = rows[self._is_steering[place]]
+        if len(steered) == 0:
             return rows
-        return np.concatenate([rows[~steered], self.codes([self.leaf_of(row) for row in rows[steered]])])
+        kept = rows[~self._is_steering[place]]
+        ways = min(max((count - len(kept)) // len(steered), 1), _COMPLETIONS)
+        completed = [self._completed(row, rng) for row in np.repeat(steered, ways, axis=0)]
+        return np.concatenate([kept, np.unique(completed, axis=0)])
 
-    def _options(self, codes: IntArray) -> tuple[IntArray, IntArray]:
-        """Place and category of every option that there is in the branch of a leaf."""
-        if self._all_options is not None:
-            return self._all_options
-        walk = self._walk(self._answers(codes))
-        found = [
-            (self._place[question.name], self._code[self._place[question.name]].get(value, -1))
-            for question in walk.questions
-            if question.name in self._place
-            for value in question.options
-        ]
-        place, code = np.array([option for option in found if option[1] >= 0], dtype=np.int64).T
-        return place, code
+    def _changes(self, codes: IntArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Place and new category of changes of single choices in the branch of a leaf."""
+        walk = self._guessed(self._answers(codes, lambda options: options[0]))
+        found = [pair for pair in zip(*walk, strict=True) if pair[0].name in self._place]
+        sizes = np.array([len(question.options) for question, _ in found])
+        own = np.array([question.options.index(value) for question, value in found])
+        choice, number = draw_moves(sizes - 1, count, rng)
+        option = (own[choice] + 1 + number) % sizes[choice]
+        places = [self._place[question.name] for question, _ in found]
+        known = [self._code[p].get(v, -1) for p, (q, _) in zip(places, found, strict=True) for v in q.options]
+        code = np.array(known)[(np.cumsum(sizes) - sizes)[choice] + option]
+        return np.array(places)[choice][code >= 0], code[code >= 0]
+
+    def _completed(self, codes: IntArray, rng: np.random.Generator) -> list[int]:
+        """The codes of a leaf with random options where codes do not fit."""
+        random = rng.random
+        walk = self._guessed(self._answers(codes, lambda options: options[int(random() * len(options))]))
+        names = [question.name for question in walk.questions]
+        return self._coded(self._absent.copy(), zip(names, walk.values, strict=True))
+
+    def _guessed(self, answer: Answer) -> Walk:
+        """One complete way through the choices as the survey found it, or else as the problem has it."""
+        asked, values = list[Question](), list[Hashable]()
+        branch: Branch | None = self._survey.branches
+        while branch is not None and branch.question is not None:
+            asked.append(branch.question)
+            values.append(answer(branch.question))
+            steers = branch.question.name in self._survey.steering
+            branch = branch.after.get(values[-1] if steers else None)
+        return self._walk(answer) if branch is None else Walk(tuple(asked), tuple(values))
 
     # For a journal -------------------------------------------------------------------------------------
 
@@ -249,3 +356,6 @@ class NamedChoices(ABC):
     def identity(self) -> str:
         """A digest of all names and values that were found."""
         return digest(self._survey.values, sorted(self._survey.optional))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_start": {}, "_size": 0}

@@ -9,8 +9,8 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import checked_options, digest, identified
-from dagsearch.space.codes import exchanged
+from dagsearch.problems.options import checked_options, digest, identified, numbered
+from dagsearch.space.codes import draw_moves, rearranged, stretches
 
 Order = tuple[Any, ...]
 """Items, which are hashable; a reward may ask for their own type."""
@@ -105,8 +105,7 @@ class Orders:
 
     def codes(self, states: Sequence[Order]) -> IntArray:
         """Number of the item at each position, −1 where none is placed yet; shape ``(states, length)``."""
-        rows = [self.encode(state) + [-1] * (self.depth - len(state)) for state in states]
-        return np.array(rows, dtype=np.int64).reshape(-1, self.depth)
+        return numbered(states, self._number, self.depth)
 
     def leaf_of(self, codes: IntArray) -> Order:
         """The order with the items of these numbers."""
@@ -116,20 +115,18 @@ class Orders:
         """The items from first to last."""
         return list(leaf)
 
-    def neighbours(self, codes: IntArray) -> IntArray:
-        """Codes of the orders one change away, each once.
+    def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Codes of orders one change away, each once: all, or ``count`` of them at random.
 
         Two items exchanged, one item moved to another position, one stretch reversed or, where not all items
         are placed, one item replaced by one that is not.
         """
-        moved = exchanged(codes)
-        if self.depth == len(self._items):
-            return moved
-        unused = np.setdiff1d(np.arange(len(self._items)), codes)
-        replaced = np.tile(codes, (self.depth * unused.size, 1))
-        place = np.repeat(np.arange(self.depth), unused.size)
-        replaced[np.arange(len(replaced)), place] = np.tile(unused, self.depth)
-        return np.concatenate([moved, replaced])
+        moves, unused = stretches(self.depth), np.setdiff1d(np.arange(len(self._items)), codes)
+        group, number = draw_moves(np.append(moves, np.full(self.depth, unused.size)), count, rng)
+        moved, place = group < moves.size, group[group >= moves.size] - moves.size
+        replaced = np.tile(codes, (place.size, 1))
+        replaced[np.arange(place.size), place] = unused[number[~moved]]
+        return np.concatenate([rearranged(codes, group[moved], number[moved]), replaced])
 
     # For a journal -------------------------------------------------------------------------------------
 

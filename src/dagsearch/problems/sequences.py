@@ -11,7 +11,8 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import BoolArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import END, checked_options, digest, identified
+from dagsearch.problems.options import END, checked_options, digest, identified, numbered
+from dagsearch.space.codes import draw_moves
 
 Letters = tuple[Hashable, ...]
 
@@ -222,13 +223,10 @@ class Sequences:
 
     def codes(self, states: Sequence[Prefix | Letters]) -> IntArray:
         """Number of the letter at each position, shape ``(states, length)``; −1 where none is decided yet."""
-        rows = []
-        for state in states:
-            letters = self._letters(state)
-            rest = len(self._alphabet) if self._free and not isinstance(state, Prefix) else -1
-            row = [self._number[letter] for letter in letters]
-            rows.append(row + [rest] * (self._most - len(letters)))
-        return np.array(rows, dtype=np.int64).reshape(-1, self._most)
+        rows = numbered([self._letters(state) for state in states], self._number, self._most)
+        ended = np.array([self._free and not isinstance(state, Prefix) for state in states], dtype=np.bool_)
+        rows[ended] = np.where(rows[ended] < 0, len(self._alphabet), rows[ended])
+        return rows
 
     def leaf_of(self, codes: IntArray) -> Letters:
         """The sequence with the letters of these numbers."""
@@ -239,47 +237,43 @@ class Sequences:
         ends = self._free and len(leaf) < self._most and len(self._following(leaf)) > 0
         return [*leaf, END] if ends else list(leaf)
 
-    def neighbours(self, codes: IntArray) -> IntArray:
-        """Codes of the sequences one change away, each once.
+    def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Codes of sequences one change away, each once: all, or ``count`` of them at random.
 
         One letter replaced or, where the length is free, inserted or dropped.
         """
-        letters = len(self._alphabet)
-        length = int(np.count_nonzero(codes < letters))
-        rows = [self._replaced(codes, length)]
-        if self._free and length < self._most:
-            rows.append(self._inserted(codes, length))
-        if self._free and length > self._least:
-            first = np.flatnonzero(np.append(True, codes[1:length] != codes[: length - 1]))
-            places = np.arange(self._most)
-            after = np.append(codes, letters)
-            rows.append(after[places + (places >= first[:, None])])
-        found = np.concatenate(rows)
-        return found if self._allowed.all() else found[self._is_allowed(found)]
-
-    def _replaced(self, codes: IntArray, length: int) -> IntArray:
-        letters = len(self._alphabet)
-        place, shift = np.divmod(np.arange(length * (letters - 1)), max(letters - 1, 1))
-        rows = np.tile(codes, (place.size, 1))
-        rows[np.arange(place.size), place] = (codes[place] + 1 + shift) % letters
+        end, places = len(self._alphabet), np.arange(self._most)
+        word = codes[codes < end]
+        masks = self._possible(word)
+        possible = np.flatnonzero(np.concatenate([mask.ravel() for mask in masks]))
+        move = possible[draw_moves([possible.size], count, rng)[1]]
+        starts = np.cumsum([mask.size for mask in masks])
+        drops, inserts = move >= starts[1], (move >= starts[0]) & (move < starts[1])
+        place, letter = np.divmod(np.where(inserts, move - starts[0], move), end)
+        place = np.where(drops, move - starts[1], place)[:, None]
+        source = places - (inserts[:, None] & (places > place)) + (drops[:, None] & (places >= place))
+        rows = np.append(codes, end)[source]
+        rows[~drops, place[~drops, 0]] = letter[~drops]
         return rows
 
-    def _inserted(self, codes: IntArray, length: int) -> IntArray:
-        """A letter put in front of each one, or at the end; not in front of its like, which is the same."""
-        letters = len(self._alphabet)
-        place, letter = np.divmod(np.arange((length + 1) * letters), letters)
-        different = letter != np.append(codes[:length], letters)[place]
-        place, letter = place[different], letter[different]
-        places = np.arange(self._most)
-        rows: IntArray = codes[np.maximum(places - (places > place[:, None]), 0)]
-        rows[np.arange(place.size), place] = letter
-        return rows
+    def _possible(self, word: IntArray) -> tuple[BoolArray, BoolArray, BoolArray]:
+        """Which letters may replace each one, may be inserted in front of it, and whether it may be dropped.
 
-    def _is_allowed(self, rows: IntArray) -> BoolArray:
-        """Which rows have no forbidden transition."""
-        allowed = np.ones((len(self._alphabet) + 1,) * 2, dtype=np.bool_)
+        A letter is not inserted in front of its like but behind it, and of several alike the first is
+        dropped, because the result is the same.
+        """
+        end, length = len(self._alphabet), len(word)
+        allowed = np.ones(
+            (end + 1, end + 1), dtype=np.bool_
+        )  # the last for nothing, before and behind the word
         allowed[:-1, :-1] = self._allowed
-        return np.asarray(allowed[rows[:, :-1], rows[:, 1:]].all(axis=1))
+        before, after = np.append(end, word), np.append(word, end)
+        different = after[:, None] != np.arange(end)
+        follows, leads = allowed[before, :-1], allowed[:-1, after].T
+        replaced = follows[:-1] & leads[1:] & different[:-1]
+        inserted = follows & leads & different & (self._free and length < self._most)
+        dropped = allowed[before[:-1], after[1:]] & (before[:-1] != word)
+        return replaced, inserted, dropped & (self._free and length > self._least)
 
     # For a journal -------------------------------------------------------------------------------------
 

@@ -1,17 +1,154 @@
-"""Choose k of n."""
+"""Choose k of n, or any number of n within a range."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.problem import Inclusion
-from dagsearch.problems.ground import Choice, Subset, SubsetProblem
+from dagsearch.problems.ground import Partial, Subset, SubsetProblem
 
 
-class Subsets(SubsetProblem):
+class Size(NamedTuple):
+    """The first decision of :class:`SubsetRange`: the number of choices."""
+
+    choices: int
+    """Number of choices, fixed ones included."""
+
+
+class SubsetRange(SubsetProblem):
+    """Find the best subset of any size in a range: ``least`` to ``most`` of ``n``.
+
+    The first decision is the size, so that random play tries all sizes equally often. A leaf is the frozenset
+    of what is chosen, an inner state a :class:`dagsearch.problems.ground.Partial`. If there is only one size,
+    it is not decided, and inner states are frozensets, too: that is :class:`Subsets`.
+
+    Parameters
+    ----------
+    n : int
+        Features are numbered ``0`` to ``n - 1``.
+    least, most : int
+        Smallest and largest number of choices, fixed ones included. A group is one choice. With ``least=0``
+        the empty set is a leaf, too.
+    reward : callable
+        ``reward(subset)`` of a complete subset.
+    fixed, forbidden, groups, positions
+        As for :class:`dagsearch.problems.Subsets`.
+
+    Examples
+    --------
+    >>> problem = SubsetRange(5, 1, 3, reward=sum)
+    >>> problem.actions(problem.root())
+    [Size(choices=1), Size(choices=2), Size(choices=3)]
+    >>> problem.step(problem.step(problem.root(), Size(1)), 4)
+    frozenset({4})
+    """
+
+    def __init__(
+        self,
+        n: int,
+        least: int,
+        most: int,
+        reward: Callable[[Subset], float],
+        fixed: Iterable[int] = (),
+        forbidden: Iterable[int] = (),
+        groups: Iterable[Iterable[int]] = (),
+        positions: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(n, least, most, reward, fixed, forbidden, groups, positions)
+        self._sized = self._least < self.k
+        self._sizes = [Size(choices) for choices in range(self._least, self.k + 1)]
+        self.depth = self.k - self._held + self._sized
+
+    def root(self) -> Partial | Subset:
+        """The state with only the fixed features."""
+        return Partial(None, self._root) if self._sized else self._root
+
+    def actions(self, state: Partial | Subset) -> Sequence[Any]:
+        """The sizes if they are decided first, then the choices left: numbers, or tuples for groups."""
+        left = self._left(state)
+        if left is None:
+            return list(self._sizes)
+        return self._missing(self._chosen(state)) if left > 0 else []
+
+    def step(self, state: Partial | Subset, action: Any) -> Partial | Subset:
+        """The state with the size decided, or with a choice added."""
+        if not isinstance(state, Partial):
+            return state | self._free[action]
+        if isinstance(action, Size):
+            return self._at(action.choices, state.chosen)
+        return self._at(state.choices, state.chosen | self._free[action])
+
+    def _at(self, choices: int | None, chosen: Subset) -> Partial | Subset:
+        """The state on the way to a subset with some number of choices."""
+        complete = self._made(chosen) + self._held == choices
+        return Partial(choices, chosen) if self._sized and not complete else chosen
+
+    def _left(self, state: Partial | Subset) -> int | None:
+        """Number of choices that are still to be made; ``None`` if the size is to be decided."""
+        if isinstance(state, Partial):
+            return None if state.choices is None else state.choices - self._held - self._made(state.chosen)
+        return 0 if self._sized else self.depth - self._made(state)
+
+    def _is_open(self, state: Partial | Subset) -> bool:
+        return self._left(state) != 0
+
+    def path_to(self, leaf: Subset) -> tuple[Any, ...]:
+        """Actions that lead to a leaf."""
+        path = self._choices_in(leaf)
+        return (Size(len(path) + self._held), *path) if self._sized else path
+
+    def parents(self, state: Partial | Subset) -> list[tuple[Partial | Subset, Any]]:
+        """The states one decision before, and that decision."""
+        chosen = self._chosen(state)
+        choices = state.choices if isinstance(state, Partial) else self._made(chosen) + self._held
+        if choices is None:
+            return []
+        if self._sized and self._made(chosen) == 0:
+            return [(self.root(), Size(choices))]
+        return [(self._at(choices, before), choice) for before, choice in self._before(chosen)]
+
+    def leaves(self, state: Partial | Subset) -> Iterator[tuple[Subset, list[Any]]]:
+        """All complete subsets below a state, and the decisions to each."""
+        left, chosen = self._left(state), self._chosen(state)
+        if left is not None:
+            yield from self._completions(chosen, left)
+            return
+        for size in self._sizes:
+            for leaf, added in self._completions(chosen, size.choices - self._held):
+                yield leaf, [size, *added]
+
+    def _completions(self, chosen: Subset, left: int) -> Iterator[tuple[Subset, list[Any]]]:
+        """All sets with ``left`` more choices, and these choices."""
+        for added in combinations(self._missing(chosen), left):
+            yield chosen.union(*(self._free[choice] for choice in added)), list(added)
+
+    def branching(self, level: int) -> int:
+        """Number of sizes, if they are decided first, then of choices that are left."""
+        return len(self._sizes) if self._sized and level == 0 else len(self._free) - level + self._sized
+
+    @property
+    def added_items(self) -> Callable[[Partial | Subset, Sequence[Any]], list[Subset]] | None:
+        """The features that each decision adds; ``None`` if only one of the sizes is a leaf at once."""
+        return None if self._sized and self._least == self._held else self._added_by
+
+    def _added_by(self, state: Partial | Subset, actions: Sequence[Any]) -> list[Subset]:
+        return [frozenset() if isinstance(action, Size) else self._free[action] for action in actions]
+
+    def inclusion(self, states: Sequence[Partial | Subset]) -> FloatArray:
+        """Probability that random play from each state includes each feature, shape ``(states, n)``."""
+        rows = np.zeros((len(states), self.n))
+        for row, state in zip(rows, states, strict=True):
+            left, chosen = self._left(state), self._chosen(state)
+            expected = float(np.mean(self._sizes)) - self._held if left is None else left
+            row[self._choosable] = expected / max(len(self._free) - self._made(chosen), 1)
+            row[list(chosen)] = 1.0
+        return rows
+
+
+class Subsets(SubsetRange):
     """Find the best subset: ``k`` of ``n`` features, sensors, pixels, …
 
     A state is the frozenset of the features chosen so far; a leaf has ``k`` choices. The order of choices
@@ -45,6 +182,8 @@ class Subsets(SubsetProblem):
     frozenset({2, 3})
     """
 
+    _most_name = "k"
+
     def __init__(
         self,
         n: int,
@@ -55,85 +194,4 @@ class Subsets(SubsetProblem):
         groups: Iterable[Iterable[int]] = (),
         positions: ArrayLike | None = None,
     ) -> None:
-        super().__init__(n, reward, fixed, forbidden, groups, positions)
-        self.k = self._checked_size("k", k)
-        self.depth = self.k - self._held
-
-    @property
-    def sizes(self) -> range:
-        """The number of choices that are to be made, as the only one."""
-        return range(self.depth, self.depth + 1)
-
-    def root(self) -> Subset:
-        """What is fixed."""
-        return self._root
-
-    def actions(self, state: Subset) -> Sequence[Choice]:
-        """The choices that are left: features as numbers, groups as tuples."""
-        return self._missing(state) if self._left(state) > 0 else []
-
-    def step(self, state: Subset, action: Choice) -> Subset:
-        """The subset with a choice added."""
-        return state | self._free[action]
-
-    def _left(self, state: Subset) -> int:
-        """Number of choices that are still to be made."""
-        return self.depth - self._made(state)
-
-    def path_to(self, leaf: Subset) -> tuple[Any, ...]:
-        """Actions that lead to a leaf."""
-        self.validate(leaf)
-        return self._choices_in(leaf, range(self.k, self.k + 1))
-
-    def parents(self, state: Subset) -> list[tuple[Subset, Choice]]:
-        """The subsets with one choice less, and that choice."""
-        return self._before(state)
-
-    def leaves(self, state: Subset) -> Iterator[tuple[Subset, list[Choice]]]:
-        """All complete subsets that contain ``state``, and the choices that each adds."""
-        return self._completions(state, self._left(state))
-
-    def validate(self, state: Subset) -> None:
-        """Raise :class:`ProblemError` unless ``state`` is a frozenset that choices can lead to."""
-        self._check_set(state)
-
-    def branching(self, level: int) -> int:
-        """Number of choices that are left after ``level`` choices."""
-        return len(self._free) - level
-
-    def items(self, state: Subset) -> list[int]:
-        """The chosen features, ascending, so that rounding does not depend on the order of choices."""
-        return sorted(state)
-
-    def added_items(self, state: Subset, actions: Sequence[Choice]) -> list[Subset]:
-        """The features that each choice adds."""
-        return [self._free[action] for action in actions]
-
-    def inclusion(self, states: Sequence[Subset]) -> FloatArray:
-        """Probability that random play from each state includes each feature, shape ``(states, n)``."""
-        return np.array([self._included(state, self._left(state)) for state in states]).reshape(-1, self.n)
-
-    def inclusion_of_children(self, states: Sequence[Subset]) -> Inclusion:
-        """:meth:`inclusion` of all children of some states, without making the children or a row for each.
-
-        Parameters
-        ----------
-        states : sequence of frozenset
-            States with choices left.
-
-        Returns
-        -------
-        dagsearch.problem.Inclusion
-            Children are in the order of ``states``, those of one state in the order of its :meth:`actions`.
-            The row of child ``i`` is ``common[family[i]]``, plus ``added[family[i]]`` at the features that it
-            adds, ``item[child == i]``.
-        """
-        return self._included_with_one_more(states, [self._left(state) - 1 for state in states])
-
-    def encode(self, state: Subset) -> list[int]:
-        """The chosen features as a list, for a journal."""
-        return self._encoded(state)
-
-    def decode(self, encoded: Sequence[int]) -> Subset:
-        """The state that :meth:`encode` was given."""
-        return frozenset(encoded)
+        super().__init__(n, k, k, reward, fixed, forbidden, groups, positions)

@@ -28,8 +28,18 @@ class Walk(NamedTuple):
     """What was answered."""
 
 
-Condition = tuple[tuple[str, Hashable], ...]
-"""Names asked so far, with the values of those that decide what is asked later, ``None`` for the others."""
+class Branch:
+    """What the walks were asked after some answers; answers that do not steer are not told apart."""
+
+    __slots__ = ("after", "followers", "question")
+
+    def __init__(self) -> None:
+        self.question: Question | None = None
+        """What came next; ``None`` at the end."""
+        self.after: dict[Hashable, Branch] = {}
+        """What came after each answer if that steers; otherwise after ``None``."""
+        self.followers: set[str] = set()
+        """Names that may still be asked."""
 
 
 class Survey(NamedTuple):
@@ -41,8 +51,8 @@ class Survey(NamedTuple):
     """Names that are not asked on every way."""
     steering: frozenset[str]
     """Names whose value decides what is asked later."""
-    followers: dict[Condition, frozenset[str]]
-    """Names that may still be asked; empty unless there are conditions."""
+    branches: Branch
+    """What is asked from the beginning on; empty unless there are conditions."""
     widths: list[int]
     """Mean number of options at each level under random play, rounded."""
     complete: bool
@@ -53,12 +63,14 @@ class Survey(NamedTuple):
         """Whether what is asked depends on answers."""
         return bool(self.steering)
 
-    def condition(self, names: Sequence[str], values: Sequence[Hashable]) -> Condition:
-        """What decides which names may follow."""
-        return tuple(
-            (name, value if name in self.steering else None)
-            for name, value in zip(names, values, strict=True)
-        )
+    def branch(self, names: Sequence[str], values: Sequence[Hashable]) -> Branch | None:
+        """What comes after some answers; ``None`` if no walk came there."""
+        found: Branch | None = self.branches
+        for name, value in zip(names, values, strict=True):
+            if found is None:
+                break
+            found = found.after.get(value if name in self.steering else None)
+        return found
 
 
 def surveyed(
@@ -84,15 +96,14 @@ def surveyed(
     else:
         steering = steering_names(walks) if complete else frozenset(found.names)
     counts = Counter(question.name for one in walks for question in one.questions)
-    survey = Survey(
+    return Survey(
         {name: tuple(found.values[name]) for name in found.names},
         frozenset(name for name in found.names if counts[name] < len(walks)),
         steering,
-        {},
+        _branches(walks, steering) if steering else Branch(),
         _widths(walks[::2]),  # the others are not random play
         complete,
     )
-    return survey._replace(followers=_followers(survey, walks)) if survey.conditional else survey
 
 
 class _Walks:
@@ -142,14 +153,22 @@ def _widths(walks: Sequence[Walk]) -> list[int]:
     return [max(1, round(float(np.mean(widths)))) for widths in levels]
 
 
-def _followers(survey: Survey, walks: Sequence[Walk]) -> dict[Condition, frozenset[str]]:
-    found: defaultdict[Condition, set[str]] = defaultdict(set)
+def _branches(walks: Sequence[Walk], steering: frozenset[str]) -> Branch:
+    root = Branch()
+    made = [root]
     for one in walks:
-        names = [question.name for question in one.questions]
-        condition = survey.condition(names, one.values)
-        for length in range(len(names) + 1):
-            found[condition[:length]].update(names[length:])
-    return {condition: frozenset(names) for condition, names in found.items()}
+        branch = root
+        for question, value in zip(*one, strict=True):
+            branch.question = question
+            key = value if question.name in steering else None
+            if key not in branch.after:
+                branch.after[key] = Branch()
+                made.append(branch.after[key])
+            branch = branch.after[key]
+    for branch in reversed(made):  # those made later are further down
+        if branch.question is not None:
+            branch.followers.update({branch.question.name}, *(own.followers for own in branch.after.values()))
+    return root
 
 
 def steering_names(walks: Sequence[Walk]) -> frozenset[str]:

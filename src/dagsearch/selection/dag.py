@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dagsearch.problem import State
-from dagsearch.problems.ground import SubsetProblem
-from dagsearch.problems.ranges import Partial, Size
+from dagsearch.problems.ground import Partial, SubsetProblem
+from dagsearch.problems.subsets import Size
 from dagsearch.search import Search
 
 # Nodes kept at a level: at most this number of ancestors of the best subset, and the same number of others.

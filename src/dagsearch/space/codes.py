@@ -5,7 +5,6 @@ one can be listed and compared by the thousand, whatever order the problem makes
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +17,8 @@ from dagsearch.space.walks import random_walk, shape_rng
 _WALKS = 64
 # Largest number of categories in total that codes are inferred for.
 _MOST_CATEGORIES = 2000
-# Number of leaves whose neighbours are remembered.
-_REMEMBERED = 16
+
+Neighbours = Callable[[IntArray, int, np.random.Generator], IntArray]
 
 
 class Coding(NamedTuple):
@@ -33,27 +32,14 @@ class Coding(NamedTuple):
     """The leaf with a row of codes."""
     path_to: Callable[[State], Sequence[Action]]
     """Actions that lead from the root to a leaf."""
-    neighbours: Callable[[IntArray], IntArray]
-    """Codes of all leaves one change away from a leaf, given by its codes; shape ``(leaves, places)``."""
+    neighbours: Neighbours
+    """Codes of different leaves one change away from a leaf, given by its codes; shape ``(leaves, places)``.
+
+    ``neighbours(codes, count, rng)`` gives all if they are at most ``count``, otherwise a random sample."""
 
 
 def coding_of(problem: Problem) -> Coding | None:
     """The problem's own coding, or one inferred from random paths; ``None`` if there is none."""
-    found = _declared_or_inferred(problem)
-    return None if found is None else found._replace(neighbours=_remembered(found.neighbours))
-
-
-def _remembered(neighbours: Callable[[IntArray], IntArray]) -> Callable[[IntArray], IntArray]:
-    """The same function, which remembers its last results: those of the best leaf are asked for often."""
-
-    @lru_cache(_REMEMBERED)
-    def of(codes: bytes) -> IntArray:
-        return neighbours(np.frombuffer(codes, dtype=np.int64))
-
-    return lambda codes: of(np.ascontiguousarray(codes, dtype=np.int64).tobytes())
-
-
-def _declared_or_inferred(problem: Problem) -> Coding | None:
     own = Capabilities(problem)
     if own.layout is not None:
         members = own.codes, own.leaf_of, own.path_to, own.neighbours
@@ -125,15 +111,15 @@ class _Tuples:
     def leaf_of(self, codes: IntArray) -> State:
         return tuple(known[code] for known, code in zip(self._decisions, codes.tolist(), strict=True))
 
-    def _changed(self, codes: IntArray) -> IntArray:
-        return one_place_changed(codes, self._categories)
+    def _changed(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        return one_place_changed(codes, self._categories, count, rng)
 
-    def _valid(self, neighbours: Callable[[IntArray], IntArray]) -> Callable[[IntArray], IntArray]:
+    def _valid(self, neighbours: Neighbours) -> Neighbours:
         if not self._check:
             return neighbours
 
-        def valid(codes: IntArray) -> IntArray:
-            found = neighbours(codes)
+        def valid(codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+            found = neighbours(codes, count, rng)
             return found[[self._is_leaf(self.leaf_of(row)) for row in found]]
 
         return valid
@@ -147,33 +133,66 @@ class _Tuples:
         return len(self._problem.actions(state)) == 0
 
 
-def one_place_changed(codes: IntArray, categories: IntArray) -> IntArray:
-    """All rows that differ from ``codes`` at one place, shape ``(rows, places)``."""
-    place = np.repeat(np.arange(len(codes)), categories - 1)
-    shift = np.concatenate([np.arange(1, count) for count in categories])
-    rows = np.repeat(codes[None], len(place), axis=0)
-    rows[np.arange(len(place)), place] = (codes[place] + shift) % categories[place]
+def draw_moves(
+    widths: IntArray | Sequence[int], count: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Which of many moves to make: all if they are at most ``count``, otherwise a random sample of them.
+
+    Parameters
+    ----------
+    widths : array of int, shape ``(groups,)``
+        Number of moves in each group; the moves themselves are not listed.
+    count : int
+        Largest number of moves to draw; every move is as likely as any other.
+    rng : numpy Generator
+        Source of the sample.
+
+    Returns
+    -------
+    groups, numbers : array of int, shape ``(moves,)``
+        Group of each move, and its number in the group.
+    """
+    ends = np.cumsum(widths, dtype=np.int64)
+    total = int(ends[-1]) if ends.size else 0
+    drawn = np.arange(total) if total <= count else rng.choice(total, count, replace=False)
+    groups = np.searchsorted(ends, drawn, side="right")
+    return groups, drawn - np.append(0, ends)[groups]
+
+
+def one_place_changed(
+    codes: IntArray, categories: IntArray, count: int, rng: np.random.Generator
+) -> IntArray:
+    """Rows that differ from ``codes`` at one place, at most ``count``; shape ``(rows, places)``."""
+    place, shift = draw_moves(categories - 1, count, rng)
+    rows = np.tile(codes, (place.size, 1))
+    rows[np.arange(place.size), place] = (codes[place] + 1 + shift) % categories[place]
     return rows
 
 
-def exchanged(codes: IntArray) -> IntArray:
-    """All orders with two items exchanged, one item moved, or a stretch reversed; each once."""
-    return codes[_rearrangements(len(codes))]
+def exchanged(codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    """At most ``count`` orders with two items exchanged, one item moved, or a stretch reversed; each once."""
+    stretch, number = draw_moves(stretches(len(codes)), count, rng)
+    return rearranged(codes, stretch, number)
 
 
-@cache
-def _rearrangements(length: int) -> IntArray:
-    """Where the item at each position comes from, shape ``(orders, length)``."""
-    start = list(range(length))
-    rows = []
-    for i in range(length):
-        for j in range(i + 1, length):
-            swapped = start.copy()
-            swapped[i], swapped[j] = j, i
-            rows.append(swapped)
-            if j - i >= 2:  # moving an item by one exchanges it with the next one
-                rows.append([*start[:i], *start[i + 1 : j + 1], i, *start[j + 1 :]])
-                rows.append([*start[:i], j, *start[i:j], *start[j + 1 :]])
-            if j - i >= 3:  # reversing two or three items exchanges the outer ones
-                rows.append(start[:i] + start[i : j + 1][::-1] + start[j + 1 :])
-    return np.array(sorted(rows), dtype=np.int64).reshape(-1, length)
+# Smallest distance between the ends of a stretch for each kind of change: its ends are exchanged, its first
+# item is moved behind its last, its last before its first, it is reversed. Others would be counted twice:
+# moving an item by one exchanges it with the next one, reversing two or three items exchanges the outer ones.
+_DISTANCES = np.array([1, 2, 2, 3])
+
+
+def stretches(length: int) -> IntArray:
+    """Number of stretches that can be rearranged, by kind of change and then by first position."""
+    return np.maximum(length - _DISTANCES[:, None] - np.arange(length), 0).ravel()
+
+
+def rearranged(codes: IntArray, stretch: IntArray, number: IntArray) -> IntArray:
+    """An order with one change each, numbered as in :func:`stretches`; shape ``(changes, length)``."""
+    kind, first = (part[:, None] for part in np.divmod(stretch, len(codes)))
+    last = first + _DISTANCES[kind] + number[:, None]
+    place = np.arange(len(codes))
+    swapped = np.where(place == first, last, np.where(place == last, first, place))
+    later = np.where(place == last, first, place + 1)
+    sooner = np.where(place == first, last, place - 1)
+    source = np.choose(kind, [swapped, later, sooner, first + last - place])
+    return codes[np.where((first <= place) & (place <= last), source, place)]
