@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from dagsearch.problem import Capabilities, Problem
+from dagsearch.problem import Problem
+from dagsearch.space import Space
 from support.browser import running_browser
 from support.clock import Clock
 
@@ -46,7 +47,7 @@ def minimax_of(problem: Problem) -> Callable[[Any], float]:
         children = [value(problem.step(state, action)) for action in problem.actions(state)]
         if not children:
             return problem.reward(state)
-        return max(children) if Capabilities(problem).player(state) > 0 else min(children)
+        return max(children) if Space(problem).player(state) > 0 else min(children)
 
     return value
 

@@ -76,9 +76,10 @@ def default_parts(
     adversarial = space.has_players
     noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
     bound = standardized(given, space)
+    portfolio = _proposers(space, bound, initial)
     return {
-        "scores": scores_for(bound, noise),
-        "proposers": _proposers(space, bound, initial),
+        "scores": scores_for(bound, noise, reads_all=portfolio.descent is not None),
+        "proposers": portfolio,
         "evidence": None if adversarial else Evidence(),
         "standardize": initial,
         "repeats": noisy,

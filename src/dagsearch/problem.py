@@ -1,16 +1,14 @@
 """What a user implements: the decision problem.
 
 Four methods are enough. Optional members are looked up by name (see :class:`Problem` and
-:class:`Capabilities`), so a problem needs no base class and no import from here.
+:class:`dagsearch.space.Space`), so a problem needs no base class and no import from here.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 
 State = Any
@@ -22,7 +20,7 @@ MIN: Final = -1
 """The player who wants small rewards."""
 
 # A path longer than this is taken for a cycle.
-LONGEST_PATH: Final = 100_000
+LONGEST_PATH: Final = 10_000
 MOST_ACTIONS: Final = 50_000
 """Largest number of actions at a state, since all of them are rated."""
 
@@ -116,157 +114,16 @@ class Layout(NamedTuple):
     "absent" is one of them, the last. In an order it is the number of items, at every place."""
 
 
-class Families:
-    """The children of several states, one family after the other; their states are made only when needed."""
-
-    def __init__(self, problem: Problem, parents: Sequence[State]) -> None:
-        self.problem = problem
-        self.parents = parents
-        self._actions: dict[int, Sequence[Action]] = {}
-
-    @cached_property
-    def states(self) -> list[State]:
-        """All children."""
-        return [state for children in self.each() for state in children.states]
-
-    @cached_property
-    def family(self) -> IntArray:
-        """Index of each child's parent, shape ``(children,)``."""
-        sizes = [len(self.problem.actions(parent)) for parent in self.parents]
-        return np.repeat(np.arange(len(sizes)), sizes)
-
-    def each(self) -> "list[Children]":
-        """The families one by one."""
-        return [Children(self.problem, parent, self.problem.actions(parent)) for parent in self.parents]
-
-    def find(self, place: int) -> tuple[int, Action]:
-        """Index of the parent of the child at ``place``, and the action that leads to the child."""
-        own = self._families[place]
-        actions = self._actions.get(own)
-        if actions is None:
-            actions = self._actions[own] = self.problem.actions(self.parents[own])
-        return own, actions[place - self._starts[own]]
-
-    def reached(self, place: int) -> State:
-        """The child at ``place``, its index among all children."""
-        own, action = self.find(place)
-        return self.problem.step(self.parents[own], action)
-
-    @cached_property
-    def _families(self) -> list[int]:
-        """:attr:`family` as a list, from which single entries are read faster."""
-        found: list[int] = self.family.tolist()
-        return found
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        """Index of each family's first child."""
-        starts: list[int] = np.searchsorted(self.family, np.arange(len(self.parents))).tolist()
-        return starts
-
-
-class Children(Families):
-    """The children of one state; ``actions`` are all of its actions."""
+class Children:
+    """The children of a state; ``actions`` are all of its actions. Their states are made only when needed."""
 
     def __init__(self, problem: Problem, parent: State, actions: Sequence[Action]) -> None:
-        super().__init__(problem, [parent])
-        self.parent = parent
-        self.actions = actions
+        self.problem, self.parent, self.actions = problem, parent, actions
 
     @cached_property
     def states(self) -> list[State]:
         """One state per action."""
         return [self.problem.step(self.parent, action) for action in self.actions]
-
-    @cached_property
-    def family(self) -> IntArray:
-        """All zero: there is one parent."""
-        return np.zeros(len(self.actions), dtype=np.int64)
-
-    def each(self) -> "list[Children]":
-        """Only itself: there is one family."""
-        return [self]
-
-
-class _Member:
-    """An optional member of a problem, looked up when first needed and kept.
-
-    Parameters
-    ----------
-    shortcut : bool
-        Whether the member is a faster way to what ``actions`` and ``step`` compute. It is ignored if a
-        subclass overrides one of these two without it, because it would describe the wrong children.
-    """
-
-    def __init__(self, shortcut: bool = False) -> None:
-        self._shortcut = shortcut
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, capabilities: "Capabilities", owner: type) -> Any:
-        problem, name = capabilities.problem, self._name
-        found = None
-        if not self._shortcut or is_current(problem, name):
-            found = getattr(problem, name, None)
-        capabilities.__dict__[name] = found
-        return found
-
-
-def _member(shortcut: bool = False) -> Any:
-    return _Member(shortcut)
-
-
-class Capabilities:
-    """What a problem offers beyond the four methods: the one place where optional members are looked up.
-
-    Every attribute is the problem's member of that name, or ``None``; :class:`Problem` documents them.
-    """
-
-    depth: int | None = _member()
-    branching: Callable[[int], float] | None = _member()
-    items: Callable[[State], Iterable[Hashable]] | None = _member()
-    added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]] | None = _member()
-    inclusion: Callable[[Sequence[State]], FloatArray] | None = _member()
-    positions: FloatArray | None = _member()
-    layout: Layout | None = _member()
-    codes: Callable[[Sequence[State]], IntArray] | None = _member(shortcut=True)
-    leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
-    path_to: Callable[[State], Sequence[Action]] | None = _member()
-    neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = _member(shortcut=True)
-    parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
-    random_leaf: Callable[[State, np.random.Generator], tuple[State, list[Action]]] | None = _member(
-        shortcut=True
-    )
-    leaves: Callable[[State], Iterable[tuple[State, Sequence[Action]]]] | None = _member(shortcut=True)
-    from_state: Callable[[State], Problem] | None = _member()
-    reward_range: tuple[float, float] | None = _member()
-    validate: Callable[[State], None] | None = _member()
-    encode: Callable[[State], Any] | None = _member()
-    decode: Callable[[Any], State] | None = _member()
-    identity: Callable[[], str] | None = _member()
-    covariance: Any = _member()
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-
-    @cached_property
-    def key(self) -> "KeyFunction":
-        """What identifies a state: the problem's ``key``, or the state itself."""
-        return KeyFunction(getattr(self.problem, "key", None))
-
-    @cached_property
-    def player(self) -> "PlayerFunction":
-        """Who decides at a state: the problem's ``player``, or always ``MAX``."""
-        return PlayerFunction(getattr(self.problem, "player", None))
-
-    @property
-    def has_players(self) -> bool:
-        """Whether the problem has a ``player`` method, so that MIN may decide somewhere."""
-        return self.player.declared
-
-    def __reduce__(self) -> tuple[type["Capabilities"], tuple[Problem]]:
-        return Capabilities, (self.problem,)
 
 
 def is_current(problem: Any, name: str) -> bool:

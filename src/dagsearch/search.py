@@ -529,7 +529,7 @@ class Search:
 
     @property
     def values(self) -> Values:
-        """The explored DAG with the values of its nodes: that of the descents, else one of the best leaves."""
+        """The DAG that descents have explored, else that of the ways to the best leaves, with its values."""
         return self.answers.values()
 
     def belief(self, state: State) -> Belief:

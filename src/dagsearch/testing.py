@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch.space.check import in_another_order, not_a_sequence
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.posterior.units import checked_reward
-from dagsearch.problem import MAX, MIN, Action, Capabilities, Problem, State, check_members
-from dagsearch.space.walks import random_walk
+from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members
+from dagsearch.space import Space
+from dagsearch.space.check import in_another_order, not_a_sequence
 
 _FINDINGS_SHOWN = 20
 # Number of children of a state that are compared with each other.
@@ -78,7 +78,7 @@ class _Walker:
     """Walks random paths and records each kind of finding once."""
 
     def __init__(self, problem: Any, longest: int, rewards: int, rng: np.random.Generator) -> None:
-        self._problem, self._capabilities = problem, Capabilities(problem)
+        self._problem, self._space = problem, Space(problem)
         self._longest = longest
         self._rewards = rewards
         self._rng = rng
@@ -93,10 +93,10 @@ class _Walker:
                 self._one_walk()
             if "endless" in self._findings:  # such a walk is slow: one is enough
                 break
-        for _ in range(walks if self._capabilities.random_leaf is not None else 0):
+        for _ in range(walks if self._space.random_leaf is not None else 0):
             with suppress(_Stop):
                 self._check_random_leaf()
-        for _ in range(walks if self._capabilities.leaves is not None else 0):
+        for _ in range(walks if self._space.leaves is not None else 0):
             with suppress(_Stop):
                 self._check_leaves()
         with suppress(_Stop):
@@ -141,7 +141,7 @@ class _Walker:
             state = self._step(state, actions[int(self._rng.integers(len(actions)))])
 
     def _key(self, state: State) -> Hashable:
-        key = self._call("key", state) if self._capabilities.key.declared else state
+        key = self._call("key", state) if self._space.key.declared else state
         what = "state" if key is state else f"key of the state {state!r},"
         try:
             hash(key)
@@ -179,7 +179,7 @@ class _Walker:
         return first
 
     def _check_player(self, state: State, key: Hashable) -> None:
-        if not self._capabilities.has_players:
+        if not self._space.has_players:
             return
         player = self._call("player", state)
         if player not in (MAX, MIN):
@@ -258,13 +258,13 @@ class _Walker:
         if len(known) < len(listed):
             self._note("leaves twice", f"leaves({state!r}) lists a leaf twice")
         if len(listed) <= _LEAVES_LISTED:
-            leaf, _ = random_walk(self._problem, state, self._rng)
+            leaf, _ = self._space.walk(state, self._rng)
             if self._key(leaf) not in known:
                 self._note("leaves missing", f"leaves({state!r}) does not list the leaf {leaf!r}")
 
     def _check_depth(self) -> None:
         """Compare the declared depth, that of the deepest leaf, with the depths of random leaves."""
-        depth = self._capabilities.depth
+        depth = self._space.depth
         if depth is None or not self._leaf_depths:
             return
         deepest = max(self._leaf_depths)
@@ -275,7 +275,7 @@ class _Walker:
 
     def _check_branching(self) -> None:
         """Compare the declared branching with the mean of each level: exactly where all states agree."""
-        if self._capabilities.branching is None:
+        if self._space.branching is None:
             return
         for level, widths in self._widths.items():
             declared, mean = self._call("branching", level), float(np.mean(widths))
@@ -289,7 +289,7 @@ class _Walker:
 
     def _check_added_items(self, state: State, action: Action, child: State) -> None:
         """Check that a step adds to the items exactly what ``added_items`` declares."""
-        if self._capabilities.added_items is None or self._capabilities.items is None:
+        if self._space.added_items is None or self._space.items is None:
             return
         (added,) = self._call("added_items", state, [action])
         expected = {*self._call("items", state), *added}
@@ -303,7 +303,7 @@ class _Walker:
 
     def _check_children(self, state: State, actions: Sequence[Action]) -> None:
         """Check that all children of a state are leaves or none is, on which ``added_items`` relies."""
-        if self._capabilities.added_items is None:
+        if self._space.added_items is None:
             return
         drawn = self._rng.permutation(len(actions))[:_CHILDREN_COMPARED].tolist()
         children = [self._call("step", state, actions[place]) for place in drawn]

@@ -7,8 +7,8 @@ from scipy.special import ndtr
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.values.gaussians import max_of_many
-from dagsearch_experiments.exact import exact_max_of_many
 from dagsearch_experiments.drawing import figure
+from dagsearch_experiments.exact import exact_max_of_many
 from dagsearch_experiments.runner import Outcome, Row
 
 # The paper does not say which three; these show the effect of the prior as its figure does.

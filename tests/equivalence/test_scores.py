@@ -20,8 +20,7 @@ from dagsearch.covariances import (
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores, scores_for
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.problem import Children
-from dagsearch.space.codes import coding_of
-from dagsearch.space.walks import random_leaves
+from dagsearch.space import Space
 
 
 @dataclass(frozen=True)
@@ -542,9 +541,9 @@ def test_fantasies_narrow_the_belief_and_do_not_move_it(model):
 def test_leaves_are_predicted_by_their_codes(model, mean):
     problem = ds.problems.SubsetRange(9, 0, 9, sum)
     covariance = Overlap.of(problem) if model is WeightScores else Views().bind(problem)
-    coding = coding_of(problem)
+    coding = Space(problem).coding
     scores = model(covariance, 0.1, mean)
-    leaves = random_leaves(problem)
+    leaves = Space(problem).random_leaves
     codes = coding.codes(leaves)
     scores.track(leaves[:20])
     for node in range(-1, 20):  # before the first reward, too

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.space.walks import random_walk
+from dagsearch.space import Space
 
 # Statements about many seeds.
 pytestmark = pytest.mark.slow
@@ -89,6 +89,6 @@ def test_default_search_finds_the_synthetic_optimum(seed):
 def test_default_search_beats_random_subsets_of_pixels(seed):
     problem = ds.problems.DigitsPixels()
     rng = np.random.default_rng(seed)
-    random = [random_walk(problem, problem.root(), rng)[0] for _ in range(100)]
+    random = [Space(problem).walk(problem.root(), rng)[0] for _ in range(100)]
     result = ds.search(problem, 100, seed=seed)
     assert result.best_reward > max(map(problem.reward, random)) + 0.02

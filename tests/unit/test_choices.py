@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.problem import Capabilities
 from dagsearch.problems import (
     END,
     Choices,
@@ -23,7 +22,7 @@ from dagsearch.problems import (
     SubsetRange,
     Subsets,
 )
-from dagsearch.space.walks import random_walk
+from dagsearch.space import Space
 from dagsearch.testing import check_problem
 
 
@@ -130,7 +129,7 @@ def test_random_leaves_are_those_of_random_play(make):
     state = problem.root()
     counts = {}
     for _ in range(3000):
-        leaf, actions = random_walk(problem, state, rng)
+        leaf, actions = Space(problem).walk(state, rng)
         counts[leaf] = counts.get(leaf, 0) + 1
         assert sorted(problem.path_to(leaf), key=str) == sorted(actions, key=str)
     chances = {state: 1.0}
@@ -151,7 +150,7 @@ def test_states_go_to_a_journal_and_to_other_processes(make):
         assert pickle.loads(pickle.dumps(state)) == state
         assert hash(pickle.loads(pickle.dumps(state))) == hash(state)
         problem.validate(state)
-    identity = Capabilities(problem).identity
+    identity = Space(problem).identity
     assert identity is None or make().identity() == identity()
 
 
@@ -544,11 +543,11 @@ def test_a_subclass_with_other_actions_inherits_no_arrays(base):
             return super().actions(state)[:1]
 
     problem = base()
-    assert Capabilities(problem).codes is not None
+    assert Space(problem).codes is not None
     problem.__class__ = Other
-    capabilities = Capabilities(problem)
+    capabilities = Space(problem)
     assert (capabilities.codes, capabilities.leaf_of, capabilities.neighbours) == (None, None, None)
-    assert Capabilities(ds.as_tree(base())).layout is None
+    assert Space(ds.as_tree(base())).layout is None
 
 
 def test_searches_find_the_best():

@@ -20,7 +20,7 @@ from dagsearch.covariances import (
 from dagsearch.covariances.algebra import Scaled
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior import KernelScores, WeightScores
-from dagsearch.space.walks import random_leaves, random_walk
+from dagsearch.space import Space
 
 POSITIONS = np.indices((4, 4)).reshape(2, -1).T
 
@@ -126,7 +126,7 @@ def test_hyperparameters_can_be_changed_and_changed_back(name):
 def coded(**settings):
     """Subsets of four that have codes, with some of their leaves as states and as codes."""
     problem = ds.problems.SubsetRange(16, 4, 4, reward=sum, positions=POSITIONS, **settings)
-    leaves = list(dict.fromkeys(random_leaves(problem)))
+    leaves = list(dict.fromkeys(Space(problem).random_leaves))
     return problem, leaves, problem.codes(leaves)
 
 
@@ -236,7 +236,7 @@ def test_inclusion_is_the_probability_under_random_play():
     problem = ds.problems.Subsets(7, 3, reward=sum, fixed=[0], forbidden=[6], groups=[(1, 2)])
     rng = np.random.default_rng(0)
     for state in (problem.root(), frozenset({0, 3}), frozenset({0, 1, 2})):
-        ends = [random_walk(problem, state, rng)[0] for _ in range(4_000)]
+        ends = [Space(problem).walk(state, rng)[0] for _ in range(4_000)]
         share = np.array([[feature in end for feature in range(7)] for end in ends]).mean(axis=0)
         assert problem.inclusion([state])[0] == pytest.approx(share, abs=0.04)
     leaf = frozenset({0, 3, 4})
@@ -247,7 +247,7 @@ def test_random_leaves_have_unit_spread():
     problem = ds.problems.DigitsPixels()
     kernel = SetKernel(Nearness(problem.positions), linear=1.0, nonlinear=0.0, bias=0.0).bind(problem)
     rng = np.random.default_rng(1)
-    leaves = [random_walk(problem, problem.root(), rng)[0] for _ in range(500)]
+    leaves = [Space(problem).walk(problem.root(), rng)[0] for _ in range(500)]
     assert kernel.variances(kernel.represent(leaves)).mean() == pytest.approx(1.0, abs=0.1)
 
 

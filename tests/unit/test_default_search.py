@@ -4,15 +4,15 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
-import dagsearch as ds
 from dagsearch.engine.foresight import Foresight
 from dagsearch.engine.schedule import Schedule
+from dagsearch.proposers.neighbourhoods import best_swap, parents
+from dagsearch.proposers.optimum import sample_optimum
+
+import dagsearch as ds
 from dagsearch.execution.stopping import Stop
 from dagsearch.posterior import KernelScores
 from dagsearch.proposers import Nearby, Outcomes, Regrow, Swaps
-from dagsearch.proposers.neighbourhoods import best_swap, parents
-from dagsearch.proposers.optimum import sample_optimum
 from dagsearch.proposers.rollouts import Greedy, Thompson
 from dagsearch.values.gaussians import Gaussian
 

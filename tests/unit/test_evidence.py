@@ -9,7 +9,7 @@ import dagsearch as ds
 from dagsearch.covariances import Features, Hyperparameter, Nearness, Overlap, SetKernel
 from dagsearch.posterior import KernelScores, WeightScores, scores_for
 from dagsearch.posterior.evidence import Evidence, LogPosterior, by_leaf
-from dagsearch.space.walks import random_leaves
+from dagsearch.space import Space
 
 FIXED = Hyperparameter("noise", 1e-6, 1e-6, 0.0)
 FREE = Hyperparameter("noise", 0.1, 0.1, 1.5)
@@ -17,7 +17,7 @@ FREE = Hyperparameter("noise", 0.1, 0.1, 1.5)
 
 def data(seed=0, count=30):
     problem = ds.problems.DigitsPixels()
-    leaves = list(dict.fromkeys(random_leaves(problem)))[:count]
+    leaves = list(dict.fromkeys(Space(problem).random_leaves))[:count]
     rewards = np.random.default_rng(seed).normal(size=count)
     return problem, leaves, rewards
 
@@ -92,9 +92,9 @@ def test_known_hyperparameters_are_found_again():
     truth = SetKernel(Nearness(problem.positions, length=3.0, own=0.1), linear=0.1, nonlinear=1.0, length=0.7)
     truth = truth.bind(problem)
     rng = np.random.default_rng(0)
-    from dagsearch.space.walks import random_walk
+    from dagsearch.space import Space
 
-    leaves = list({random_walk(problem, problem.root(), rng)[0] for _ in range(400)})
+    leaves = list({Space(problem).walk(problem.root(), rng)[0] for _ in range(400)})
     rows = truth.represent(leaves)
     matrix = truth.cross(rows, rows) + truth.private * np.eye(len(leaves))
     rewards = np.linalg.cholesky(matrix) @ rng.normal(size=len(leaves))

@@ -9,9 +9,9 @@ import dagsearch as ds
 from dagsearch.durable.journal import read_events
 from dagsearch.posterior import evidence
 from dagsearch.posterior.whitened import WhitenedScores
-from dagsearch.problem import Capabilities
 from dagsearch.problems import Choices, FunctionProblem, Knapsack, Orders, Sequences, SubsetRange, Subsets
 from dagsearch.proposers.expansions import AllChildren, OneChild
+from dagsearch.space import Space
 from support.executors import threads
 from support.journals import cut_off, history, state
 from support.searches import exhaustive
@@ -104,7 +104,7 @@ SMALL = {
 
 def all_leaves(problem, start=None):
     """Keys of all leaves below a state, by walking everywhere."""
-    key = Capabilities(problem).key
+    key = Space(problem).key
     start = problem.root() if start is None else start
     known, waiting, leaves = {key(start)}, [start], set()
     while waiting:
@@ -121,7 +121,7 @@ def all_leaves(problem, start=None):
 
 def once_each(problem, evaluated):
     """Whether all leaves were evaluated, each once."""
-    key = Capabilities(problem).key
+    key = Space(problem).key
     return Counter(key(evaluation.leaf) for evaluation in evaluated) == Counter(all_leaves(problem))
 
 
@@ -149,7 +149,7 @@ def test_values_are_exact_afterwards(name, expansion, minimax):
             assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-3)
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL if Capabilities(SMALL[name]()).leaves is not None])
+@pytest.mark.parametrize("name", [name for name in SMALL if Space(SMALL[name]()).leaves is not None])
 def test_leaves_are_listed_once_below_every_state(name):
     problem, rng = SMALL[name](), np.random.default_rng(0)
     for _ in range(20):
@@ -170,7 +170,7 @@ def test_a_subclass_with_other_actions_lists_no_leaves():
             return [feature for feature in super().actions(state) if feature - 1 not in state]
 
     problem = Sparse(7, 3, total)
-    assert Capabilities(problem).leaves is None
+    assert Space(problem).leaves is None
     assert once_each(problem, ds.search(problem, 1_000, seed=0).history)
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from dagsearch.engine.compositions import default_parts
 
 import dagsearch as ds
 from dagsearch.baselines import NoScores
 from dagsearch.covariances import Hamming, Overlap, SetKernel
-from dagsearch.engine.compositions import default_parts
 from dagsearch.posterior import KernelScores, WeightScores
 from dagsearch.problem import Children
 from dagsearch.proposers.expansions import AllChildren, OneChild

@@ -9,7 +9,7 @@ import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.errors import SearchExhausted
 from dagsearch.posterior import KernelScores, WeightScores
-from dagsearch.space.walks import random_leaves
+from dagsearch.space import Space
 from support.searches import SEARCHES, linear_subsets
 
 
@@ -105,7 +105,7 @@ def test_told_in_any_order_the_model_is_the_same(name):
         asked = search.ask(6)  # all of which standardise the rewards
         for proposal in asked[order]:
             search.tell(proposal, chosen.reward(proposal.leaf))
-        found.append([search.belief(leaf).g for leaf in random_leaves(chosen)[:5]])
+        found.append([search.belief(leaf).g for leaf in Space(chosen).random_leaves[:5]])
     for one, other in zip(*found, strict=True):
         assert one.mean == pytest.approx(other.mean)
         assert one.variance == pytest.approx(other.variance)

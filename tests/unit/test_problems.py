@@ -7,7 +7,7 @@ import dagsearch as ds
 from dagsearch.baselines import TreeState
 from dagsearch.problem import Families
 from dagsearch.problems import DigitsPixels, SubsetRange, Subsets, Synthetic, TicTacToe
-from dagsearch.space.walks import random_walk
+from dagsearch.space import Space
 from dagsearch.testing import check_problem
 
 
@@ -348,15 +348,15 @@ def test_rewards_are_asked_for_only_as_often_as_allowed():
 def test_random_leaves_of_a_tree_are_those_of_its_problem():
     game = TicTacToe(symmetric=False)
     tree = ds.as_tree(game)
-    leaf, actions = random_walk(tree, tree.root(), np.random.default_rng(7))
-    inner, same = random_walk(game, game.root(), np.random.default_rng(7))
+    leaf, actions = Space(tree).walk(tree.root(), np.random.default_rng(7))
+    inner, same = Space(game).walk(game.root(), np.random.default_rng(7))
     assert (leaf.state, leaf.path, actions) == (inner, tuple(same), same)
 
 
 def test_random_walks_are_uniform():
     problem = ds.problems.Subsets(5, 1, reward=lambda chosen: 0.0)
     rng = np.random.default_rng(0)
-    counts = np.bincount([random_walk(problem, problem.root(), rng)[1][0] for _ in range(5_000)])
+    counts = np.bincount([Space(problem).walk(problem.root(), rng)[1][0] for _ in range(5_000)])
     assert np.abs(counts / 1_000 - 1.0).max() < 0.12
 
 
@@ -429,7 +429,7 @@ def test_a_shortcut_of_a_base_class_does_not_speak_for_other_actions():
             return (0, 0, 0), [0] * (3 - len(state))
 
     rng = np.random.default_rng(0)
-    assert [random_walk(kind(), (), rng)[0] for kind in (Even, Changed, Both)] == [
+    assert [Space(kind()).walk((), rng)[0] for kind in (Even, Changed, Both)] == [
         (1, 1, 1),
         (0, 0, 0),
         (0, 0, 0),

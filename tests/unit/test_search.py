@@ -573,9 +573,7 @@ class Broken(ds.problems.Subsets):
 def test_a_problem_that_fails_half_way_leaves_the_model_whole(expansion):
     problem = Broken(8, 3, reward=lambda leaf: float(sum(leaf)))
     good = ds.problems.Subsets(8, 3, reward=sum)
-    search = exhaustive(
-        problem, expansion=expansion, increments=ds.Increments.of(good, Overlap())
-    )
+    search = exhaustive(problem, expansion=expansion, increments=ds.Increments.of(good, Overlap()))
     for _ in range(5):
         with pytest.raises(LookupError):
             search.run(200)

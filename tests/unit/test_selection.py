@@ -14,7 +14,7 @@ from dagsearch.problems.ground import Partial
 from dagsearch.problems.subsets import Size
 from dagsearch.selection import likeness
 from dagsearch.selection.noise import FoldNoise
-from dagsearch.space.walks import random_leaves
+from dagsearch.space import Space
 
 pandas = pytest.importorskip("pandas")
 
@@ -83,7 +83,7 @@ def ranges(**settings):
 def test_a_range_of_sizes_is_a_good_problem(settings):
     problem = ranges(**settings)
     ds.testing.check_problem(problem)
-    for leaf in random_leaves(problem):
+    for leaf in Space(problem).random_leaves:
         state = problem.root()
         for action in problem.path_to(leaf):
             state = problem.step(state, action)

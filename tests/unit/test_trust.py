@@ -6,6 +6,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from dagsearch.engine.foresight import Foresight
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine, make_classification
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
@@ -14,7 +15,6 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, cross_val_score
 
 from dagsearch.covariances import Relevance, SetKernel
-from dagsearch.engine.foresight import Foresight
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.search import Search
 from dagsearch.selection.bounds import score_bounds, within

@@ -2,21 +2,21 @@
 
 from itertools import permutations, product
 
+import dagsearch.engine.defaults
 import numpy as np
 import pytest
+from dagsearch.engine.defaults import default_initial
 from scipy.integrate import quad
 from scipy.stats import norm
 
 import dagsearch as ds
 import dagsearch.covariances.views
-import dagsearch.engine.defaults
 from dagsearch.covariances import Views, check_covariance
 from dagsearch.covariances.counts import OrderViews, PlaceViews
-from dagsearch.engine.defaults import default_initial
 from dagsearch.problem import Layout
 from dagsearch.proposers.climb import Climb, log_expected_improvement
-from dagsearch.space.codes import coding_of, exchanged, one_place_changed
-from dagsearch.space.walks import random_leaves
+from dagsearch.space import Space
+from dagsearch.space.codes import exchanged, one_place_changed
 
 RNG = np.random.default_rng(0)
 
@@ -59,7 +59,7 @@ class Route:
 
 
 def test_codes_of_a_vector_are_inferred_from_its_paths():
-    coding = coding_of(Vector([3, 2, 4]))
+    coding = Space(Vector([3, 2, 4])).coding
     assert coding.layout.kind == "places"
     assert coding.layout.categories.tolist() == [3, 2, 4]
     assert coding.codes([(2, 1), (0, 1, 3)]).tolist() == [[2, 1, -1], [0, 1, 3]]
@@ -67,7 +67,7 @@ def test_codes_of_a_vector_are_inferred_from_its_paths():
 
 
 def test_codes_of_an_order_are_inferred_from_its_paths():
-    coding = coding_of(Route(5))
+    coding = Space(Route(5)).coding
     assert coding.layout.kind == "order"
     assert coding.codes([("c", "a")]).tolist() == [[2, 0, -1, -1, -1]]
     assert coding.leaf_of(np.array([4, 3, 2, 1, 0])) == ("e", "d", "c", "b", "a")
@@ -81,7 +81,7 @@ def test_codes_of_an_order_are_inferred_from_its_paths():
     ],
 )
 def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
-    assert coding_of(problem) is None
+    assert Space(problem).coding is None
     with pytest.raises(ds.CovarianceError, match="Views needs states with codes"):
         Views().bind(problem)
 
@@ -105,7 +105,7 @@ def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
 
 def test_neighbours_that_cannot_be_reached_are_left_out():
     route = Route(5, forbidden=[("a", "b"), ("c", "d")])
-    coding = coding_of(route)
+    coding = Space(route).coding
     for row in coding.neighbours(coding.codes([("a", "c", "b", "d", "e")])[0], 99, RNG):
         state = route.root()
         for action in coding.leaf_of(row):
@@ -302,7 +302,7 @@ def test_no_features_are_made_of_leaves(problem, monkeypatch):
     monkeypatch.delattr(OrderViews, "features")
     monkeypatch.delattr(PlaceViews, "features")
     covariance = Views().bind(problem)
-    rows = covariance.represent(random_leaves(problem)[:20])
+    rows = covariance.represent(Space(problem).random_leaves[:20])
     assert rows.shape == (20, len(problem.layout.categories))
     cross, variances = covariance.of_leaves(rows[:5], covariance.prepared(rows))
     matrix, _ = covariance.value_and_gradient(rows)
@@ -441,7 +441,7 @@ def test_layouts_of_a_problem_are_taken_as_they_are():
         def neighbours(self, codes, count, rng):
             return one_place_changed(codes, self.layout.categories, count, rng)
 
-    coding = coding_of(Told([2, 2, 2]))
+    coding = Space(Told([2, 2, 2])).coding
     assert coding.codes([(1,)]).tolist() == [[1, -1, -1]]
 
 
@@ -461,7 +461,7 @@ def test_codes_are_inferred_once(monkeypatch):
 
     def inferring(problem):
         inferred.append(problem)
-        return coding_of(problem)
+        return Space(problem).coding
 
     for module in (dagsearch.engine.defaults, dagsearch.covariances.views):
         monkeypatch.setattr(module, "coding_of", inferring)

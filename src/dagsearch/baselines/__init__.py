@@ -11,8 +11,8 @@ from dagsearch.baselines.none import NoScores
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.baselines.tree import TreeState, as_tree, without_path
 from dagsearch.covariances import SharedPath
-from dagsearch.methods import default_backup
 from dagsearch.errors import ProblemError
+from dagsearch.methods import default_backup
 from dagsearch.problem import Problem
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import Expansion, NoChildren, OneChild, default_expansion

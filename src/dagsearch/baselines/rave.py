@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.baselines.averages import Averages, Traversed
 from dagsearch.errors import ProblemError
 from dagsearch.posterior.units import Episode

@@ -17,6 +17,7 @@ from dagsearch.covariances.checks import checked_factor
 from dagsearch.covariances.rows import Rows, SparseRows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
+from dagsearch.space import Space
 
 # Prior deviation of the logarithm of a scale: a factor of e either way is one deviation.
 _SCALE_DEVIATION = 1.0
@@ -39,7 +40,7 @@ class Scaled(Covariance):
     def variances(self, a: Rows) -> FloatArray:
         return self._factor * self._base.variances(a)
 
-    def bind(self, problem: Problem) -> "Covariance":
+    def bind(self, problem: Problem | Space) -> "Covariance":
         return type(self)(self._base.bind(problem), self._factor, self._median)
 
     def prepared(self, rows: Rows) -> Rows:
@@ -130,7 +131,7 @@ class _Pair(Covariance):
         first, second = _parts(a)
         return self._combined(self._first.variances(first), self._second.variances(second))
 
-    def bind(self, problem: Problem) -> "Covariance":
+    def bind(self, problem: Problem | Space) -> "Covariance":
         return type(self)(self._first.bind(problem), self._second.bind(problem))
 
     def prepared(self, rows: Rows) -> Rows:

@@ -20,6 +20,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
+from dagsearch.space import Space
 
 # Step in the logarithm of a hyperparameter for central differences.
 _STEP = 1e-4
@@ -112,7 +113,7 @@ class Covariance(Learnt, ABC):
         """The diagonal of ``cross(a, a)``, shape ``(len(a),)``."""
         return np.array([self.cross(a[i : i + 1], a[i : i + 1])[0, 0] for i in range(len(a))])
 
-    def bind(self, problem: Problem) -> "Covariance":
+    def bind(self, problem: Problem | Space) -> "Covariance":
         """The covariance for the states of a problem, using what the problem offers to describe them."""
         return self
 

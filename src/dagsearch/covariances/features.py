@@ -12,7 +12,7 @@ from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.covariances.vector import VectorKernel
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
-from dagsearch.space.walks import random_leaves
+from dagsearch.space import Space
 
 
 class Features(VectorKernel):
@@ -46,8 +46,8 @@ class Features(VectorKernel):
         self._features = features
         super().__init__(None, linear, nonlinear, length, shape, bias, private)
 
-    def bind(self, problem: Problem) -> "Covariance":
-        leaves = np.asarray(self.represent(random_leaves(problem)), dtype=np.float64)
+    def bind(self, problem: Problem | Space) -> "Covariance":
+        leaves = np.asarray(self.represent(Space.of(problem).random_leaves), dtype=np.float64)
         deviations = leaves.std(axis=0)
         between = GivenMatrix(np.diag(1.0 / np.where(deviations > 0.0, deviations, 1.0) ** 2))
         return changed(self, _between=between)._scaled_by(leaves, leaves.mean(axis=0))

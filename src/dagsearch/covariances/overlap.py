@@ -15,7 +15,8 @@ from dagsearch.covariances.base import FeatureMap, Gradient
 from dagsearch.covariances.checks import checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Capabilities, Children, Problem, State
+from dagsearch.problem import Children, Problem, State
+from dagsearch.space import Space
 
 
 class _Index(dict[Hashable, int]):
@@ -82,11 +83,11 @@ class Overlap(FeatureMap):
     @classmethod
     def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
         """The overlap of the problem's own ``items``, where it has them."""
-        capabilities = Capabilities(problem)
-        items, added = capabilities.items, capabilities.added_items
+        space = Space.of(problem)
+        items, added = space.items, space.added_items
         covariance = cls(items, bias, private, added if items is not None else None)
         if items is not None and added is not None:
-            covariance._number_items(problem)
+            covariance._number_items(space.problem)
         return covariance
 
     def _number_items(self, problem: Problem) -> None:

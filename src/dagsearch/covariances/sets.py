@@ -12,8 +12,8 @@ from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Rel
 from dagsearch.covariances.rows import Rows
 from dagsearch.covariances.vector import VectorKernel, squared_exponential
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Capabilities, Problem, State
-from dagsearch.space.walks import random_leaves
+from dagsearch.problem import Problem, State
+from dagsearch.space import Space
 
 # With more items, rows are only about those that can be chosen.
 _WIDE = 500
@@ -36,7 +36,7 @@ class _Members(NamedTuple):
     """The place in the codes of the choice that each of them belongs to."""
 
     @classmethod
-    def of(cls, own: Capabilities, leaves: Sequence[State], rows: FloatArray) -> "_Members | None":
+    def of(cls, own: Space, leaves: Sequence[State], rows: FloatArray) -> "_Members | None":
         """Those of a problem that has codes and ``choices``, given the rows of random leaves."""
         choices = getattr(own.problem, "choices", None)
         if own.codes is None or not isinstance(choices, Mapping):
@@ -112,8 +112,9 @@ class SetKernel(VectorKernel):
         self._members: _Members | None = None  # how codes become rows, if that is known
         super().__init__(between, linear, nonlinear, length, shape, bias, private)
 
-    def bind(self, problem: Problem) -> "Covariance":
-        own = Capabilities(problem)
+    def bind(self, problem: Problem | Space) -> "Covariance":
+        own = Space.of(problem)
+        problem = own.problem
         if own.inclusion is None:
             raise CovarianceError(
                 "SetKernel needs inclusion(states), the probability that random play includes each item, but "
@@ -125,7 +126,7 @@ class SetKernel(VectorKernel):
         kept = free if 0 < free.size < center.size and center.size > _WIDE else np.arange(center.size)
         between = self._between_of(kept, center.size, type(problem).__name__)
         bound = changed(self, _problem=problem, _kept=kept, _between=between)
-        leaves = random_leaves(problem)
+        leaves = own.random_leaves
         rows = np.asarray(own.inclusion(leaves), dtype=np.float64)
         bound = changed(bound, _members=_Members.of(own, leaves, rows))
         return bound._scaled_by(rows[:, kept], center[kept])

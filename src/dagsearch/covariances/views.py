@@ -35,9 +35,8 @@ from dagsearch.covariances.checks import checked_factor
 from dagsearch.covariances.counts import views_of
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import Capabilities, Problem, State
-from dagsearch.space.codes import Coding, coding_of
-from dagsearch.space.walks import random_leaves
+from dagsearch.problem import Problem, State
+from dagsearch.space import Coding, Space
 
 _BIAS = 0.3
 # Prior medians and deviations of the logarithms: first view, other views.
@@ -188,14 +187,15 @@ class Views(Covariance):
         self.nonlinear, self.private = values[2 * count : 2 * count + 2].tolist()
         self.relevance = values[2 * count + 2 :] if described.places else described.alike
 
-    def bind(self, problem: Problem) -> "Covariance":
-        coding = coding_of(problem)
+    def bind(self, problem: Problem | Space) -> "Covariance":
+        space = Space.of(problem)
+        coding = space.coding
         if coding is None:
             raise CovarianceError(
-                f"Views needs states with codes, which {type(problem).__name__} does not have. Use "
+                f"Views needs states with codes, which {type(space.problem).__name__} does not have. Use "
                 "problems.Choices, Orders or Sequences, or states that are tuples of decisions"
             )
-        return self.with_coding(coding, random_leaves(problem))
+        return self.with_coding(coding, space.random_leaves)
 
     def with_coding(self, coding: Coding, leaves: Sequence[State]) -> "Covariance":
         """The covariance for states with these codes; ``leaves`` are random leaves of their problem."""
@@ -321,14 +321,3 @@ class Views(Covariance):
         if self._described is None:
             return "Views()"
         return f"Views({self.coding.layout.kind}, {len(self.coding.layout.categories)} places)"
-
-
-def coding_for(problem: Problem, covariance: Covariance | None) -> Coding | None:
-    """The codes by which leaves near others are found; ``None`` where they are found by decisions.
-
-    That is where states have no codes, and where the siblings of a leaf are leaves and can be compared
-    without making them, which is faster. ``Views`` compares by codes.
-    """
-    if isinstance(covariance, Views):
-        return covariance.coding
-    return coding_of(problem) if Capabilities(problem).added_items is None else None

@@ -14,7 +14,6 @@ import scipy
 from dagsearch.durable.encoding import StateCodec
 from dagsearch.durable.leaves import leaf_form
 from dagsearch.errors import JournalError
-from dagsearch.problem import Problem
 from dagsearch.space import Space
 from dagsearch.space.walks import Walk, shape_rng
 

@@ -9,7 +9,8 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import FeatureMap
 from dagsearch.covariances.features import LinearFeatures
 from dagsearch.covariances.overlap import Overlap
-from dagsearch.space.walks import random_leaves, shape_rng
+from dagsearch.space import Space
+from dagsearch.space.walks import shape_rng
 
 if TYPE_CHECKING:
     from dagsearch.games.openspiel import OpenSpielGame
@@ -45,14 +46,14 @@ def learned(problem: "OpenSpielGame", count: int = 8, length: int = 3, games: in
 
 def _scaled_overlap(problem: "OpenSpielGame", items: Callable[["State"], list[int]]) -> FeatureMap:
     """The overlap of items, scaled so that they have the total variance of a final position's pieces."""
-    count = float(np.mean([len(items(leaf)) for leaf in random_leaves(problem)]))
+    count = float(np.mean([len(items(leaf)) for leaf in Space(problem).random_leaves]))
     item = _variance_of_pieces(problem) / max(1.0, count)
     return item * Overlap(items, bias=_SHARED / item, private=_OWN / item)
 
 
 def _variance_of_pieces(problem: "OpenSpielGame") -> float:
     """Variance of the total worth of a final position's pieces."""
-    count = float(np.mean([len(problem.items(leaf)) for leaf in random_leaves(problem)]))
+    count = float(np.mean([len(problem.items(leaf)) for leaf in Space(problem).random_leaves]))
     return _PIECE * max(1.0, count)
 
 

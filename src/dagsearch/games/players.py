@@ -13,10 +13,10 @@ import numpy as np
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch.covariances import Covariance, pieces
-from dagsearch.methods import Parts
 from dagsearch.errors import SearchExhausted
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
 from dagsearch.games.rollouts import RandomGame
+from dagsearch.methods import Parts
 from dagsearch.posterior import scores_for
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import AllChildren

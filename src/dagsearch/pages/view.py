@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from dagsearch.posterior.foresight import Foresight
 from dagsearch.forecasts import FARTHEST, Forecast, Progress, forecast, progress_of
 from dagsearch.pages.dag import best_part, best_told, decisions
 from dagsearch.pages.effects import Effect, Effects
@@ -16,6 +15,7 @@ from dagsearch.pages.leaves import Part, leaf_text
 from dagsearch.pages.pairs import pairs_of
 from dagsearch.pages.record import Record, Told
 from dagsearch.pages.words import duration, number, sentence
+from dagsearch.posterior.foresight import Foresight
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12

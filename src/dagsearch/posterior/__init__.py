@@ -28,8 +28,13 @@ __all__ = [
 ]
 
 
-def scores_for(covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> JointScores:
-    """The score model that suits a covariance, for a search that reads all nodes after every reward."""
+def scores_for(
+    covariance: Covariance, noise: float, mean: MeanFunction = 0.0, reads_all: bool = True
+) -> JointScores:
+    """The score model that suits a covariance.
+
+    ``reads_all`` says whether the search reads all nodes after every reward, as descents do.
+    """
     if isinstance(covariance, FeatureMap):
         return WeightScores(covariance, noise, mean)
-    return KernelScores(covariance, noise, mean)
+    return (KernelScores if reads_all else FunctionScores)(covariance, noise, mean)

@@ -95,6 +95,8 @@ class JointScores(ABC):
     """
 
     is_joint = True
+    rates_swaps = False
+    """Whether :meth:`best_swaps` works."""
     covariance: Covariance
     """Prior covariance of g."""
 
@@ -159,6 +161,10 @@ class JointScores(ABC):
 
         Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
         """
+
+    def best_swaps(self, codes: IntArray, most: int) -> IntArray:
+        """Codes of leaves in which one chosen place is exchanged for another: those with the largest means."""
+        raise NotImplementedError(f"{type(self).__name__} does not rate swaps")
 
     @abstractmethod
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Covariance, Hyperparameter
+from dagsearch.covariances import Hyperparameter
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, Scores
@@ -142,10 +142,6 @@ class Posterior:
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of any states."""
         return self.scores.predict(states)
-
-    def predict_codes(self, codes: IntArray, most: int) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Places of the ``most`` leaves with the best means, of leaves given by their codes, and moments."""
-        return cast(JointScores, self.scores).predict_codes(codes, most)
 
     def of_reward(self, node: int, noise: float | None) -> Gaussian | None:
         """Belief over a reward of a leaf before it is told, its noise included, in the user's units.

@@ -129,6 +129,20 @@ class WhitenedScores(JointScores):
         closer = largest(means + cross @ self._alpha(), most)
         return closer, *self._moments(means[closer], prior[closer], self._factor.whiten(cross[closer].T))
 
+    @property
+    def rates_swaps(self) -> bool:  # type: ignore[override]
+        """Whether the covariance can rate all swaps of a leaf at once."""
+        return self.covariance.rates_swaps and self._factor.size > 0 and not callable(self._prior_mean)
+
+    def best_swaps(self, codes: IntArray, most: int) -> IntArray:
+        """Codes of leaves in which one chosen place is exchanged for another: those with the largest means."""
+        sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha())
+        drop, add = np.divmod(largest(sums.ravel(), most), sums.shape[1])
+        rows = np.tile(codes, (drop.size, 1))
+        rows[np.arange(drop.size), np.flatnonzero(codes == 1)[drop]] = 0
+        rows[np.arange(drop.size), np.flatnonzero(codes != 1)[add]] = 1
+        return rows
+
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """:meth:`predict` for all children of a state."""
         return self.predict(children.states)

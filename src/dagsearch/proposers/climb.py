@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 from dagsearch._internal.typing import FloatArray
+from dagsearch.posterior.base import JointScores
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
 from dagsearch.space.moves import Moves, Points, moves_in
@@ -85,13 +86,11 @@ class _Landscape:
     """Expected improvement of points."""
 
     def __init__(self, view: View, moves: Moves, good: Sequence[int]) -> None:
-        self._explored, self._posterior, self._deadline = view.explored, view.posterior, view.deadline
+        self._explored, self._deadline = view.explored, view.deadline
         self.moves = moves
-        scores = view.posterior.scores
-        covariance = scores.covariance
-        by_codes = view.space.coding is not None and covariance is not None
-        self._by_codes = by_codes and covariance.reads_codes
-        self._by_swaps = by_codes and covariance.rates_swaps
+        self._scores = cast(JointScores, view.posterior.scores)
+        self._by_codes = view.space.coding is not None
+        self._by_swaps = self._by_codes and self._scores.rates_swaps
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 
@@ -102,7 +101,7 @@ class _Landscape:
     def around(self, point: Any, rng: np.random.Generator) -> Points:
         """Points one change away: of many swaps those with the best means, else a random part."""
         if self._by_swaps:
-            return self._posterior.best_swaps(point, _CLOSER)
+            return self._scores.best_swaps(point, _CLOSER)
         return self.moves.around(point, _MOST_NEIGHBOURS, rng)
 
     def rate(self, points: Points) -> FloatArray:
@@ -111,10 +110,10 @@ class _Landscape:
         if len(points) == 0:
             return rating
         if self._by_codes:
-            closer, mean, variance = self._posterior.predict_codes(points, _CLOSER)
+            closer, mean, variance = self._scores.predict_codes(points, _CLOSER, self.moves.leaf)
         else:
             closer = np.arange(len(points))
-            mean, variance = self._posterior.predict([self.moves.leaf(point) for point in points])
+            mean, variance = self._scores.predict([self.moves.leaf(point) for point in points])
         rating[closer] = log_expected_improvement(mean, variance, self._target)
         return rating
 

@@ -1,9 +1,9 @@
 """The paper's way to a leaf: down the explored DAG by the policy's ratings, then a roll-out.
 
-The rule of the descent is there in Python for any policy (:func:`descend`), and in compiled code for the library's own: one
-walker for each way of rating. A walker goes on as long as arrays tell the ratings; then Python takes a step,
-and the walker continues. Both break ties by the same random number (:class:`TieBreaker`), so that the result
-does not depend on which of them takes a step.
+The rule of the descent is there in Python for any policy (:func:`descend`), and in compiled code for the
+library's own: one walker for each way of rating. A walker goes on as long as arrays tell the ratings; then
+Python takes a step, and the walker continues. Both break ties by the same random number
+(:class:`TieBreaker`), so that the result does not depend on which of them takes a step.
 
 A walker returns the nodes it came to, the index of the action to each, the next action if that leads out of
 the DAG (else :data:`UNKNOWN`), and what is left of the random number: value and resolution.

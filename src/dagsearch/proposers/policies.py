@@ -56,7 +56,7 @@ class CompiledPolicy(Policy, Protocol):
         nodes, actions : arrays of int
             The nodes that follow, and the index of the action that leads to each.
         next_action : int
-            Index of the next action if it leads out of the DAG, else :data:`dagsearch.proposers.descent.UNKNOWN`.
+            Index of the next action if it leads out of the DAG, else ``descent.UNKNOWN``.
         """
 
 
@@ -93,7 +93,9 @@ class UpperConfidence(CompiledPolicy):
         self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
         """Where :meth:`rate` leads from a node, see :meth:`CompiledPolicy.follow`."""
-        walk = follow_values(node, tie_breaker.value, tie_breaker.resolution, self.beta, explored.graph.arrays)
+        walk = follow_values(
+            node, tie_breaker.value, tie_breaker.resolution, self.beta, explored.graph.arrays
+        )
         nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = walk
         return nodes, actions, next_action
 

@@ -26,7 +26,9 @@ class Portfolio:
         Number of random leaves to begin with; a descent begins with roll-outs from the root instead.
     """
 
-    def __init__(self, proposers: Sequence[Proposer], local: Proposer | None = None, initial: int = 0) -> None:
+    def __init__(
+        self, proposers: Sequence[Proposer], local: Proposer | None = None, initial: int = 0
+    ) -> None:
         if not proposers:
             raise ValueError("a search needs at least one proposer")
         self.proposers, self.local = tuple(proposers), local

@@ -160,7 +160,7 @@ def _parents(
 def _moved_last(
     explored: Explored, state: State, action: Action, later: Sequence[Action], leaf: State
 ) -> State | None:
-    """The state after the later actions alone; ``None`` unless ``action`` can follow, and leads to the leaf."""
+    """The state after the later actions alone; ``None`` unless ``action`` then leads to the leaf."""
     problem = explored.problem
     for other in later:
         if other not in problem.actions(state):

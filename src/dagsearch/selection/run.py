@@ -13,8 +13,8 @@ from dagsearch.durable.journal import Event
 from dagsearch.execution.pools import Running
 from dagsearch.execution.runner import Runner
 from dagsearch.execution.stopping import Stop
-from dagsearch.problems.ground import SubsetProblem
 from dagsearch.optimum import Optimum
+from dagsearch.problems.ground import SubsetProblem
 from dagsearch.results import Proposal
 from dagsearch.search import Search
 from dagsearch.selection.arguments import WarmStart

@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from dagsearch._internal.defaults import BUDGET
-from dagsearch.methods import default_initial
 from dagsearch.errors import CovarianceError
+from dagsearch.methods import default_initial
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.search import Search
 from dagsearch.selection.arguments import (

@@ -24,18 +24,20 @@ def inferred_coding(paths: Sequence[Path]) -> Coding | None:
     if length < 2 or not all(_is_own_path(path, length) for path in paths):
         return None
     options: list[dict[Action, int]] = [{} for _ in range(length)]
-    always_same = True
+    always_same = all_others = True
     for path in paths:
-        for known, offered in zip(options, path.offered, strict=True):
+        for place, (known, offered) in enumerate(zip(options, path.offered, strict=True)):
             always_same = always_same and (not known or tuple(known) == tuple(offered))
+            others = options[0].keys() - set(path.actions[:place])
+            all_others = all_others and (place == 0 or set(offered) == others)
             for option in offered:
                 known.setdefault(option, len(known))
     if sum(map(len, options)) > _MOST_CATEGORIES:
         return None
     first = options[0]
     if not always_same and all(set(leaf) <= first.keys() and len(set(leaf)) == length for leaf in leaves):
-        return _Tuples([first] * length).coding("order")
-    return _Tuples(options).coding("places")
+        return _Tuples([first] * length).coding("order", certain=all_others)
+    return _Tuples(options).coding("places", certain=always_same)
 
 
 def _is_own_path(path: Path, length: int) -> bool:
@@ -58,9 +60,10 @@ class _Tuples:
         self._decisions = [list(known) for known in options]
         self._categories = np.array([len(known) for known in options])
 
-    def coding(self, kind: str) -> Coding:
+    def coding(self, kind: str, certain: bool) -> Coding:
         neighbours = exchanged if kind == "order" else self._changed
-        return Coding(Layout(kind, self._categories), self.codes, self.leaf_of, list, neighbours)
+        layout = Layout(kind, self._categories)
+        return Coding(layout, self.codes, self.leaf_of, list, neighbours, certain)
 
     def codes(self, states: Sequence[State]) -> IntArray:
         rows = np.full((len(states), len(self._options)), -1, dtype=np.int64)

@@ -95,25 +95,3 @@ def walked(problem: Problem, numbers: Sequence[int]) -> tuple[State, tuple[Actio
         taken.append(problem.actions(state)[number])
         state = problem.step(state, taken[-1])
     return state, tuple(taken)
-
-
-def random_walk(problem, state, rng):  # TEMP until rooms are merged
-    from dagsearch.space.space import Space
-
-    return Space.of(problem).walk(state, rng)
-
-
-def walk_from(capabilities, state, rng):  # TEMP
-    return random_walk(capabilities.problem, state, rng)
-
-
-def random_leaves(problem):  # TEMP
-    from dagsearch.space.space import Space
-
-    return Space.of(problem).random_leaves
-
-
-def actions_to(problem, leaf):  # TEMP
-    from dagsearch.space.space import Space
-
-    return Space.of(problem).actions_to(leaf)

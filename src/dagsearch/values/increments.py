@@ -27,6 +27,7 @@ from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.space import Space
 from dagsearch.values.gaussians import Gaussian, checked_prior, pair_maximum, with_prior
 
+
 @compiled
 def _fold_copies(mean: float, var: float, copies: int, prior_mean: float, prior_var: float) -> FloatArray:
     """Moments of the maximum of 1, 2, …, ``copies`` independent copies of a Gaussian, under the prior."""

@@ -29,9 +29,13 @@ def run(
     problems = list(TASKS)[::6] if quick else list(TASKS)
     tasks: list[tuple[str, str, int, int]] = []
     for method in PORTFOLIOS:
-        tasks += [(method, name, n, 30 if quick else TASKS[name].budget) for name in problems for n in range(seeds)]
+        tasks += [
+            (method, name, n, 30 if quick else TASKS[name].budget) for name in problems for n in range(seeds)
+        ]
         splits = range(1 if quick else 3)
-        tasks += [(method, f"{DIGITS} {split}", n, 30 if quick else 200) for split in splits for n in range(runs)]
+        tasks += [
+            (method, f"{DIGITS} {split}", n, 30 if quick else 200) for split in splits for n in range(runs)
+        ]
         tasks += [(method, SYNTHETIC, n, 20 if quick else 50) for n in range(2 if quick else 100)]
     rows = run_rounds(one_run, tasks, jobs, progress)
     if data is not None:
@@ -62,9 +66,7 @@ def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
 
 def _rows(method: str, setting: str, number: int, values: np.ndarray, marks: Sequence[int]) -> list[Row]:
     """The values at the marks; a run that ended early keeps its last one."""
-    return [
-        Row(method, setting, number, mark, float(values[min(mark, len(values)) - 1])) for mark in marks
-    ]
+    return [Row(method, setting, number, mark, float(values[min(mark, len(values)) - 1])) for mark in marks]
 
 
 def _pixels(

@@ -128,9 +128,7 @@ def in_a_tree(problem: Problem, seed: int, initial: int, climbs: int) -> Search:
 
 
 PORTFOLIOS: dict[str, Composed] = {
-    "no descents": lambda p, s, i: changed(
-        p, s, i, proposers=Portfolio([_climb(p, i)], Nearby(), initial=i)
-    ),
+    "no descents": lambda p, s, i: changed(p, s, i, proposers=Portfolio([_climb(p, i)], Nearby(), initial=i)),
     "1 in 16": lambda p, s, i: with_descents(p, s, i, 15),
     "1 in 4": lambda p, s, i: with_descents(p, s, i, 3),
     "by what they earn": earning,

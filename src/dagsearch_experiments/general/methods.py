@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.functions import search
 from dagsearch.problem import Problem
 from dagsearch.results import Result
-from dagsearch.functions import search
 from dagsearch.search import Search
 from dagsearch_experiments.general import peers
 from dagsearch_experiments.general.peers import Peer, Run
