@@ -7,6 +7,7 @@ import numpy as np
 
 from dagsearch.covariances import Nearness, Overlap, SetKernel
 from dagsearch.methods import default_parts
+from dagsearch.posterior import FunctionScores, KernelScores
 from dagsearch.problem import Children, Problem
 from dagsearch.problems import Subsets
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Proposer, View
@@ -26,7 +27,10 @@ Composed = Callable[[Any, int, int], Search]
 def changed(problem: Problem, seed: int, initial: int, **changes: Any) -> Search:
     """The default search with some of its parts changed."""
     covariance = changes.pop("covariance", None)
-    parts = {**default_parts(problem, covariance, initial=initial), **changes}
+    parts: dict[str, Any] = {**default_parts(problem, covariance, initial=initial), **changes}
+    scores, portfolio = parts["scores"], parts["proposers"]
+    if portfolio.descent is not None and type(scores) is FunctionScores:  # it reads all nodes every time
+        parts["scores"] = KernelScores(scores.covariance, scores.noise)
     return Search(problem, **parts, seed=seed)
 
 
