@@ -185,33 +185,6 @@ def test_vectors_taken_apart_give_what_whole_ones_give(name, settings, monkeypat
             assert apart[0] == pytest.approx(one.of_children(children, one.prepared(rows))[0])
 
 
-@pytest.mark.parametrize("signs", [(1, 1), (1, -1)])
-def test_upper_confidence_of_many_children_is_that_of_the_best(signs, monkeypatch):
-    problem = subsets()
-    rng = np.random.default_rng(0)
-    scores = KernelScores(SetKernel(Nearness(POSITIONS)).bind(problem), noise=0.01)
-    leaves = random_leaves(problem)[:20]
-    scores.track(leaves)
-    for node in range(20):
-        scores.condition(node, float(rng.normal()))
-    parents = [frozenset({0, 1, 2}), frozenset({5, 9, 12})]
-    families = Families(problem, parents)
-    everyone = scores.upper_confidence(families, signs, 1.0)
-    means = np.concatenate(
-        [
-            sign * scores.predict_children(children)[0]
-            for sign, children in zip(signs, families.each(), strict=True)
-        ]
-    )
-    monkeypatch.setattr("dagsearch.posterior.whitened._CLOSER", 6)
-    monkeypatch.setattr("dagsearch.posterior.whitened._MANY", 6)
-    found = scores.upper_confidence(families, signs, 1.0)
-    assert found.size == 13 + 13
-    best = np.argsort(-means)[:6]
-    assert found[best] == pytest.approx(everyone[best])
-    assert np.isinf(np.delete(found, best)).all()
-
-
 def test_inclusion_is_the_probability_under_random_play():
     problem = ds.problems.Subsets(7, 3, reward=sum, fixed=[0], forbidden=[6], groups=[(1, 2)])
     rng = np.random.default_rng(0)

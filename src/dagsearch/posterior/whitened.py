@@ -18,6 +18,7 @@ variance.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
@@ -164,6 +165,13 @@ class WhitenedScores(JointScores):
                 f"{prior}; use a valid kernel"
             )
         return prior
+
+    def _refuse(self, node: int) -> NoReturn:
+        raise CovarianceError(
+            f"the covariance {self.covariance!r} is not positive semi-definite: with the rewards so far it "
+            f"leaves node {node} or its relatives a variance that is negative or not finite. "
+            "This reward was not used; use a valid kernel or add private variance"
+        )
 
     def _moments(
         self, means: FloatArray, prior: FloatArray, whitened: FloatArray
