@@ -29,7 +29,7 @@ from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, LeafOf, MeanFunction, largest, prior_means
 from dagsearch.posterior.cholesky import GrowingCholesky
-from dagsearch.problem import Children, State
+from dagsearch.problem import State
 
 # Nodes that are refreshed at once.
 _AT_ONCE = 256
@@ -129,10 +129,6 @@ class WhitenedScores(JointScores):
             cross = across.T
         closer = largest(means + cross @ self._alpha(), most)
         return closer, *self._moments(means[closer], prior[closer], self._factor.whiten(cross[closer].T))
-
-    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`predict` for all children of a state."""
-        return self.predict(children.states)
 
     def _alpha(self) -> FloatArray:
         """L⁻ᵀω, so that the mean of g is μ + Σ_xZ L⁻ᵀω."""
