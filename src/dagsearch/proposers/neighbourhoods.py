@@ -49,7 +49,10 @@ def best_swap(
     signs = [explored.capabilities.player(parent) for parent in families.parents]
 
     scores = cast(JointScores, explored.scores)
-    beliefs = [scores.predict_children(children) for children in families.each()]
+    beliefs = []
+    for children in families.each():
+        explored.deadline.check()
+        beliefs.append(scores.predict_children(children))
     mean = np.concatenate([sign * belief[0] for sign, belief in zip(signs, beliefs, strict=True)])
     variance = np.concatenate([belief[1] for belief in beliefs])
     hopeful = np.arange(mean.size)
