@@ -250,6 +250,22 @@ def test_a_covariance_that_is_not_one_is_refused_and_nothing_changes(model, vali
     assert np.all(np.isfinite(scores.mean))
 
 
+def test_landmarks_refuse_what_is_not_a_number_and_nothing_changes():
+    def undefined(x, y):
+        return float("nan") if x != y and 7 in (x, y) else float(np.exp(-abs(x - y)))
+
+    covariance = Pairwise(undefined)
+    scores = InducedScores(covariance, 1e-3, 0.0, covariance.represent([1, 2, 3]))
+    scores.track([1, 2, 7])
+    scores.condition(0, 1.0)
+    before = scores.predict([1, 2, 3])
+    for refused in (lambda: scores.condition(2, 1.0), lambda: scores.fantasise([2])):
+        with pytest.raises(ds.CovarianceError, match="not finite"):
+            refused()
+    scores.discard()
+    assert np.array_equal(scores.predict([1, 2, 3]), before)
+
+
 @pytest.mark.parametrize(
     ("function", "named"),
     [

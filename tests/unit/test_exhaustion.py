@@ -7,7 +7,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.durable.journal import read_events
-from dagsearch.posterior import evidence
+from dagsearch.posterior.evidence import LogPosterior
 from dagsearch.posterior.whitened import WhitenedScores
 from dagsearch.problems import Choices, FunctionProblem, Knapsack, Orders, Sequences, SubsetRange, Subsets
 from dagsearch.proposers.expansions import AllChildren, OneChild
@@ -288,8 +288,8 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
 @pytest.mark.parametrize(
     ("make", "slow"),
     [
-        (lambda: ds.Search.default(Subsets(30, 6, total), initial=3, seed=0), "upper_confidence"),
-        (lambda: ds.Search.default(SubsetRange(9, 0, 9, total), initial=3, seed=0), "predict_leaves"),
+        (lambda: ds.Search.default(Subsets(30, 6, total), initial=3, seed=0), "predict_children"),
+        (lambda: ds.Search.default(SubsetRange(9, 0, 9, total), initial=3, seed=0), "predict_codes"),
     ],
 )
 def test_seconds_hold_in_rollouts_and_refinements(make, slow, clock, monkeypatch):
@@ -304,7 +304,7 @@ def test_seconds_hold_in_rollouts_and_refinements(make, slow, clock, monkeypatch
 
 def test_seconds_hold_while_hyperparameters_are_learnt(clock, monkeypatch, tmp_path):
     begun = []
-    monkeypatch.setattr(evidence, "_loss", slowed(evidence._loss, clock, begun))
+    monkeypatch.setattr(LogPosterior, "loss", slowed(LogPosterior.loss, clock, begun))
     search = ds.Search.default(Subsets(30, 6, total), initial=3, seed=0, journal=tmp_path / "journal")
     end, reason = run_with_limit(search, clock, 65.0)
     assert (reason, len(begun), len(search.history)) == ("seconds", 7, 3)

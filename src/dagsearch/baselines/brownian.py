@@ -27,11 +27,11 @@ from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines.tree import TreeState
 from dagsearch.covariances import SharedPath
-from dagsearch.posterior.base import SimpleScores, checked_noise
+from dagsearch.posterior.base import Scores, checked_noise
 from dagsearch.problem import Children
 
 
-class TreeScores(SimpleScores):
+class TreeScores(Scores):
     """Exact Gaussian regression on a tree by message passing: O(nodes) per reward.
 
     Same belief as ``KernelScores`` with the same covariance.
@@ -45,6 +45,8 @@ class TreeScores(SimpleScores):
     mean : float
         Prior mean of g.
     """
+
+    covariance: SharedPath
 
     def __init__(self, covariance: SharedPath, noise: float, mean: float = 0.0) -> None:
         self.covariance = covariance
@@ -74,13 +76,6 @@ class TreeScores(SimpleScores):
         for i, state in enumerate(states):
             self._tracked[self._nodes + i] = self._grow(state)
         self._nodes += len(states)
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance."""
-        return self.mean, self.variance
-
-    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Do nothing: all nodes are always up to date."""
 
     def _grow(self, state: TreeState) -> int:
         """The state's place in the tree, which grows by the nodes of its path that are new."""

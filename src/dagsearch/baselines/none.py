@@ -5,15 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.posterior.base import SimpleScores
+from dagsearch._internal.typing import FloatArray
+from dagsearch.posterior.base import Scores
 from dagsearch.problem import Children, State
 
 
-class NoScores(SimpleScores):
+class NoScores(Scores):
     """Numbers nodes and believes nothing about them: mean and variance are 0 everywhere."""
-
-    covariance = None
 
     def __init__(self) -> None:
         self._nodes = 0
@@ -34,13 +32,6 @@ class NoScores(SimpleScores):
         self._nodes += len(states)
         if self._nodes > self._zeros.size:
             self._zeros = grown(self._zeros, self._nodes)
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance."""
-        return self.mean, self.variance
-
-    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Do nothing."""
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Zeros."""

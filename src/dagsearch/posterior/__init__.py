@@ -8,7 +8,7 @@ all nodes after every reward.
 """
 
 from dagsearch.covariances import Covariance, FeatureMap
-from dagsearch.posterior.base import JointScores, MeanFunction, Samples, Scores, SimpleScores
+from dagsearch.posterior.base import JointScores, MeanFunction, Samples, Scores
 from dagsearch.posterior.columns import KernelScores
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.landmarks import InducedScores
@@ -22,7 +22,6 @@ __all__ = [
     "MeanFunction",
     "Samples",
     "Scores",
-    "SimpleScores",
     "WeightScores",
     "scores_for",
 ]

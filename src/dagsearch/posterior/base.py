@@ -28,63 +28,60 @@ def check_requirements(scores: "Scores", *parts: object) -> None:
             )
 
 
-class Scores(Protocol):
-    """Gaussian belief over g of the tracked nodes, which are numbered in the order of their tracking.
+class Scores(ABC):
+    """Gaussian belief over g of the tracked nodes, which are numbered in the order of their tracking."""
 
-    A model of your own may inherit from :class:`SimpleScores`, which declares that its belief is not joint.
-    """
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether the model is one of :class:`JointScores`."""
+    is_joint = False
+    """Whether the model is one of :class:`JointScores`."""
+    covariance: Covariance | None = None
+    """Prior covariance of g; ``None`` for a model that has none."""
 
     @property
     def uses_blas(self) -> bool:
         """Whether a step multiplies matrices by BLAS, which the search then restricts to one thread."""
+        return False
 
     @property
     def outgrown(self) -> bool:
         """Whether there are too many rewards for this model; see :meth:`FunctionScores.induced`."""
+        return False
 
     @property
-    def covariance(self) -> Covariance | None:
-        """Prior covariance of g; ``None`` for a model that has none."""
-
-    @property
+    @abstractmethod
     def mean(self) -> FloatArray:
         """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
 
     @property
+    @abstractmethod
     def variance(self) -> FloatArray:
         """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
         """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
+        return self.mean, self.variance
 
+    @abstractmethod
     def track(self, states: Sequence[State]) -> None:
-        """Number new states and bring their beliefs up to date."""
+        """Number new states."""
 
-    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
+    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:  # noqa: B027
         """Bring mean and variance of some nodes up to date with the rewards, or of all nodes."""
 
+    @abstractmethod
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of all children of a state; faster if the state's ``node`` is given."""
+        """:meth:`predict` for all children of a state; faster if the state's ``node`` is given."""
+        return self.predict(children.states)
 
+    @abstractmethod
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
 
 
-class SimpleScores:
-    """Base of score models without a joint belief, for any number of rewards and without BLAS."""
-
-    is_joint = uses_blas = outgrown = False
-
-
-class JointScores(ABC):
-    """Base of :class:`Scores` that know how g of any states varies together.
+class JointScores(Scores):
+    """Scores that know how g of any states varies together.
 
     Parameters
     ----------
@@ -98,7 +95,6 @@ class JointScores(ABC):
     rates_swaps = False
     """Whether :meth:`best_swaps` works."""
     covariance: Covariance
-    """Prior covariance of g."""
 
     def __init__(self, noise: float, mean: MeanFunction) -> None:
         self.noise = checked_noise(noise)
@@ -109,13 +105,8 @@ class JointScores(ABC):
 
     @property
     def uses_blas(self) -> bool:
-        """Whether a step multiplies matrices by BLAS."""
+        """True."""
         return True
-
-    @property
-    def outgrown(self) -> bool:
-        """Whether there are too many rewards for this model."""
-        return False
 
     @property
     def mean(self) -> FloatArray:
@@ -134,26 +125,6 @@ class JointScores(ABC):
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
     @abstractmethod
-    def track(self, states: Sequence[State]) -> None:
-        """:meth:`Scores.track`."""
-
-    @abstractmethod
-    def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """:meth:`Scores.refresh`."""
-
-    @abstractmethod
-    def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """:meth:`Scores.predict`."""
-
-    @abstractmethod
-    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`Scores.predict_children`."""
-
-    @abstractmethod
-    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
-        """:meth:`Scores.condition`."""
-
-    @abstractmethod
     def predict_codes(
         self, codes: IntArray, most: int, leaf_of: LeafOf
     ) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -163,7 +134,7 @@ class JointScores(ABC):
         """
 
     def best_swaps(self, codes: IntArray, most: int) -> IntArray:
-        """Codes of leaves in which one chosen place is exchanged for another: those with the largest means."""
+        """Codes of the leaves with one chosen place exchanged for another that have the largest means."""
         raise NotImplementedError(f"{type(self).__name__} does not rate swaps")
 
     @abstractmethod

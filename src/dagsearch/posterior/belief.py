@@ -125,19 +125,20 @@ def offsets(noise: FloatArray, private: float | FloatArray) -> tuple[FloatArray,
 @compiled
 def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tuple[FloatArray, float, float]:
     """q = (S − UᵀU) φ, φ·m and φ·q."""
-    q = np.zeros(weights.mean.size)
+    weight_mean, weight_cov, recent = weights  # an array in a tuple costs more at every access
+    q = np.zeros(weight_mean.size)
     expected = s = 0.0
     for e in range(columns.size):
-        expected += values[e] * weights.mean[columns[e]]
-        row = weights.cov[columns[e]]
+        expected += values[e] * weight_mean[columns[e]]
+        row = weight_cov[columns[e]]
         for i in range(q.size):
             q[i] += values[e] * row[i]
-    for b in range(weights.recent.shape[0]):
+    for b in range(recent.shape[0]):
         across = 0.0
         for e in range(columns.size):
-            across += values[e] * weights.recent[b, columns[e]]
+            across += values[e] * recent[b, columns[e]]
         for i in range(q.size):
-            q[i] -= across * weights.recent[b, i]
+            q[i] -= across * recent[b, i]
     for e in range(columns.size):
         s += values[e] * q[columns[e]]
     return q, expected, s
@@ -163,19 +164,21 @@ def add_outer(matrix: FloatArray, u: FloatArray) -> None:
 @compiled
 def _linear_belief(rows: SparseRows, row: int, weights: Weights) -> tuple[float, float]:
     """φ·m and φᵀ(S − UᵀU)φ of a row."""
-    first, last, columns, values = rows.starts[row], rows.starts[row + 1], rows.columns, rows.values
+    starts, columns, values = rows
+    weight_mean, weight_cov, recent = weights
+    first, last = starts[row], starts[row + 1]
     mean = var = 0.0
     for e in range(first, last):
-        mean += values[e] * weights.mean[columns[e]]
-        own = weights.cov[columns[e]]
+        mean += values[e] * weight_mean[columns[e]]
+        own = weight_cov[columns[e]]
         across = 0.0
         for f in range(first, e):
             across += values[f] * own[columns[f]]
         var += values[e] * (2.0 * across + values[e] * own[columns[e]])
-    for b in range(weights.recent.shape[0]):
+    for b in range(recent.shape[0]):
         across = 0.0
         for e in range(first, last):
-            across += values[e] * weights.recent[b, columns[e]]
+            across += values[e] * recent[b, columns[e]]
         var -= across * across
     return mean, max(var, 0.0)
 
@@ -199,13 +202,14 @@ def project_added(
 ) -> tuple[FloatArray, FloatArray]:
     """What rows added to a parent's features add to φ·m and the variance of φ·w."""
     q, _, _ = gain_vector(parent_columns, parent_values, weights)
-    starts, columns, values = rows.starts, rows.columns, rows.values
+    starts, columns, values = rows
+    weight_mean = weights.mean
     mean, var = np.zeros(starts.size - 1), np.zeros(starts.size - 1)
     for i in range(mean.size):
         first = starts[i]
         if starts[i + 1] == first + 1:
             column, value = columns[first], values[first]
-            mean[i] = value * weights.mean[column]
+            mean[i] = value * weight_mean[column]
             var[i] = value * (value * weight_var[column] + 2.0 * q[column])
             continue
         mean[i], var[i] = _linear_belief(rows, i, weights)
@@ -224,10 +228,11 @@ def project_step(
     linear_var: FloatArray,
 ) -> None:
     """The linear part of all rows after one rank-1 step of the weights."""
-    for i in range(rows.starts.size - 1):
+    starts, columns, values = rows
+    for i in range(starts.size - 1):
         across = 0.0
-        for e in range(rows.starts[i], rows.starts[i + 1]):
-            across += rows.values[e] * q[rows.columns[e]]
+        for e in range(starts[i], starts[i + 1]):
+            across += values[e] * q[columns[e]]
         linear_mean[i] += gain * across
         linear_var[i] = max(linear_var[i] - shrink * across * across, 0.0)
 

@@ -21,7 +21,6 @@ for a search that reads all nodes after every reward.
 
 import math
 from collections.abc import Sequence
-from typing import NoReturn
 
 import numpy as np
 
@@ -29,7 +28,6 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows
-from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import MeanFunction, checked_noise, prior_means
 from dagsearch.posterior.belief import added_by
 from dagsearch.posterior.cholesky import GrowingCholesky, Rotation
@@ -228,10 +226,3 @@ class FunctionScores(WhitenedScores):
             self._factor.truncate(self._leaves)
             self._fantasies = 0
             self._changed()
-
-    def _refuse(self, node: int) -> NoReturn:
-        raise CovarianceError(
-            f"the covariance {self.covariance!r} is not positive semi-definite: after the rewards of "
-            f"{self._leaves} leaves it leaves node {node} or its relatives a negative variance. "
-            "This reward was not used; use a valid kernel or add private variance"
-        )

@@ -128,6 +128,8 @@ class InducedScores(WhitenedScores):
     def _node_features(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """φ and d of tracked nodes."""
         prior, features = self._whiten(self._rows.rows[nodes])
+        if not np.all(np.isfinite(features)):
+            self._refuse(nodes[0])
         return features, self._own(prior, features)
 
     def _own(self, prior: FloatArray, features: FloatArray) -> FloatArray:

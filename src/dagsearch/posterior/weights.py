@@ -243,7 +243,11 @@ class WeightScores(JointScores):
         self._weights.absorb(_ASIDE if self._weights.dimension > _MANY_FEATURES else 1)
 
     def _learn(self, node: int, reward: float, variance: float) -> None:
-        precision, information = self._observe(node, reward - self._prior[node], variance)
+        """Merge a reward into its leaf's r̄ and λ̄, and learn what that adds on φ·w: δ and h."""
+        old = float(self._observed[node]), float(self._observed_noise[node])
+        residual = reward - self._prior[node]
+        merged, precision, information = added_by(*old, residual, variance, self.covariance.private)
+        self._observed[node], self._observed_noise[node] = merged
         if self._samples is not None:
             self._samples.condition(node, precision, information)
         entries = slice(self._starts[node], self._starts[node + 1])
@@ -290,13 +294,6 @@ class WeightScores(JointScores):
         """:meth:`condition` on many rewards."""
         for node, reward, noise in zip(nodes, rewards, noises, strict=True):
             self.condition(node, reward, noise)
-
-    def _observe(self, node: int, residual: float, variance: float) -> tuple[float, float]:
-        """Merge a reward into its leaf's r̄, λ̄; return what that adds on φ·w: δ and h."""
-        old = float(self._observed[node]), float(self._observed_noise[node])
-        merged, precision, information = added_by(*old, residual, variance, self.covariance.private)
-        self._observed[node], self._observed_noise[node] = merged
-        return precision, information
 
     @property
     def _beliefs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

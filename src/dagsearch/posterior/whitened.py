@@ -18,6 +18,7 @@ variance.
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, LeafOf, MeanFunction, largest, prior_means
 from dagsearch.posterior.cholesky import GrowingCholesky
-from dagsearch.problem import Children, State
+from dagsearch.problem import State
 
 # Nodes that are refreshed at once.
 _AT_ONCE = 256
@@ -135,17 +136,13 @@ class WhitenedScores(JointScores):
         return self.covariance.rates_swaps and self._factor.size > 0 and not callable(self._prior_mean)
 
     def best_swaps(self, codes: IntArray, most: int) -> IntArray:
-        """Codes of leaves in which one chosen place is exchanged for another: those with the largest means."""
+        """Codes of the leaves with one chosen place exchanged for another that have the largest means."""
         sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha())
         drop, add = np.divmod(largest(sums.ravel(), most), sums.shape[1])
         rows = np.tile(codes, (drop.size, 1))
         rows[np.arange(drop.size), np.flatnonzero(codes == 1)[drop]] = 0
         rows[np.arange(drop.size), np.flatnonzero(codes != 1)[add]] = 1
         return rows
-
-    def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`predict` for all children of a state."""
-        return self.predict(children.states)
 
     def _alpha(self) -> FloatArray:
         """L⁻ᵀω, so that the mean of g is μ + Σ_xZ L⁻ᵀω."""
@@ -178,6 +175,13 @@ class WhitenedScores(JointScores):
                 f"{prior}; use a valid kernel"
             )
         return prior
+
+    def _refuse(self, node: int) -> NoReturn:
+        raise CovarianceError(
+            f"the covariance {self.covariance!r} is not positive semi-definite: with the rewards so far it "
+            f"leaves node {node} or its relatives a variance that is negative or not finite. "
+            "This reward was not used; use a valid kernel or add private variance"
+        )
 
     def _moments(
         self, means: FloatArray, prior: FloatArray, whitened: FloatArray
