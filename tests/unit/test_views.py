@@ -10,7 +10,7 @@ from scipy.stats import norm
 import dagsearch as ds
 import dagsearch.covariances.views
 import dagsearch.engine.defaults
-from dagsearch.covariances import Views, check_covariance
+from dagsearch.covariances import Covariance, Views, check_covariance
 from dagsearch.covariances.counts import OrderViews, PlaceViews
 from dagsearch.engine.defaults import default_initial
 from dagsearch.problem import Layout
@@ -274,6 +274,16 @@ def test_blocks_of_features_change_nothing(name, monkeypatch):
     assert covariance.step_variances(rows) == pytest.approx(steps)
     matrix, differences = covariance.cross(rows, rows), np.diff(np.eye(len(rows)), axis=0)
     assert steps == pytest.approx(np.diagonal(differences @ matrix @ differences.T), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ["order", "selection"])
+def test_steps_to_one_order_are_those_to_another(name):
+    _, covariance, leaves = bound(name)
+    for leaf in leaves[:3]:
+        rows = covariance.represent([leaf[:count] for count in range(len(leaf) + 1)])
+        steps = covariance.step_variances(rows)
+        assert steps == pytest.approx(Covariance.step_variances(covariance, rows))
+        assert covariance.step_variances(rows[:3]) == pytest.approx(steps[:2])
 
 
 def test_a_view_that_explains_nothing_is_left_out(monkeypatch):

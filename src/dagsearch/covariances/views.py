@@ -88,6 +88,7 @@ class _Described:
         spread = [*[_LINEAR_DEVIATION] * (others + 1), _DECAY_DEVIATION[0], *[_DECAY_DEVIATION[1]] * others]
         self.deviations = np.array([*spread, 1.0, 1.0, *[1.0] * self.places])
         self._last: _Products | None = None
+        self._order_steps: FloatArray | None = None
 
     @property
     def names(self) -> list[str]:
@@ -131,6 +132,13 @@ class _Described:
 
     def steps(self, rows: Rows, relevance: FloatArray) -> FloatArray:
         """Squared distances of rows from the next ones in each view, not scaled; shape ``(steps, views)``."""
+        if self.coding.layout.kind == "places" or not _is_order(rows):
+            return self._steps(rows, relevance)
+        if self._order_steps is None:  # items are alike, so that the steps to all orders are
+            self._order_steps = self._steps(rows, relevance)
+        return self._order_steps
+
+    def _steps(self, rows: Rows, relevance: FloatArray) -> FloatArray:
         found = np.empty((max(len(rows) - 1, 0), len(self.views.names)))
         for some in self._blocks(np.arange(len(found))):
             path = rows[some[0] : some[-1] + 2]
@@ -160,6 +168,13 @@ class _Described:
                 values = math.sqrt(self.squares[0]) * self.views.features(rows)[0]
             self._last = _Products(rows, values, scaled, [_apart(gram) for gram in scaled])
         return self._last
+
+
+def _is_order(path: Rows) -> bool:
+    """Whether a path leads from the root to a complete order, item by item."""
+    count = path.shape[1]
+    placed = np.tri(count + 1, count, -1, dtype=np.bool_)
+    return len(path) == count + 1 and np.array_equal(path, np.where(placed, path[-1], -1))
 
 
 def _apart(gram: FloatArray) -> FloatArray:
