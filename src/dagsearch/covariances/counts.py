@@ -80,7 +80,10 @@ class PlaceViews:
 
     def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
-        found = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
+        partial = (codes < 0).any()
+        alone = np.where(codes >= 0, 1.0, self._chance) if partial else np.ones((1, codes.shape[1]))
+        found = self._sums(alone, relevance)
+        found = np.broadcast_to(found, (len(codes), found.shape[1]))
         return self._with_anywhere(found, lambda: (self._anywhere(codes) ** 2).sum(axis=1))
 
     def steps(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
@@ -94,8 +97,10 @@ class PlaceViews:
     def _sums(self, agreement: FloatArray, relevance: FloatArray) -> FloatArray:
         """Inner products in the views at their place, from those at each place, shape ``(pairs, places)``."""
         values = (agreement - self._chance) @ relevance
+        if len(self.names) == 1:
+            return np.asarray(values[:, None])
         both = agreement[:, 1:] * agreement[:, :-1] - self._chance[1:] * self._chance[:-1]
-        return np.column_stack([values, both.sum(axis=1)])[:, : len(self.names)]
+        return np.column_stack([values, both.sum(axis=1)])
 
     def _with_anywhere(self, found: FloatArray, last: Callable[[], FloatArray]) -> FloatArray:
         """``found`` and the column of the last view, if there is one."""
@@ -286,6 +291,7 @@ def common_places(
     """
     places, count = a.shape[1], len(b)
     others = np.ascontiguousarray(b.T)
+    complete = (a >= 0).all() and (b >= 0).all()  # most often, and then the loops are simpler
     for i in range(len(a)):
         changed = places
         if i % _AFRESH > 0:
@@ -301,7 +307,9 @@ def common_places(
             code, old = a[i, place], before[place]
             if afresh or code != old:
                 theirs, one, weight, even = others[place], equal[i], weights[place], chance[place]
-                for j in range(count):
+                for j in range(count if complete else 0):
+                    one[j] += weight * (np.float64(theirs[j] == code) - kept * np.float64(theirs[j] == old))
+                for j in range(0 if complete else count):
                     was = kept * _agreement(old, theirs[j], even)
                     one[j] += weight * (_agreement(code, theirs[j], even) - was)
         if len(pairs) == 0:
@@ -313,7 +321,10 @@ def common_places(
             if afresh or code != old or left != old_left:
                 lefts, theirs, one = others[place - 1], others[place], pairs[i]
                 even_left, even = chance[place - 1], chance[place]
-                for j in range(count):
+                for j in range(count if complete else 0):
+                    one[j] += np.float64((theirs[j] == code) & (lefts[j] == left))
+                    one[j] -= kept * np.float64((theirs[j] == old) & (lefts[j] == old_left))
+                for j in range(0 if complete else count):
                     was = kept * _agreement(old_left, lefts[j], even_left) * _agreement(old, theirs[j], even)
                     now = _agreement(left, lefts[j], even_left) * _agreement(code, theirs[j], even)
                     one[j] += now - was
