@@ -1,24 +1,22 @@
 """States as codes, the covariance over views of them, and the local search that uses both."""
 
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
-import dagsearch.engine.defaults
 import numpy as np
 import pytest
-from dagsearch.engine.defaults import default_initial
 from scipy.integrate import quad
 from scipy.stats import norm
 
 import dagsearch as ds
 import dagsearch.covariances.views
-from dagsearch.covariances import Views, check_covariance
+import dagsearch.engine.defaults
+from dagsearch.covariances import Covariance, Views, check_covariance
 from dagsearch.covariances.counts import OrderViews, PlaceViews
+from dagsearch.engine.defaults import default_initial
 from dagsearch.problem import Layout
 from dagsearch.proposers.climb import Climb, log_expected_improvement
-from dagsearch.space import Space
-from dagsearch.space.codes import exchanged, one_place_changed
-
-RNG = np.random.default_rng(0)
+from dagsearch.space import Space, exchanged, one_place_changed
+from dagsearch.space.walks import random_leaves
 
 
 class Vector:
@@ -76,8 +74,9 @@ def test_codes_of_an_order_are_inferred_from_its_paths():
 @pytest.mark.parametrize(
     "problem",
     [
-        ds.as_tree(ds.problems.Subsets(6, 2, sum)),  # says what its items are
+        ds.problems.Subsets(6, 2, sum),  # says what its items are
         ds.problems.TicTacToe(),  # has players
+        ds.problems.Synthetic(),
     ],
 )
 def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
@@ -88,13 +87,13 @@ def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
 
 def test_neighbours_of_a_vector_differ_at_one_place():
     categories = np.array([3, 2, 4])
-    found = {tuple(row) for row in one_place_changed(np.array([1, 0, 3]), categories, 99, RNG).tolist()}
+    found = {tuple(row) for row in one_place_changed(np.array([1, 0, 3]), categories).tolist()}
     every = product(range(3), range(2), range(4))
     assert found == {leaf for leaf in every if sum(a != b for a, b in zip(leaf, (1, 0, 3), strict=True)) == 1}
 
 
 def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
-    found = [tuple(row) for row in exchanged(np.arange(5), 99, RNG).tolist()]
+    found = [tuple(row) for row in exchanged(np.arange(5)).tolist()]
     assert len(found) == len(set(found))
     assert (1, 0, 2, 3, 4) in found  # exchanged
     assert (4, 1, 2, 3, 0) in found
@@ -106,7 +105,7 @@ def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
 def test_neighbours_that_cannot_be_reached_are_left_out():
     route = Route(5, forbidden=[("a", "b"), ("c", "d")])
     coding = Space(route).coding
-    for row in coding.neighbours(coding.codes([("a", "c", "b", "d", "e")])[0], 99, RNG):
+    for row in coding.neighbours(coding.codes([("a", "c", "b", "d", "e")])[0]):
         state = route.root()
         for action in coding.leaf_of(row):
             assert action in route.actions(state)
@@ -116,15 +115,20 @@ def test_neighbours_that_cannot_be_reached_are_left_out():
 # Views ------------------------------------------------------------------------------------------------------
 
 
-def test_a_partial_vector_has_the_mean_features_of_its_completions():
-    categories = np.array([3, 2, 4])
-    views, leaves = PlaceViews(categories), np.array(list(product(range(3), range(2), range(4))))
-    of_leaves = views.features(leaves)
-    for partial in ([-1, -1, -1], [2, -1, -1], [2, 1, -1], [-1, 1, -1], [2, -1, 3]):
+@pytest.mark.parametrize("categories", [[3, 2, 4], [3, 3, 3]])
+def test_a_partial_vector_has_the_mean_features_of_its_completions(categories):
+    views, leaves = PlaceViews(np.array(categories)), np.array(list(product(*map(range, categories))))
+    relevance, every = np.array([0.5, 1.0, 2.0]), np.full(len(views.names), True)
+    of_leaves = views.grams(leaves, leaves, relevance, every)
+    for partial in ([-1, -1, -1], [2, -1, -1], [2, 1, -1], [-1, 1, -1], [2, -1, 2], [-1, 1, 0]):
         row = np.array([partial])
         below = ((leaves == row) | (row < 0)).all(axis=1)
-        for found, expected in zip(views.features(row), of_leaves, strict=True):
-            assert found[0] == pytest.approx(expected[below].mean(axis=0), abs=1e-12)
+        means = of_leaves[:, below].mean(axis=1)
+        assert views.grams(row, leaves, relevance, every)[:, 0] == pytest.approx(means, abs=1e-12)
+        assert views.grams(leaves, row, relevance, every)[:, :, 0] == pytest.approx(means, abs=1e-12)
+        norms = means[:, below].mean(axis=1)
+        assert views.grams(row, row, relevance, every)[:, 0, 0] == pytest.approx(norms, abs=1e-12)
+        assert views.norms(row, relevance)[0] == pytest.approx(norms, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -161,23 +165,35 @@ def some_codes(views, below, count=40, seed=0):
     return rows
 
 
+def features_of(views, codes):
+    """Features of complete states, one array per view."""
+    if isinstance(views, OrderViews):
+        return views.features(codes)
+    eyes = [np.eye(count)[column] for column, count in zip(codes.T, views.categories, strict=True)]
+    pairs = [np.einsum("si,sj->sij", one, other).reshape(len(codes), -1) for one, other in pairwise(eyes)]
+    centred = [[each - 1.0 / each.shape[1] for each in parts] for parts in (eyes, pairs)]
+    found = [np.concatenate(parts, axis=1) for parts in centred]
+    if len(views.names) > 2:
+        found.append(np.sum(centred[1], axis=0))
+    return found[: len(views.names)]
+
+
 @pytest.mark.parametrize("name", COUNTED)
 def test_counts_give_the_inner_products_of_features(name):
     views, below = COUNTED[name]
     codes, others = some_codes(views, below, 70), some_codes(views, below, 9, seed=1)
-    relevance, every = np.ones(codes.shape[1]), np.full(len(views.names), True)
+    relevance, every = np.random.default_rng(2).random(codes.shape[1]), np.full(len(views.names), True)
+    ours, theirs = features_of(views, codes), features_of(views, others)
     if isinstance(views, PlaceViews):
-        relevance = np.random.default_rng(2).random(codes.shape[1])
-    ours, theirs = views.features(codes), views.features(others)
-    if isinstance(views, PlaceViews):
-        ours[0], theirs[0] = (
-            each * np.sqrt(relevance).repeat(views.categories) for each in (ours[0], theirs[0])
-        )
+        by_column = np.sqrt(relevance).repeat(views.categories)
+        ours[0], theirs[0] = ours[0] * by_column, theirs[0] * by_column
+        assert views.values(codes) * by_column == pytest.approx(ours[0])
     grams, norms = views.grams(codes, others, relevance, every), views.norms(codes, relevance)
-    assert views.width >= sum(each.shape[1] for each in ours[:2])
+    steps = views.steps(codes, relevance)
     for view, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         assert grams[view] == pytest.approx(one @ other.T, abs=1e-10)
         assert norms[:, view] == pytest.approx((one * one).sum(axis=1), abs=1e-10)
+        assert steps[:, view] == pytest.approx((np.diff(one, axis=0) ** 2).sum(axis=1), abs=1e-10)
 
 
 def bound(name, seed=0):
@@ -212,7 +228,8 @@ def test_leaves_are_compared_by_codes_as_by_features(name):
     described = covariance._bound
     views = described.views
     features = [
-        np.sqrt(square) * each for square, each in zip(described.squares, views.features(codes), strict=True)
+        np.sqrt(square) * each
+        for square, each in zip(described.squares, features_of(views, codes), strict=True)
     ]
     if described.places:
         features[0] = features[0] * np.sqrt(covariance.relevance).repeat(views.categories)
@@ -262,19 +279,29 @@ def test_relabelling_the_categories_of_a_place_changes_nothing():
     assert covariance(renamed) == pytest.approx(covariance(leaves))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["order", "selection"])
 def test_blocks_of_features_change_nothing(name, monkeypatch):
     problem, covariance, leaves = bound(name)
     states = [problem.root(), *leaves[:4], *(leaf[:2] for leaf in leaves), *leaves[4:]]
     rows = covariance.represent(states)
     cross, variances, steps = covariance(states), covariance.variances(rows), covariance.step_variances(rows)
-    monkeypatch.setattr("dagsearch.covariances.views._BLOCK", 3 * covariance._bound.views.width)
+    monkeypatch.setattr(covariance._bound.views, "_at_once", 3)
     monkeypatch.setattr("dagsearch.covariances.counts._BLOCK", 50)
     assert covariance(states) == pytest.approx(cross)
     assert covariance.variances(rows) == pytest.approx(variances)
     assert covariance.step_variances(rows) == pytest.approx(steps)
     matrix, differences = covariance.cross(rows, rows), np.diff(np.eye(len(rows)), axis=0)
     assert steps == pytest.approx(np.diagonal(differences @ matrix @ differences.T), abs=1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_steps_of_a_path_are_those_of_the_matrix(name):
+    _, covariance, leaves = bound(name)
+    for leaf in leaves[:3]:
+        rows = covariance.represent([leaf[:count] for count in range(len(leaf) + 1)])
+        steps = covariance.step_variances(rows)
+        assert steps == pytest.approx(Covariance.step_variances(covariance, rows))
+        assert covariance.step_variances(rows[:3]) == pytest.approx(steps[:2])
 
 
 def test_a_view_that_explains_nothing_is_left_out(monkeypatch):
@@ -300,7 +327,7 @@ def test_a_view_that_explains_nothing_is_left_out(monkeypatch):
 def test_no_features_are_made_of_leaves(problem, monkeypatch):
     """An order of 200 items has 120,201 features: a row would take a megabyte."""
     monkeypatch.delattr(OrderViews, "features")
-    monkeypatch.delattr(PlaceViews, "features")
+    monkeypatch.delattr(PlaceViews, "values")
     covariance = Views().bind(problem)
     rows = covariance.represent(Space(problem).random_leaves[:20])
     assert rows.shape == (20, len(problem.layout.categories))
@@ -377,7 +404,7 @@ def test_every_leaf_that_climbing_proposes_is_open():
 @pytest.mark.parametrize(
     ("problem", "covariance"),
     [
-        (ds.problems.Knapsack(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
+        (ds.problems.SubsetRange(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
         (ds.problems.Orders(range(4), lambda order: order[0]), ds.covariances.Hamming()),
         (ds.problems.Choices({"x": range(4), "y": range(5)}, lambda chosen: chosen["x"]), None),
     ],
@@ -438,8 +465,8 @@ def test_layouts_of_a_problem_are_taken_as_they_are():
         def path_to(self, leaf):
             return list(leaf)
 
-        def neighbours(self, codes, count, rng):
-            return one_place_changed(codes, self.layout.categories, count, rng)
+        def neighbours(self, codes):
+            return one_place_changed(codes, self.layout.categories)
 
     coding = Space(Told([2, 2, 2])).coding
     assert coding.codes([(1,)]).tolist() == [[1, -1, -1]]

@@ -1,16 +1,18 @@
 """What states have in common, computed from their codes.
 
 Codes have the shape ``(states, places)``. They are −1 where a place is undecided. A view is a way to describe
-a state by features that are centred: zero on average over random leaves. Complete states are compared by
-counting what they share; no features are made, since an order of 100 items has 30,201 of them. The features
-of a partial state are the expected ones of its random completions.
+a state by features that are centred: zero on average over random leaves. The features of a partial state are
+the expected ones of its random completions. States are compared by counting what they share. Features are
+made only of partial orders and of what these are compared with, a block at a time: an order of 100 items has
+30,201 of them.
 """
 
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 
-from dagsearch._internal.compiled import compiled
+from dagsearch._internal.compiled import compiled, inlined
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.problem import Layout
 
@@ -18,8 +20,8 @@ from dagsearch.problem import Layout
 _MOST_FEATURES = 1200
 # Number of rows after which sums are made afresh, so that rounding errors do not add up.
 _AFRESH = 64
-# Numbers in a block of signs by which orders are compared: 16 MB.
-_BLOCK = 4_000_000
+# Numbers in a block of features: 16 MB.
+_BLOCK = 2_000_000
 
 
 def views_of(layout: Layout) -> "PlaceViews | OrderViews":
@@ -32,6 +34,9 @@ def views_of(layout: Layout) -> "PlaceViews | OrderViews":
 class PlaceViews:
     """Views of a categorical vector: values and neighbouring values at their place, and the latter anywhere.
 
+    At a place, two states have the inner product 1 if they are equal, 0 if not, and the chance of equality if
+    one of them is undecided. Places are independent, so that of two places it is the product.
+
     Parameters
     ----------
     categories : array of int, shape ``(places,)``
@@ -40,66 +45,77 @@ class PlaceViews:
 
     def __init__(self, categories: IntArray) -> None:
         self.categories = np.asarray(categories, dtype=np.int64)
-        self._sizes = self.categories[:-1] * self.categories[1:]
+        self._chance = 1.0 / self.categories
         self.names = ["value at its place"]
-        self.width = int(self.categories.sum())  # number of features, of the last view aside
-        if len(self.categories) > 2 and self._sizes.sum() <= _MOST_FEATURES:
+        pairs = self.categories[:-1] * self.categories[1:]
+        if len(self.categories) > 2 and pairs.sum() <= _MOST_FEATURES:
             self.names.append("neighbours at their place")
-            self.width += int(self._sizes.sum())
             if np.all(self.categories == self.categories[0]):
                 self.names.append("neighbours anywhere")
 
-    def features(self, codes: IntArray) -> list[FloatArray]:
-        """One array per view, shape ``(states, features)``; states may be partial."""
-        chances = [_chances(column, count) for column, count in zip(codes.T, self.categories, strict=True)]
-        found = [np.concatenate([chance - 1.0 / chance.shape[1] for chance in chances], axis=1)]
-        if len(self.names) > 1:
-            both = [first[:, :, None] * second[:, None, :] for first, second in pairwise(chances)]
-            pairs = [(grid - 1.0 / grid[0].size).reshape(len(codes), -1) for grid in both]
-            found.append(np.concatenate(pairs, axis=1))
-            if len(self.names) > 2:
-                found.append(np.sum(pairs, axis=0))
-        return found
+    def values(self, codes: IntArray) -> FloatArray:
+        """Features of the first view, shape ``(states, categories of all places)``."""
+        columns = zip(codes.T[:, :, None], self.categories.tolist(), strict=True)
+        chances = [
+            np.where(column >= 0, column == np.arange(count), 1.0 / count) for column, count in columns
+        ]
+        return np.concatenate([chance - 1.0 / chance.shape[1] for chance in chances], axis=1)
 
     def grams(
         self, codes: IntArray, others: IntArray, relevance: FloatArray, wanted: BoolArray
     ) -> FloatArray:
-        """Inner products of complete states in each view, shape ``(views, codes, others)``.
+        """Inner products in each view, shape ``(views, codes, others)``.
 
         The first view is weighted by the relevance of each place. Views that are not wanted may be zero.
         """
         found = np.zeros((len(self.names), len(codes), len(others)))
         # An array of no rows says that neighbours do not count.
         pairs = found[1] if wanted[1:2].any() else np.empty((0, 0))
-        common_places(codes, others, relevance, found[0], pairs)
-        found[0] -= float((relevance / self.categories).sum())
-        pairs -= float((1.0 / self._sizes).sum())
+        common_places(codes, others, relevance, self._chance, found[0], pairs)
+        found[0] -= float(self._chance @ relevance)
+        pairs -= float((self._chance[1:] * self._chance[:-1]).sum())
         if wanted[2:].any():
             np.matmul(self._anywhere(codes), self._anywhere(others).T, out=found[2])
         return found
 
     def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
-        """Squared norms of complete states in each view, shape ``(states, views)``."""
-        norms = [
-            float((relevance * (1.0 - 1.0 / self.categories)).sum()),
-            float((1.0 - 1.0 / self._sizes).sum()),
-        ]
-        found = np.tile(norms[: len(self.names)], (len(codes), 1))
-        if len(self.names) > 2:
-            found = np.column_stack([found, (self._anywhere(codes) ** 2).sum(axis=1)])
-        return found
+        """Squared norms in each view, shape ``(states, views)``."""
+        partial = (codes < 0).any()
+        alone = np.where(codes >= 0, 1.0, self._chance) if partial else np.ones((1, codes.shape[1]))
+        found = self._sums(alone, relevance)
+        found = np.broadcast_to(found, (len(codes), found.shape[1]))
+        return self._with_anywhere(found, lambda: (self._anywhere(codes) ** 2).sum(axis=1))
+
+    def steps(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
+        """Squared distances of states from the next ones in each view, shape ``(steps, views)``."""
+        one, other = codes[:-1], codes[1:]
+        agreement = np.where((one >= 0) & (other >= 0), one == other, self._chance)
+        norms = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
+        found = norms[:-1] + norms[1:] - 2.0 * self._sums(agreement, relevance)
+        return self._with_anywhere(found, lambda: (np.diff(self._anywhere(codes), axis=0) ** 2).sum(axis=1))
+
+    def _sums(self, agreement: FloatArray, relevance: FloatArray) -> FloatArray:
+        """Inner products in the views at their place, from those at each place, shape ``(pairs, places)``."""
+        values = (agreement - self._chance) @ relevance
+        if len(self.names) == 1:
+            return np.asarray(values[:, None])
+        both = agreement[:, 1:] * agreement[:, :-1] - self._chance[1:] * self._chance[:-1]
+        return np.column_stack([values, both.sum(axis=1)])
+
+    def _with_anywhere(self, found: FloatArray, last: Callable[[], FloatArray]) -> FloatArray:
+        """``found`` and the column of the last view, if there is one."""
+        return found if len(self.names) < 3 else np.column_stack([found, last()])
 
     def _anywhere(self, codes: IntArray) -> FloatArray:
-        """Counts of neighbouring categories, centred."""
+        """Counts of neighbouring categories, centred; of partial states, expected ones."""
         count = int(self.categories[0])
-        pair = count**2 * np.arange(len(codes))[:, None] + codes[:, :-1] * count + codes[:, 1:]
-        found = np.bincount(pair.ravel(), minlength=len(codes) * count**2).reshape(-1, count**2)
-        return np.asarray(found - (len(self.categories) - 1) / count**2)
-
-
-def _chances(codes: IntArray, count: int) -> FloatArray:
-    """Probability of each category at one place, shape ``(states, count)``."""
-    return np.where(codes[:, None] >= 0, codes[:, None] == np.arange(count), 1.0 / count)
+        if (codes < 0).any():
+            chances = self.values(codes).reshape(len(codes), -1, count) + 1.0 / count
+            found = chances[:, :-1].transpose(0, 2, 1) @ chances[:, 1:]
+        else:
+            pair = count**2 * np.arange(len(codes))[:, None] + codes[:, :-1] * count + codes[:, 1:]
+            found = np.bincount(pair.ravel(), minlength=len(codes) * count**2).astype(np.float64)
+        return np.asarray(found.reshape(-1, count**2) - (len(self.categories) - 1) / count**2)
 
 
 class OrderViews:
@@ -120,7 +136,8 @@ class OrderViews:
     def __init__(self, items: int, length: int) -> None:
         self._items, self._length = items, length
         self._upper = np.triu_indices(items, 1)
-        self.width = length * items + (items + 1) ** 2 + 2 * self._upper[0].size  # number of features
+        width = length * items + (items + 1) ** 2 + 2 * self._upper[0].size  # number of features
+        self._at_once = max(1, _BLOCK // width)
         # Number of neighbours in a complete order, the last and the first included.
         edges = length if length > 1 else 0
         # Squared norms before centring: of pairs of items, at least one is placed; in an order of two items
@@ -170,10 +187,31 @@ class OrderViews:
     def grams(
         self, codes: IntArray, others: IntArray, relevance: FloatArray, wanted: BoolArray
     ) -> FloatArray:
-        """Inner products of complete states in each view, shape ``(views, codes, others)``.
+        """Inner products in each view, shape ``(views, codes, others)``.
 
         Positions have no relevance. Views that are not wanted may be zero.
         """
+        whole, others_whole = _complete(codes), _complete(others)
+        if whole.all() and others_whole.all():
+            return self._counted(codes, others, wanted)
+        found = np.empty((len(self.names), len(codes), len(others)))
+        counted = self._counted(codes[whole], others[others_whole], wanted)
+        found[:, whole[:, None] & others_whole] = counted.reshape(len(found), -1)
+        for some, rest in ((~whole, others_whole), (np.full(len(codes), True), ~others_whole)):
+            for ours in self._blocks(some):
+                features = self.features(codes[ours])
+                for theirs in self._blocks(rest):
+                    for gram, one, other in zip(found, features, self.features(others[theirs]), strict=True):
+                        gram[np.ix_(ours, theirs)] = one @ other.T
+        return found
+
+    def _blocks(self, some: BoolArray) -> Iterator[IntArray]:
+        """Indices of some states, as many at a time as may have features at once."""
+        places = np.flatnonzero(some)
+        return (places[first : first + self._at_once] for first in range(0, len(places), self._at_once))
+
+    def _counted(self, codes: IntArray, others: IntArray, wanted: BoolArray) -> FloatArray:
+        """:meth:`grams` of complete states."""
         found = np.zeros((len(self.names), len(codes), len(others)))
         common_orders(codes, others, self._items, found[0], found[2], found[3])
         if wanted[1]:
@@ -184,7 +222,7 @@ class OrderViews:
 
     def _common_before(self, codes: IntArray, others: IntArray, found: FloatArray) -> None:
         """Write the number of pairs of items in the same order, less those in opposite order."""
-        step = max(1, _BLOCK // max(1, self._upper[0].size))
+        step = max(1, 2 * _BLOCK // max(1, self._upper[0].size))
         for first in range(0, len(others), step):
             other = self._before(others[first : first + step]).T
             for second in range(0, len(codes), step):
@@ -192,8 +230,37 @@ class OrderViews:
                 found[second : second + step, first : first + step] = block @ other
 
     def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
-        """Squared norms of complete states in each view, shape ``(states, views)``."""
-        return np.tile(self._norms, (len(codes), 1))
+        """Squared norms in each view, shape ``(states, views)``."""
+        found = np.tile(self._norms, (len(codes), 1))
+        for some in self._blocks(~_complete(codes)):
+            for view, features in enumerate(self.features(codes[some])):
+                found[some, view] = (features * features).sum(axis=1)
+        return found
+
+    def steps(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
+        """Squared distances of states from the next ones in each view, shape ``(steps, views)``."""
+        placed = np.tri(self._length + 1, self._length, -1, dtype=np.bool_)
+        if np.array_equal(codes, np.where(placed, codes[-1:], -1)):
+            return self._steps_to_leaf  # items are alike, so that the steps to all orders are
+        return self._steps(codes)
+
+    @cached_property
+    def _steps_to_leaf(self) -> FloatArray:
+        """:meth:`steps` from the root to a complete order, item by item."""
+        items = np.tile(np.arange(self._length), (self._length + 1, 1))
+        return self._steps(np.where(np.tri(self._length + 1, self._length, -1, dtype=np.bool_), items, -1))
+
+    def _steps(self, codes: IntArray) -> FloatArray:
+        found = np.empty((max(len(codes) - 1, 0), len(self.names)))
+        for some in self._blocks(np.full(len(found), True)):
+            for view, features in enumerate(self.features(codes[some[0] : some[-1] + 2])):
+                found[some, view] = (np.diff(features, axis=0) ** 2).sum(axis=1)
+        return found
+
+
+def _complete(codes: IntArray) -> BoolArray:
+    """Whether all places of each state are decided, shape ``(states,)``."""
+    return np.asarray((codes >= 0).all(axis=1))
 
 
 def _joint(first: FloatArray, second: FloatArray, undecided: BoolArray, pair: FloatArray) -> FloatArray:
@@ -206,9 +273,15 @@ def _joint(first: FloatArray, second: FloatArray, undecided: BoolArray, pair: Fl
     return np.asarray(known.transpose(0, 2, 1) @ second + undecided.sum(axis=1)[:, None, None] * pair)
 
 
+@inlined
+def _agreement(one: int, other: int, chance: float) -> float:
+    """Inner product of two states at a place: the chance of equality, where one of them is undecided."""
+    return chance if one < 0 else np.float64(other == one) + chance * np.float64(other < 0)
+
+
 @compiled
 def common_places(
-    a: IntArray, b: IntArray, weights: FloatArray, equal: FloatArray, pairs: FloatArray
+    a: IntArray, b: IntArray, weights: FloatArray, chance: FloatArray, equal: FloatArray, pairs: FloatArray
 ) -> None:
     """Add weights of places with equal categories, and numbers of neighbouring places that are both equal.
 
@@ -218,6 +291,7 @@ def common_places(
     """
     places, count = a.shape[1], len(b)
     others = np.ascontiguousarray(b.T)
+    complete = (a >= 0).all() and (b >= 0).all()  # most often, and then the loops are simpler
     for i in range(len(a)):
         changed = places
         if i % _AFRESH > 0:
@@ -225,26 +299,35 @@ def common_places(
             for place in range(places):
                 changed += a[i, place] != a[i - 1, place]
         afresh = 3 * changed >= places
+        kept = 0.0 if afresh else 1.0
+        before = a[i] if afresh else a[i - 1]
         if not afresh:
             equal[i] = equal[i - 1]
         for place in range(places):
-            code, before = a[i, place], -1 if afresh else a[i - 1, place]
-            if code != before:
-                theirs, one, weight = others[place], equal[i], weights[place]
-                for j in range(count):
-                    one[j] += weight * (np.float64(theirs[j] == code) - np.float64(theirs[j] == before))
+            code, old = a[i, place], before[place]
+            if afresh or code != old:
+                theirs, one, weight, even = others[place], equal[i], weights[place], chance[place]
+                for j in range(count if complete else 0):
+                    one[j] += weight * (np.float64(theirs[j] == code) - kept * np.float64(theirs[j] == old))
+                for j in range(0 if complete else count):
+                    was = kept * _agreement(old, theirs[j], even)
+                    one[j] += weight * (_agreement(code, theirs[j], even) - was)
         if len(pairs) == 0:
             continue
         if not afresh:
             pairs[i] = pairs[i - 1]
         for place in range(1, places):
-            left, code = a[i, place - 1], a[i, place]
-            left_before, before = (-1, -1) if afresh else (a[i - 1, place - 1], a[i - 1, place])
-            if code != before or left != left_before:
-                theirs_left, theirs, one = others[place - 1], others[place], pairs[i]
-                for j in range(count):
-                    change = np.float64((theirs[j] == code) & (theirs_left[j] == left))
-                    one[j] += change - np.float64((theirs[j] == before) & (theirs_left[j] == left_before))
+            left, code, old_left, old = a[i, place - 1], a[i, place], before[place - 1], before[place]
+            if afresh or code != old or left != old_left:
+                lefts, theirs, one = others[place - 1], others[place], pairs[i]
+                even_left, even = chance[place - 1], chance[place]
+                for j in range(count if complete else 0):
+                    one[j] += np.float64((theirs[j] == code) & (lefts[j] == left))
+                    one[j] -= kept * np.float64((theirs[j] == old) & (lefts[j] == old_left))
+                for j in range(0 if complete else count):
+                    was = kept * _agreement(old_left, lefts[j], even_left) * _agreement(old, theirs[j], even)
+                    now = _agreement(left, lefts[j], even_left) * _agreement(code, theirs[j], even)
+                    one[j] += now - was
 
 
 @compiled

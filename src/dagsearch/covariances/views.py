@@ -18,12 +18,11 @@ nothing has its a_v and θ_v learnt to be small, and is then left out of the com
 Only equality of categories counts, so that relabelling the categories of a place changes nothing in the views
 of places. g of a partial state is what its random completions earn as far as the trend goes.
 
-Rows are codes. Complete states are compared by what they share; features are made of partial states and of
-what these are compared with, a block at a time.
+Rows are codes, and states are compared by what they share, see :mod:`dagsearch.covariances.counts`.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -32,8 +31,8 @@ import numpy as np
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
 from dagsearch.covariances.checks import checked_factor
-from dagsearch.covariances.counts import views_of
-from dagsearch.covariances.rows import Rows
+from dagsearch.covariances.counts import PlaceViews, views_of
+from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
 from dagsearch.space import Coding, Space
@@ -47,8 +46,6 @@ _NONLINEAR, _PRIVATE = 0.5, 0.01
 _MOST_RELEVANCES = 64
 # A view whose weights are below this share of the largest ones is left out.
 _NEGLIGIBLE = 2e-3
-# Numbers in a block of features: 16 MB.
-_BLOCK = 2_000_000
 
 
 class _Products(NamedTuple):
@@ -80,7 +77,7 @@ class _Described:
         count = len(coding.layout.categories)
         self.places = count if coding.layout.kind == "places" and count <= _MOST_RELEVANCES else 0
         self.alike = np.ones(count)
-        self.squares = 1.0 / np.maximum(self.norms(leaves, self.alike).mean(axis=0), 1e-12)
+        self.squares = 1.0 / np.maximum(self.views.norms(leaves, self.alike).mean(axis=0), 1e-12)
         others = len(self.squares) - 1
         linear, decay = [_LINEAR[0], *[_LINEAR[1]] * others], [_DECAY[0], *[_DECAY[1]] * others]
         self.medians = np.array([*linear, *decay, _NONLINEAR, _PRIVATE, *[1.0] * self.places])
@@ -94,69 +91,14 @@ class _Described:
         names = [f"{part}, {name}" for part in ("linear", "decay") for name in self.views.names]
         return [*names, "nonlinear", "private", *(f"relevance of place {i}" for i in range(self.places))]
 
-    def norms(self, rows: Rows, relevance: FloatArray) -> FloatArray:
-        """Squared norms in each view, not scaled, shape ``(rows, views)``."""
-        whole = (rows >= 0).all(axis=1)
-        found = np.empty((len(rows), len(self.views.names)))
-        found[whole] = self.views.norms(rows[whole], relevance)
-        for some in self._blocks(np.flatnonzero(~whole)):
-            for view, features in enumerate(self._features(rows[some], np.sqrt(relevance))):
-                found[some, view] = (features * features).sum(axis=1)
-        return found
-
-    def grams(self, a: Rows, b: Rows, relevance: FloatArray, wanted: BoolArray) -> FloatArray:
-        """Inner products in each view, not scaled, shape ``(views, a, b)``; if not ``wanted``, maybe zero."""
-        # Compiled functions are compiled anew for other types and layouts.
-        a, b = (np.ascontiguousarray(rows, dtype=np.int64) for rows in (a, b))
-        whole, others_whole = (a >= 0).all(axis=1), (b >= 0).all(axis=1)
-        if whole.all() and others_whole.all():
-            return self.views.grams(a, b, relevance, wanted)
-        found = np.empty((len(self.views.names), len(a), len(b)))
-        of_whole = self.views.grams(a[whole], b[others_whole], relevance, wanted)
-        found[:, whole[:, None] & others_whole] = of_whole.reshape(len(found), -1)
-        for some, others in ((~whole, others_whole), (np.full(len(a), True), ~others_whole)):
-            self._fill(found, a, b, np.flatnonzero(some), np.flatnonzero(others), relevance)
-        return found
-
-    def _fill(
-        self, grams: FloatArray, a: Rows, b: Rows, some: IntArray, others: IntArray, relevance: FloatArray
-    ) -> None:
-        """Write inner products of some rows with others, by their features."""
-        for ours in self._blocks(some):
-            features = self._features(a[ours], relevance)
-            for theirs in self._blocks(others):
-                for gram, one, other in zip(grams, features, self.views.features(b[theirs]), strict=True):
-                    gram[np.ix_(ours, theirs)] = one @ other.T
-
-    def steps(self, rows: Rows, relevance: FloatArray) -> FloatArray:
-        """Squared distances of rows from the next ones in each view, not scaled; shape ``(steps, views)``."""
-        found = np.empty((max(len(rows) - 1, 0), len(self.views.names)))
-        for some in self._blocks(np.arange(len(found))):
-            path = rows[some[0] : some[-1] + 2]
-            for view, features in enumerate(self._features(path, np.sqrt(relevance))):
-                found[some, view] = (np.diff(features, axis=0) ** 2).sum(axis=1)
-        return found
-
-    def _features(self, rows: Rows, relevance: FloatArray) -> list[FloatArray]:
-        """Features, those of the first view times the relevance of their place."""
-        first, *others = self.views.features(rows)
-        if self.places:
-            first = first * relevance.repeat(self.coding.layout.categories)
-        return [first, *others]
-
-    def _blocks(self, places: IntArray) -> Iterator[IntArray]:
-        """Places of rows, as many at a time as may have features at once."""
-        step = max(1, _BLOCK // self.views.width)
-        return (places[first : first + step] for first in range(0, len(places), step))
-
     def products(self, rows: Rows) -> _Products:
         """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
         if self._last is None or self._last.rows is not rows:
-            grams = self.grams(rows, rows, self.alike, np.full(len(self.squares), True))
+            grams = self.views.grams(rows, rows, self.alike, np.full(len(self.squares), True))
             scaled = [square * gram for square, gram in zip(self.squares, grams, strict=True)]
             values = np.empty((len(rows), 0))
-            if self.places:
-                values = math.sqrt(self.squares[0]) * self.views.features(rows)[0]
+            if self.places and isinstance(self.views, PlaceViews):
+                values = math.sqrt(self.squares[0]) * self.views.values(rows)
             self._last = _Products(rows, values, scaled, [_apart(gram) for gram in scaled])
         return self._last
 
@@ -232,21 +174,31 @@ class Views(Covariance):
         return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
 
     def cross(self, a: Rows, b: Rows) -> FloatArray:
-        grams = self._bound.grams(a, b, self.relevance, self._wanted)
-        sums = self._weights @ grams.reshape(len(grams), -1)
-        inner, near = sums.reshape(2, len(a), len(b))
-        own, theirs = (self._bound.norms(rows, self.relevance) @ self._weights[1] for rows in (a, b))
-        near -= 0.5 * own[:, None]
-        near -= 0.5 * theirs
-        np.exp(np.minimum(near, 0.0, out=near), out=near)
-        near *= self.nonlinear
-        inner += near
-        inner += self._factor * _BIAS
-        return np.asarray(inner)
+        return self.of_rows(a, self.prepared(b))[0]
 
     def variances(self, a: Rows) -> FloatArray:
-        shared = self._factor * _BIAS + self.nonlinear
-        return np.asarray(self._bound.norms(a, self.relevance) @ self._weights[0] + shared)
+        trend = self._bound.views.norms(a, self.relevance) @ self._weights[0]
+        return np.asarray(trend + (self._factor * _BIAS + self.nonlinear))
+
+    def prepared(self, rows: Rows) -> Rows:
+        """Codes, and next to them ½ Σ_v θ_v |φ_v(x)|²."""
+        norms = self._bound.views.norms(rows, self.relevance)
+        return Stacked([rows, 0.5 * norms @ self._weights[1][:, None]])
+
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        views, shared = self._bound.views, self._factor * _BIAS
+        # Compiled functions are compiled anew for other types and layouts.
+        codes, theirs = (np.ascontiguousarray(each, dtype=np.int64) for each in (rows, others.parts[0]))
+        grams = views.grams(codes, theirs, self.relevance, self._wanted)
+        trend, falloff = self._weights @ views.norms(codes, self.relevance).T
+        cross, near = (self._weights @ grams.reshape(len(grams), -1)).reshape(2, len(codes), len(theirs))
+        near -= 0.5 * falloff[:, None]
+        near -= others.parts[1][:, 0]
+        np.exp(np.minimum(near, 0.0, out=near), out=near)
+        near *= self.nonlinear
+        cross += near
+        cross += shared
+        return cross, trend + (shared + self.nonlinear)
 
     def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
         return self.of_rows(codes, others)
@@ -254,7 +206,7 @@ class Views(Covariance):
     def step_variances(self, rows: Rows) -> FloatArray:
         """Σ_v a_v q_v + 2 b (1 − exp(−½ Σ_v θ_v q_v)) of squared distances q_v in each view."""
         trend, falloff = self._weights
-        squared = self._bound.steps(rows, self.relevance)
+        squared = self._bound.views.steps(rows, self.relevance)
         fallen = -np.expm1(-0.5 * squared @ falloff)
         return np.asarray(squared @ trend + 2.0 * self.nonlinear * fallen)
 
