@@ -16,7 +16,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.chosen import Answer, Chosen, Decision, Question
 from dagsearch.problems.options import Options, checked_options, digest
-from dagsearch.problems.survey import Branch, Survey, Walk
+from dagsearch.problems.survey import Branch, Survey, Walk, follow
 from dagsearch.space.codes import draw_moves, one_place_changed
 
 _ROOT = Chosen()
@@ -31,16 +31,6 @@ NOT_TWICE: Final = (
 )
 
 
-class _Known:
-    """What is asked after some answers, and what is known to come after each answer to it."""
-
-    __slots__ = ("after", "question")
-
-    def __init__(self, question: Question | None) -> None:
-        self.question = question
-        self.after: dict[Hashable, _Known] = {}
-
-
 class NamedChoices(ABC):
     """A problem that asks one question after another; which one is next may depend on the answers so far.
 
@@ -53,7 +43,6 @@ class NamedChoices(ABC):
     """Number of decisions to the deepest leaf that was found."""
 
     def __init__(self) -> None:
-        self._questions: dict[tuple[str, Options], Question] = {}
         self._forget()
 
     @abstractmethod
@@ -80,19 +69,14 @@ class NamedChoices(ABC):
     # What is asked -----------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        self._start: dict[Hashable, _Known] = {}  # the first question, after None
+        self._questions: dict[tuple[str, Options], Question] = {}
+        self._start: dict[Hashable, Branch] = {}  # what comes first, after None
         self._size = 0
 
     def _walk(self, answer: Answer) -> Walk:
         """One complete way through the choices; what is known of it is not found out again."""
-        asked, values, known = list[Question](), list[Hashable](), self._start.get(None)
-        while known is not None and known.question is not None:
-            asked.append(known.question)
-            values.append(answer(known.question))
-            known = known.after.get(values[-1])
-        if known is not None:
-            return Walk(tuple(asked), tuple(values))
-        return self._remember(self._discover(values, answer))
+        walk, end = follow(self._start.get(None), answer)
+        return walk if end is not None else self._remember(self._discover(walk.values, answer))
 
     def _walk_anew(self, answer: Answer) -> Walk:
         """One complete way through the choices; raise if what is known of it has changed."""
@@ -105,7 +89,7 @@ class NamedChoices(ABC):
         after, key = self._start, None
         for place, question in enumerate((*walk.questions, None)):
             if key not in after:
-                after[key] = _Known(question)
+                after[key] = Branch(question)
                 self._size += 1
             elif (before := after[key].question) is not question:
                 names = [asked.name for asked in walk.questions]
@@ -127,7 +111,7 @@ class NamedChoices(ABC):
             raise ProblemError(f"the choices {state.asdict()!r} do not lead to a state: {NOT_TWICE}")
         return known.question
 
-    def _known(self, state: Chosen) -> _Known | None:
+    def _known(self, state: Chosen) -> Branch | None:
         known = self._start.get(None)
         for value in state.chosen:
             if known is None:
@@ -320,14 +304,8 @@ class NamedChoices(ABC):
 
     def _guessed(self, answer: Answer) -> Walk:
         """One complete way through the choices as the survey found it, or else as the problem has it."""
-        asked, values = list[Question](), list[Hashable]()
-        branch: Branch | None = self._survey.branches
-        while branch is not None and branch.question is not None:
-            asked.append(branch.question)
-            values.append(answer(branch.question))
-            steers = branch.question.name in self._survey.steering
-            branch = branch.after.get(values[-1] if steers else None)
-        return self._walk(answer) if branch is None else Walk(tuple(asked), tuple(values))
+        walk, end = follow(self._survey.branches, answer, self._survey.steering)
+        return walk if end is not None else self._walk(answer)
 
     # For a journal -------------------------------------------------------------------------------------
 
@@ -358,4 +336,4 @@ class NamedChoices(ABC):
         return digest(self._survey.values, sorted(self._survey.optional))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_start": {}, "_size": 0}
+        return {**self.__dict__, "_questions": {}, "_start": {}, "_size": 0}

@@ -29,17 +29,45 @@ class Walk(NamedTuple):
 
 
 class Branch:
-    """What the walks were asked after some answers; answers that do not steer are not told apart."""
+    """What is asked after some answers, and what is known to come after each answer to it."""
 
     __slots__ = ("after", "followers", "question")
 
-    def __init__(self) -> None:
-        self.question: Question | None = None
-        """What came next; ``None`` at the end."""
+    def __init__(self, question: Question | None = None) -> None:
+        self.question = question
+        """What comes next; ``None`` at the end."""
         self.after: dict[Hashable, Branch] = {}
-        """What came after each answer if that steers; otherwise after ``None``."""
-        self.followers: set[str] = set()
+        """What comes after each answer; after ``None`` if answers are not told apart."""
+        self.followers: frozenset[str] = frozenset()
         """Names that may still be asked."""
+
+
+def follow(
+    branch: Branch | None, answer: Answer, steering: frozenset[str] | None = None
+) -> tuple[Walk, Branch | None]:
+    """Go from branch to branch as far as they are known.
+
+    Parameters
+    ----------
+    branch : Branch, optional
+        Where to begin.
+    answer : callable
+        Answers the questions.
+    steering : frozenset of str, optional
+        Names whose answers are told apart; by default all.
+
+    Returns
+    -------
+    tuple
+        What was asked and answered, and the branch at the end; ``None`` if what comes then is not known.
+    """
+    asked, values = list[Question](), list[Hashable]()
+    while branch is not None and branch.question is not None:
+        asked.append(branch.question)
+        values.append(answer(branch.question))
+        told_apart = steering is None or branch.question.name in steering
+        branch = branch.after.get(values[-1] if told_apart else None)
+    return Walk(tuple(asked), tuple(values)), branch
 
 
 class Survey(NamedTuple):
@@ -52,7 +80,7 @@ class Survey(NamedTuple):
     steering: frozenset[str]
     """Names whose value decides what is asked later."""
     branches: Branch
-    """What is asked from the beginning on; empty unless there are conditions."""
+    """What the walks were asked, where only answers to steering names are told apart; empty without these."""
     widths: list[int]
     """Mean number of options at each level under random play, rounded."""
     complete: bool
@@ -167,7 +195,8 @@ def _branches(walks: Sequence[Walk], steering: frozenset[str]) -> Branch:
             branch = branch.after[key]
     for branch in reversed(made):  # those made later are further down
         if branch.question is not None:
-            branch.followers.update({branch.question.name}, *(own.followers for own in branch.after.values()))
+            below = (own.followers for own in branch.after.values())
+            branch.followers = frozenset({branch.question.name}).union(*below)
     return root
 
 
