@@ -525,6 +525,17 @@ def test_a_function_is_run_once_for_what_is_known():
     assert {tuple(problem.codes([problem.leaf_of(np.array(row))])[0].tolist()) for row in shown} == shown
 
 
+def test_a_deep_problem_with_conditions_goes_to_other_processes():
+    def deep(choose):
+        first = choose("first", [0, 1])
+        names = [f"x{i}" for i in range(400)]
+        return first + sum(choose(name, [0, 1]) for name in names[: 400 - 10 * first])
+
+    problem = pickle.loads(cloudpickle.dumps(FunctionProblem(deep)))
+    leaf = problem.random_leaf(problem.root(), np.random.default_rng(0))[0]
+    assert problem.leaf_of(problem.codes([leaf])[0]) == leaf
+
+
 def test_parts_that_hold_choose_are_followed():
     def chained(choose):
         return work(Trial(choose).one("a"), Trial(choose).one("b"))

@@ -1,6 +1,7 @@
 """Find the best values of named choices."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dagsearch.errors import ProblemError
@@ -73,7 +74,8 @@ class Choices(NamedChoices):
         always = tuple(options for _, options in self._places if isinstance(options, Question))
         self._fixed = always if len(always) == len(self._places) else None
         self._read: set[str] = set()
-        self._use(surveyed(self._walk_anew, lambda _: frozenset(self._read)))
+        walk = partial(self._found, ()) if self._fixed is None else self._walk
+        self._use(surveyed(walk, lambda _: frozenset(self._read)))
 
     def reward(self, leaf: Chosen) -> float:
         """The user's function."""
@@ -92,9 +94,6 @@ class Choices(NamedChoices):
         if self._fixed is None:
             return super()._walk(answer)
         return Walk(self._fixed, tuple(map(answer, self._fixed)))
-
-    def _walk_anew(self, answer: Answer) -> Walk:
-        return super()._walk_anew(answer) if self._fixed is None else self._walk(answer)
 
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
         state, asked = self.root(), list[Question]()

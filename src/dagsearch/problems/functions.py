@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from dagsearch.errors import ProblemError
 from dagsearch.problems.chosen import Answer, Chosen, Question
 from dagsearch.problems.lookahead import MOST_STEPS, Watch
-from dagsearch.problems.named import NOT_TWICE, NamedChoices
+from dagsearch.problems.named import NamedChoices
 from dagsearch.problems.options import Options, as_tuple, identified
-from dagsearch.problems.survey import Walk, surveyed
+from dagsearch.problems.survey import NOT_TWICE, Walk, surveyed
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ class FunctionProblem(NamedChoices):
                 "the function makes no choice, or hides choose where it cannot be followed: let it call "
                 "choose(name, options), and hand choose to other functions as an argument"
             )
-        survey = surveyed(self._walk_anew)
+        survey = surveyed(partial(self._found, ()))
         self._use(survey, has_layout=survey.complete)
 
     def reward(self, leaf: Chosen) -> float:
