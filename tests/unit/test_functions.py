@@ -495,8 +495,16 @@ def endless_name(choose):
         pass
 
 
+def endless_if_wanted(choose):
+    i = 0
+    while choose(f"more{i}", [True, False]):
+        i += 1
+    return i
+
+
 @pytest.mark.parametrize(
-    ("function", "first"), [(endless_names, "{'x0': .*'x4': [12]}"), (endless_name, "{'x'")]
+    ("function", "first"),
+    [(endless_names, "{'x0': .*'x4': [12]}"), (endless_name, "{'x'"), (endless_if_wanted, "{'more0': True")],
 )
 def test_a_function_without_end_is_refused_with_its_first_choices(function, first):
     with pytest.raises(

@@ -109,18 +109,17 @@ class Choices(NamedChoices):
         name, options = place
         if isinstance(options, Question):
             return options
-        what = f"the options of {name!r} for {state.asdict()!r}"
         try:
             given = options(_Watched(state, self._order, name, self._read))
-            found = () if given is None else as_tuple(what, given)
+            found = () if given is None else as_tuple(f"the options of {name!r}", given)
         except ProblemError:
             raise
         except Exception as error:
             raise ProblemError(
-                f"{what} failed ({type(error).__name__}: {error}); a place that does not exist in a branch "
-                "is missing from the mapping: look at it with .get(name)"
+                f"the options of {name!r} for {state.asdict()!r} failed ({type(error).__name__}: {error}); "
+                "a place that is not in a branch is missing from the mapping: look at it with .get(name)"
             ) from error
-        return self._interned(what, name, found) if found else None
+        return self._interned(name, found, state) if found else None
 
 
 class _Watched(Mapping[str, Any]):

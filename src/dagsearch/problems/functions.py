@@ -65,6 +65,9 @@ class FunctionProblem(NamedChoices):
         super().__init__()
         self._function, self.minimize = function, minimize
         self._busy = 0
+        # A way without an end is often that of the first or the last options.
+        self._found((), lambda asked: asked.options[0])
+        self._found((), lambda asked: asked.options[-1])
         if self._question(self.root()) is None:
             raise ProblemError(
                 "the function makes no choice, or hides choose where it cannot be followed: let it call "
@@ -104,7 +107,7 @@ class FunctionProblem(NamedChoices):
         found = as_tuple(f"the options of {name!r}", options)
         if not isinstance(name, str):
             raise ProblemError(f"the name of a choice must be text, got {name!r}")
-        return self._interned(f"the options of {name!r} after the choices {made!r}", name, found)
+        return self._interned(name, found, made)
 
     def tell_busy(self, name: str) -> None:
         """Say once that the function computes before it chooses."""

@@ -105,8 +105,11 @@ class Watch:
         frame: FrameType | None = inner
         while frame is not None and frame is not self._caller:
             if frame in self._frames:
-                used = self._frames[frame].used_from(frame.f_lasti, frame is not inner)
-                if any(_leads_to(frame.f_locals.get(name), self._argument) for name in used):
+                names = self._frames[frame].used_from(frame.f_lasti, frame is not inner)
+                used = list(map(frame.f_locals.get, names))
+                if any(value is self._argument for value in used):  # most often, and found fast
+                    return True
+                if any(_leads_to(value, self._argument) for value in used):
                     return True
             frame = frame.f_back
         return False
@@ -162,10 +165,9 @@ class _Code:
         uses: dict[str, set[int]] = {}
         for number, one in enumerate(self._all):
             if one.opname.startswith(_LOADS) or "_LOAD_FAST" in one.opname:
+                own = self._uses(number) if known else range(len(self._all))
                 for name in one.argval if isinstance(one.argval, tuple) else (one.argval,):
-                    uses.setdefault(name, set()).update(
-                        self._uses(number) if known else range(len(self._all))
-                    )
+                    uses.setdefault(name, set()).update(own)
         self._reached = {name: self._leading_to(own) for name, own in uses.items()}
 
     def used_from(self, offset: int, afterwards: bool) -> list[str]:
@@ -190,10 +192,12 @@ class _Code:
 
     def _leading_to(self, uses: set[int]) -> set[int]:
         """The instructions from which one of ``uses`` can be reached, these included."""
-        reached: set[int] = set()
-        while len(reached) < len(uses):
-            reached = uses
-            uses = uses | {n for n, after in enumerate(self._following) if not uses.isdisjoint(after)}
+        reached, before = set(uses), 0
+        while len(reached) > before:  # once for code without loops, because it is read backwards
+            before = len(reached)
+            for number in reversed(range(len(self._all))):
+                if not reached.isdisjoint(self._following[number]):
+                    reached.add(number)
         return reached
 
     def _is_checked(self, number: int) -> bool:
@@ -229,9 +233,8 @@ class _Code:
     def _called(self, call: int) -> set[Any]:
         """Names of what a call calls; :data:`_GENERATOR` for a generator expression."""
         first = [self._all[n] for n in range(call) if self._starts[n] == self._starts[call]]
-        lazy = {
-            _GENERATOR for one in first if isinstance(one.argval, CodeType) and one.argval.co_flags & _LAZY
-        }
+        made = [one.argval for one in first if isinstance(one.argval, CodeType)]
+        lazy = {_GENERATOR for code in made if code.co_flags & _LAZY}
         return lazy | {one.argval for one in first if isinstance(one.argval, str)}
 
 

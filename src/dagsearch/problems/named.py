@@ -91,13 +91,14 @@ class NamedChoices(ABC):
             raise ProblemError(f"the choices {state.asdict()!r} do not lead to a state: {NOT_TWICE}")
         return branch.question
 
-    def _interned(self, what: str, name: str, options: Options) -> Question:
-        """The question with this name and these options, checked when it is new."""
+    def _interned(self, name: str, options: Options, made: Mapping[str, Any]) -> Question:
+        """The question with this name and these options, checked when it is new, after some choices."""
         try:
             known = self._questions.get((name, options))
         except TypeError:  # something is not hashable, which the check says better
             known = None
         if known is None:
+            what = f"the options of {name!r} after the choices {dict(made)!r}"
             known = self._questions[name, options] = Question(name, checked_options(what, options))
         return known
 
