@@ -389,7 +389,7 @@ def test_two_hundred_items_are_put_in_order_at_once():
 
 
 def test_options_without_end_are_refused():
-    with pytest.raises(ds.ProblemError, match=r"options of 'a' .* are more than 50,000, or without end"):
+    with pytest.raises(ds.ProblemError, match="options of 'a' are more than 50,000, or without end"):
         Choices({"a": lambda chosen: itertools.count()}, pipeline)
 
 

@@ -495,8 +495,16 @@ def endless_name(choose):
         pass
 
 
+def endless_if_wanted(choose):
+    i = 0
+    while choose(f"more{i}", [True, False]):
+        i += 1
+    return i
+
+
 @pytest.mark.parametrize(
-    ("function", "first"), [(endless_names, "{'x0': .*'x4': [12]}"), (endless_name, "{'x'")]
+    ("function", "first"),
+    [(endless_names, "{'x0': .*'x4': [12]}"), (endless_name, "{'x'"), (endless_if_wanted, "{'more0': True")],
 )
 def test_a_function_without_end_is_refused_with_its_first_choices(function, first):
     with pytest.raises(
@@ -523,6 +531,17 @@ def test_a_function_is_run_once_for_what_is_known():
     assert len(runs) - before <= 5  # the states on the way that no walk had come to
     shown = {tuple(row) for row in problem.neighbours(codes, 50, np.random.default_rng(0)).tolist()}
     assert {tuple(problem.codes([problem.leaf_of(np.array(row))])[0].tolist()) for row in shown} == shown
+
+
+def test_a_deep_problem_with_conditions_goes_to_other_processes():
+    def deep(choose):
+        first = choose("first", [0, 1])
+        names = [f"x{i}" for i in range(400)]
+        return first + sum(choose(name, [0, 1]) for name in names[: 400 - 10 * first])
+
+    problem = pickle.loads(cloudpickle.dumps(FunctionProblem(deep)))
+    leaf = problem.random_leaf(problem.root(), np.random.default_rng(0))[0]
+    assert problem.leaf_of(problem.codes([leaf])[0]) == leaf
 
 
 def test_parts_that_hold_choose_are_followed():

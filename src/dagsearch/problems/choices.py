@@ -1,6 +1,7 @@
 """Find the best values of named choices."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from dagsearch.errors import ProblemError
@@ -73,7 +74,8 @@ class Choices(NamedChoices):
         always = tuple(options for _, options in self._places if isinstance(options, Question))
         self._fixed = always if len(always) == len(self._places) else None
         self._read: set[str] = set()
-        self._use(surveyed(self._walk_anew, lambda _: frozenset(self._read)))
+        walk = partial(self._found, ()) if self._fixed is None else self._walk
+        self._use(surveyed(walk, lambda _: frozenset(self._read)))
 
     def reward(self, leaf: Chosen) -> float:
         """The user's function."""
@@ -93,9 +95,6 @@ class Choices(NamedChoices):
             return super()._walk(answer)
         return Walk(self._fixed, tuple(map(answer, self._fixed)))
 
-    def _walk_anew(self, answer: Answer) -> Walk:
-        return super()._walk_anew(answer) if self._fixed is None else self._walk(answer)
-
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
         state, asked = self.root(), list[Question]()
         for place in self._places:
@@ -110,18 +109,17 @@ class Choices(NamedChoices):
         name, options = place
         if isinstance(options, Question):
             return options
-        what = f"the options of {name!r} for {state.asdict()!r}"
         try:
             given = options(_Watched(state, self._order, name, self._read))
-            found = () if given is None else as_tuple(what, given)
+            found = () if given is None else as_tuple(f"the options of {name!r}", given)
         except ProblemError:
             raise
         except Exception as error:
             raise ProblemError(
-                f"{what} failed ({type(error).__name__}: {error}); a place that does not exist in a branch "
-                "is missing from the mapping: look at it with .get(name)"
+                f"the options of {name!r} for {state.asdict()!r} failed ({type(error).__name__}: {error}); "
+                "a place that is not in a branch is missing from the mapping: look at it with .get(name)"
             ) from error
-        return self._interned(what, name, found) if found else None
+        return self._interned(name, found, state) if found else None
 
 
 class _Watched(Mapping[str, Any]):

@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from dagsearch.errors import ProblemError
 from dagsearch.problems.chosen import Answer, Chosen, Question
 from dagsearch.problems.lookahead import MOST_STEPS, Watch
-from dagsearch.problems.named import NOT_TWICE, NamedChoices
+from dagsearch.problems.named import NamedChoices
 from dagsearch.problems.options import Options, as_tuple, identified
-from dagsearch.problems.survey import Walk, surveyed
+from dagsearch.problems.survey import NOT_TWICE, Walk, surveyed
 
 logger = logging.getLogger(__name__)
 
@@ -64,12 +65,15 @@ class FunctionProblem(NamedChoices):
         super().__init__()
         self._function, self.minimize = function, minimize
         self._busy = 0
+        # A way without an end is often that of the first or the last options.
+        self._found((), lambda asked: asked.options[0])
+        self._found((), lambda asked: asked.options[-1])
         if self._question(self.root()) is None:
             raise ProblemError(
                 "the function makes no choice, or hides choose where it cannot be followed: let it call "
                 "choose(name, options), and hand choose to other functions as an argument"
             )
-        survey = surveyed(self._walk_anew)
+        survey = surveyed(partial(self._found, ()))
         self._use(survey, has_layout=survey.complete)
 
     def reward(self, leaf: Chosen) -> float:
@@ -103,7 +107,7 @@ class FunctionProblem(NamedChoices):
         found = as_tuple(f"the options of {name!r}", options)
         if not isinstance(name, str):
             raise ProblemError(f"the name of a choice must be text, got {name!r}")
-        return self._interned(f"the options of {name!r} after the choices {made!r}", name, found)
+        return self._interned(name, found, made)
 
     def tell_busy(self, name: str) -> None:
         """Say once that the function computes before it chooses."""

@@ -67,9 +67,6 @@ class Unchosen(Sequence[int]):
     def __iter__(self) -> Iterator[int]:
         return iter(self.array.tolist())
 
-    def __contains__(self, feature: object) -> bool:
-        return bool(np.any(self.array == feature))
-
     def index(self, value: Any, start: int = 0, stop: int = sys.maxsize) -> int:
         """The first place of a feature."""
         return int(self.array.tolist().index(value, start, stop))

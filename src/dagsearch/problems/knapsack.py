@@ -12,9 +12,6 @@ from dagsearch.errors import ProblemError
 from dagsearch.problems.ground import Partial, Subset, SubsetProblem
 from dagsearch.problems.options import END
 
-# Number of random walks that measure how many choices fit at each level.
-_WALKS = 64
-
 
 class Knapsack(SubsetProblem):
     """Find the best subset whose weight is within a limit.
@@ -83,17 +80,6 @@ class Knapsack(SubsetProblem):
             )
         self.depth = self.k - self._held
         self._choice = list(self._free)
-        self._widths = self._mean_widths()
-
-    def _mean_widths(self) -> list[int]:
-        """Mean number of actions at each level under random play, rounded."""
-        rng, by_level = np.random.default_rng(0), [list[int]() for _ in range(self.depth)]
-        for _ in range(_WALKS):
-            state, level = self.root(), 0
-            while len(actions := self.actions(state)) > 0:
-                by_level[level].append(len(actions))
-                state, level = self.step(state, actions[int(rng.integers(len(actions)))]), level + 1
-        return [round(float(np.mean(widths))) if widths else 1 for widths in by_level]
 
     def root(self) -> Any:
         """The state with only the fixed features."""
@@ -131,7 +117,7 @@ class Knapsack(SubsetProblem):
             return missing[:0]
         # With one of the lightest, the others are needed besides; with a heavier one, all but the last.
         others = lightest.sum() - np.minimum(weights, lightest[-1])
-        return missing[weights + others <= room]
+        return np.asarray(missing[weights + others <= room])
 
     def path_to(self, leaf: Subset) -> tuple[Any, ...]:
         """Actions that lead to a leaf."""
@@ -152,10 +138,6 @@ class Knapsack(SubsetProblem):
             raise ProblemError(
                 f"{self.items(state)} is not a subset of this problem: it exceeds the capacity"
             )
-
-    def branching(self, level: int) -> int:
-        """Mean number of actions at a level under random play, rounded."""
-        return self._widths[level]
 
     def inclusion(self, states: Sequence[Partial | Subset]) -> FloatArray:
         """Estimated probability that random play includes each feature, shape ``(states, n)``."""

@@ -9,13 +9,14 @@ is hidden where no variable leads to it, the function is left too early.
 """
 
 import dis
+import gc
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from itertools import islice
-from types import CellType, CodeType, FrameType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 MOST_STEPS: Final = 10_000
@@ -29,8 +30,8 @@ _LAZY = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 # not worth leaving a function before it calls one of them.
 _DELAYING = frozenset({"map", "filter", "zip", "enumerate", "iter", "partial", "chain", "starmap", "islice"})
 _ITERATING = frozenset({"list", "tuple", "set", "dict", "sum", "sorted", "min", "max", "any", "all", "next"})
-# How deep to look into objects for ``choose``, and at how many parts of each.
-_DEEP, _PARTS = 3, 50
+# Number of parts of an object among which ``choose`` is looked for, the nearest first.
+_PARTS = 200
 
 
 class CannotCall(BaseException):
@@ -85,15 +86,11 @@ class Watch:
         code, before = frame.f_code, frame.f_back
         if code is self._own or not self._step() or code.co_flags & _LAZY:
             return None
-        if before is not self._caller and not (before in self._frames and self._was_handed(frame)):
-            return None
-        self._frames[frame] = _read(code)
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._proceeded
-
-    def _was_handed(self, frame: FrameType) -> bool:
-        """Whether the frame begins with the argument, or with a collection that has it."""
-        return any(_leads_to(value, self._argument, 1) for value in frame.f_locals.values())
+        if before is self._caller or (before in self._frames and _leads_to(frame.f_locals, self._argument)):
+            self._frames[frame] = _read(code)
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            return self._proceeded
+        return None
 
     def _proceeded(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "opcode" and self._step() and frame.f_lasti in self._frames[frame].checked:
@@ -108,42 +105,34 @@ class Watch:
         frame: FrameType | None = inner
         while frame is not None and frame is not self._caller:
             if frame in self._frames:
-                values = frame.f_locals
                 names = self._frames[frame].used_from(frame.f_lasti, frame is not inner)
-                if any(name in values and _leads_to(values[name], self._argument, _DEEP) for name in names):
+                used = list(map(frame.f_locals.get, names))
+                if any(value is self._argument for value in used):  # most often, and found fast
+                    return True
+                if any(_leads_to(value, self._argument) for value in used):
                     return True
             frame = frame.f_back
         return False
 
 
-def _leads_to(value: Any, argument: Any, deep: int) -> bool:
-    """Whether a value is the argument or holds it, as far as that can be seen."""
-    if value is argument:
-        return True
-    return deep > 0 and any(_leads_to(part, argument, deep - 1) for part in islice(_parts(value), _PARTS))
+def _leads_to(value: Any, argument: Any) -> bool:
+    """Whether a value is the argument or holds it, as far as its nearest parts tell."""
+    near = [value]
+    for part in near:
+        if part is argument:
+            return True
+        if len(near) < _PARTS:
+            near += _parts(part)
+    return False
 
 
-def _parts(value: Any) -> Iterator[Any]:
-    """What an object holds."""
-    if isinstance(value, (str, bytes, int, float, type, ModuleType)) or value is None:
-        return
-    if isinstance(value, (tuple, list, set, frozenset)):
-        yield from value
-    elif isinstance(value, dict):
-        yield from value.values()
-    elif isinstance(value, FunctionType):
-        yield from (cell.cell_contents for cell in value.__closure__ or () if cell != CellType())
-        yield from value.__defaults__ or ()
-    elif isinstance(value, MethodType):
-        yield from (value.__self__, value.__func__)
-    elif isinstance(value, partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, (map, filter, zip, enumerate)):
-        yield from value.__reduce__()[1]
-    elif isinstance(value, GeneratorType):
-        yield from value.gi_frame.f_locals.values() if value.gi_frame else ()
-    else:
-        yield from getattr(value, "__dict__", {}).values()
+def _parts(value: Any) -> Iterable[Any]:
+    """What an object holds: a container its first parts, a function what it knows by closure and default."""
+    if isinstance(value, (tuple, list, set, frozenset, dict)):
+        return islice(value.values() if isinstance(value, dict) else value, _PARTS)
+    if isinstance(value, FunctionType):
+        return (*(value.__closure__ or ()), *(value.__defaults__ or ()))
+    return () if isinstance(value, (type, ModuleType)) else gc.get_referents(value)
 
 
 # Bytecode -------------------------------------------------------------------------------------------
@@ -165,20 +154,20 @@ class _Code:
     def __init__(self, code: CodeType) -> None:
         self._all = list(dis.get_instructions(code))
         self._offsets = [one.offset for one in self._all]
-        self._starts = [(one.positions.lineno, one.positions.col_offset) for one in self._all]
-        self._ends = [(one.positions.end_lineno, one.positions.end_col_offset) for one in self._all]
+        places = [one.positions or dis.Positions() for one in self._all]
+        self._starts = [(place.lineno or 0, place.col_offset or 0) for place in places]
+        self._ends = [(place.end_lineno or 0, place.end_col_offset or 0) for place in places]
         self._calls = [i for i, one in enumerate(self._all) if one.opname in {*_CALLS, "FOR_ITER"}]
         self._following = self._flow(code)
-        known = all(None not in self._starts[call] for call in self._calls)
+        known = all(places[call].end_col_offset is not None for call in self._calls)
         self.checked = {self._offsets[i] for i in range(len(self._all)) if known and self._is_checked(i)}
         """Offsets of the instructions before which to ask whether the argument may still be called."""
         uses: dict[str, set[int]] = {}
         for number, one in enumerate(self._all):
             if one.opname.startswith(_LOADS) or "_LOAD_FAST" in one.opname:
+                own = self._uses(number) if known else range(len(self._all))
                 for name in one.argval if isinstance(one.argval, tuple) else (one.argval,):
-                    uses.setdefault(name, set()).update(
-                        self._uses(number) if known else range(len(self._all))
-                    )
+                    uses.setdefault(name, set()).update(own)
         self._reached = {name: self._leading_to(own) for name, own in uses.items()}
 
     def used_from(self, offset: int, afterwards: bool) -> list[str]:
@@ -203,10 +192,12 @@ class _Code:
 
     def _leading_to(self, uses: set[int]) -> set[int]:
         """The instructions from which one of ``uses`` can be reached, these included."""
-        reached: set[int] = set()
-        while len(reached) < len(uses):
-            reached = uses
-            uses = uses | {n for n, after in enumerate(self._following) if not uses.isdisjoint(after)}
+        reached, before = set(uses), 0
+        while len(reached) > before:  # once for code without loops, because it is read backwards
+            before = len(reached)
+            for number in reversed(range(len(self._all))):
+                if not reached.isdisjoint(self._following[number]):
+                    reached.add(number)
         return reached
 
     def _is_checked(self, number: int) -> bool:
@@ -242,9 +233,8 @@ class _Code:
     def _called(self, call: int) -> set[Any]:
         """Names of what a call calls; :data:`_GENERATOR` for a generator expression."""
         first = [self._all[n] for n in range(call) if self._starts[n] == self._starts[call]]
-        lazy = {
-            _GENERATOR for one in first if isinstance(one.argval, CodeType) and one.argval.co_flags & _LAZY
-        }
+        made = [one.argval for one in first if isinstance(one.argval, CodeType)]
+        lazy = {_GENERATOR for code in made if code.co_flags & _LAZY}
         return lazy | {one.argval for one in first if isinstance(one.argval, str)}
 
 

@@ -16,7 +16,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.chosen import Answer, Chosen, Decision, Question
 from dagsearch.problems.options import Options, checked_options, digest
-from dagsearch.problems.survey import Branch, Survey, Walk
+from dagsearch.problems.survey import NOT_TWICE, Branches, Survey, Walk
 from dagsearch.space.codes import draw_moves, one_place_changed
 
 _ROOT = Chosen()
@@ -24,21 +24,6 @@ _ROOT = Chosen()
 _REMEMBERED: Final = 50_000
 # Number of ways in which a neighbour is completed if its change makes new choices appear.
 _COMPLETIONS: Final = 3
-
-NOT_TWICE: Final = (
-    "it does not choose the same way twice: which choices there are must depend on earlier choices alone, "
-    "not on random numbers, the time, files or variables that change"
-)
-
-
-class _Known:
-    """What is asked after some answers, and what is known to come after each answer to it."""
-
-    __slots__ = ("after", "question")
-
-    def __init__(self, question: Question | None) -> None:
-        self.question = question
-        self.after: dict[Hashable, _Known] = {}
 
 
 class NamedChoices(ABC):
@@ -53,7 +38,6 @@ class NamedChoices(ABC):
     """Number of decisions to the deepest leaf that was found."""
 
     def __init__(self) -> None:
-        self._questions: dict[tuple[str, Options], Question] = {}
         self._forget()
 
     @abstractmethod
@@ -80,68 +64,41 @@ class NamedChoices(ABC):
     # What is asked -----------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        self._start: dict[Hashable, _Known] = {}  # the first question, after None
-        self._size = 0
+        self._questions: dict[tuple[str, Options], Question] = {}
+        self._known = Branches()
 
     def _walk(self, answer: Answer) -> Walk:
         """One complete way through the choices; what is known of it is not found out again."""
-        asked, values, known = list[Question](), list[Hashable](), self._start.get(None)
-        while known is not None and known.question is not None:
-            asked.append(known.question)
-            values.append(answer(known.question))
-            known = known.after.get(values[-1])
-        if known is not None:
-            return Walk(tuple(asked), tuple(values))
-        return self._remember(self._discover(values, answer))
+        walk, complete = self._known.follow(answer)
+        return walk if complete else self._found(walk.values, answer)
 
-    def _walk_anew(self, answer: Answer) -> Walk:
-        """One complete way through the choices; raise if what is known of it has changed."""
-        return self._remember(self._discover((), answer))
-
-    def _remember(self, walk: Walk) -> Walk:
-        """Keep what was asked on a walk; raise if something else was asked before."""
-        if self._size > _REMEMBERED:
+    def _found(self, known: Sequence[Hashable], answer: Answer) -> Walk:
+        """One complete way, found out anew and remembered; raise if what was remembered has changed."""
+        if len(self._known) > _REMEMBERED:
             self._forget()
-        after, key = self._start, None
-        for place, question in enumerate((*walk.questions, None)):
-            if key not in after:
-                after[key] = _Known(question)
-                self._size += 1
-            elif (before := after[key].question) is not question:
-                names = [asked.name for asked in walk.questions]
-                raise ProblemError(
-                    f"after the choices {dict(zip(names[:place], walk.values, strict=False))!r} came "
-                    f"{before or 'the end'!r} first, then {question or 'the end'!r}: {NOT_TWICE}"
-                )
-            after, key = after[key].after, walk.values[place] if question is not None else None
+        walk = self._discover(known, answer)
+        self._known.add(walk)
         return walk
 
     def _question(self, state: Chosen) -> Question | None:
         """What is to be chosen next; ``None`` at a leaf."""
-        known = self._known(state)
-        if known is None:
+        branch = self._known.at(state)
+        if branch is None:
             random = Random(0)  # any way will do that begins with the state
-            self._remember(self._discover(state.chosen, lambda asked: random.choice(asked.options)))
-            known = self._known(state)
-        if known is None:
+            self._found(state.chosen, lambda asked: random.choice(asked.options))
+            branch = self._known.at(state)
+        if branch is None:
             raise ProblemError(f"the choices {state.asdict()!r} do not lead to a state: {NOT_TWICE}")
-        return known.question
+        return branch.question
 
-    def _known(self, state: Chosen) -> _Known | None:
-        known = self._start.get(None)
-        for value in state.chosen:
-            if known is None:
-                break
-            known = known.after.get(value)
-        return known
-
-    def _interned(self, what: str, name: str, options: Options) -> Question:
-        """The question with this name and these options, checked when it is new."""
+    def _interned(self, name: str, options: Options, made: Mapping[str, Any]) -> Question:
+        """The question with this name and these options, checked when it is new, after some choices."""
         try:
             known = self._questions.get((name, options))
         except TypeError:  # something is not hashable, which the check says better
             known = None
         if known is None:
+            what = f"the options of {name!r} after the choices {dict(made)!r}"
             known = self._questions[name, options] = Question(name, checked_options(what, options))
         return known
 
@@ -249,7 +206,7 @@ class NamedChoices(ABC):
             return [-1] * len(self._names)
         if self._question(state) is None:
             return self._absent.copy()
-        branch = self._survey.branch(state.names, state.chosen)
+        branch = self._survey.branches.at(state)
         if branch is None:
             return [-1] * len(self._names)
         return [
@@ -320,14 +277,8 @@ class NamedChoices(ABC):
 
     def _guessed(self, answer: Answer) -> Walk:
         """One complete way through the choices as the survey found it, or else as the problem has it."""
-        asked, values = list[Question](), list[Hashable]()
-        branch: Branch | None = self._survey.branches
-        while branch is not None and branch.question is not None:
-            asked.append(branch.question)
-            values.append(answer(branch.question))
-            steers = branch.question.name in self._survey.steering
-            branch = branch.after.get(values[-1] if steers else None)
-        return self._walk(answer) if branch is None else Walk(tuple(asked), tuple(values))
+        walk, complete = self._survey.branches.follow(answer)
+        return walk if complete else self._walk(answer)
 
     # For a journal -------------------------------------------------------------------------------------
 
@@ -358,4 +309,4 @@ class NamedChoices(ABC):
         return digest(self._survey.values, sorted(self._survey.optional))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_start": {}, "_size": 0}
+        return {**self.__dict__, "_questions": {}, "_known": Branches()}

@@ -252,7 +252,7 @@ class Sequences:
         place, letter = np.divmod(np.where(inserts, move - starts[0], move), end)
         place = np.where(drops, move - starts[1], place)[:, None]
         source = places - (inserts[:, None] & (places > place)) + (drops[:, None] & (places >= place))
-        rows = np.append(codes, end)[source]
+        rows: IntArray = np.append(codes, end)[source]
         rows[~drops, place[~drops, 0]] = letter[~drops]
         return rows
 

@@ -10,7 +10,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problems.chosen import Answer, Question
+from dagsearch.problems.chosen import Answer, Chosen, Question
+
+NOT_TWICE: Final = (
+    "it does not choose the same way twice: which choices there are must depend on earlier choices alone, "
+    "not on random numbers, the time, files or variables that change"
+)
 
 # The survey ends after this number of walks without a new question, and twice the largest number of options,
 _QUIET: Final = 64
@@ -29,17 +34,82 @@ class Walk(NamedTuple):
 
 
 class Branch:
-    """What the walks were asked after some answers; answers that do not steer are not told apart."""
+    """What is asked after some answers."""
 
     __slots__ = ("after", "followers", "question")
 
-    def __init__(self) -> None:
-        self.question: Question | None = None
-        """What came next; ``None`` at the end."""
-        self.after: dict[Hashable, Branch] = {}
-        """What came after each answer if that steers; otherwise after ``None``."""
-        self.followers: set[str] = set()
-        """Names that may still be asked."""
+    def __init__(self, question: Question | None) -> None:
+        self.question = question
+        """What comes next; ``None`` at the end."""
+        self.after: dict[Hashable, int] = {}
+        """Number of the branch that comes after each answer."""
+        self.followers: frozenset[str] = frozenset()
+        """Names that may still be asked; known if :meth:`Branches.find_followers` was called."""
+
+
+class Branches:
+    """What is asked after which answers, as far as walks have shown it.
+
+    Branches are numbered, the first is 0: a tree of objects that hold each other would be too deep to pickle.
+
+    Parameters
+    ----------
+    steering : frozenset of str, optional
+        Names whose answers are told apart; by default all.
+    """
+
+    def __init__(self, steering: frozenset[str] | None = None) -> None:
+        self._steering = steering
+        self._all: list[Branch] = []
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def _key(self, name: str, value: Hashable) -> Hashable:
+        return value if self._steering is None or name in self._steering else None
+
+    def add(self, walk: Walk) -> None:
+        """Add what was asked on a walk; raise if something else was asked there before."""
+        number = 0
+        for level, question in enumerate((*walk.questions, None)):
+            if number == len(self._all):
+                self._all.append(Branch(question))
+            before = self._all[number]
+            if before.question is not question:
+                names = [asked.name for asked in walk.questions[:level]]
+                raise ProblemError(
+                    f"after the choices {dict(zip(names, walk.values, strict=False))!r} came "
+                    f"{before.question or 'the end'!r} first, then {question or 'the end'!r}: {NOT_TWICE}"
+                )
+            if question is not None:
+                key = self._key(question.name, walk.values[level])
+                number = before.after.setdefault(key, len(self._all))
+
+    def follow(self, answer: Answer) -> tuple[Walk, bool]:
+        """A way as far as it is known, and whether that is to its end."""
+        asked, values = list[Question](), list[Hashable]()
+        number = 0 if self._all else None
+        while number is not None and (question := self._all[number].question) is not None:
+            asked.append(question)
+            values.append(answer(question))
+            number = self._all[number].after.get(self._key(question.name, values[-1]))
+        return Walk(tuple(asked), tuple(values)), number is not None
+
+    def at(self, state: Chosen) -> Branch | None:
+        """What comes after the choices of a state; ``None`` if that is not known."""
+        number = 0 if self._all else None
+        for name, value in zip(state.names, state.chosen, strict=True):
+            if number is None:
+                return None
+            number = self._all[number].after.get(self._key(name, value))
+        return None if number is None else self._all[number]
+
+    def find_followers(self) -> None:
+        """Find out which names may still be asked in every branch."""
+        for branch in reversed(self._all):  # those after a branch have larger numbers
+            if branch.question is not None:
+                below = (self._all[number].followers for number in branch.after.values())
+                branch.followers = frozenset({branch.question.name}).union(*below)
 
 
 class Survey(NamedTuple):
@@ -51,8 +121,8 @@ class Survey(NamedTuple):
     """Names that are not asked on every way."""
     steering: frozenset[str]
     """Names whose value decides what is asked later."""
-    branches: Branch
-    """What is asked from the beginning on; empty unless there are conditions."""
+    branches: Branches
+    """What the walks were asked, with followers; empty unless there are steering names."""
     widths: list[int]
     """Mean number of options at each level under random play, rounded."""
     complete: bool
@@ -62,15 +132,6 @@ class Survey(NamedTuple):
     def conditional(self) -> bool:
         """Whether what is asked depends on answers."""
         return bool(self.steering)
-
-    def branch(self, names: Sequence[str], values: Sequence[Hashable]) -> Branch | None:
-        """What comes after some answers; ``None`` if no walk came there."""
-        found: Branch | None = self.branches
-        for name, value in zip(names, values, strict=True):
-            if found is None:
-                break
-            found = found.after.get(value if name in self.steering else None)
-        return found
 
 
 def surveyed(
@@ -96,11 +157,15 @@ def surveyed(
     else:
         steering = steering_names(walks) if complete else frozenset(found.names)
     counts = Counter(question.name for one in walks for question in one.questions)
+    branches = Branches(steering)
+    for one in walks if steering else ():
+        branches.add(one)
+    branches.find_followers()
     return Survey(
         {name: tuple(found.values[name]) for name in found.names},
         frozenset(name for name in found.names if counts[name] < len(walks)),
         steering,
-        _branches(walks, steering) if steering else Branch(),
+        branches,
         _widths(walks[::2]),  # the others are not random play
         complete,
     )
@@ -153,24 +218,6 @@ def _widths(walks: Sequence[Walk]) -> list[int]:
     return [max(1, round(float(np.mean(widths)))) for widths in levels]
 
 
-def _branches(walks: Sequence[Walk], steering: frozenset[str]) -> Branch:
-    root = Branch()
-    made = [root]
-    for one in walks:
-        branch = root
-        for question, value in zip(*one, strict=True):
-            branch.question = question
-            key = value if question.name in steering else None
-            if key not in branch.after:
-                branch.after[key] = Branch()
-                made.append(branch.after[key])
-            branch = branch.after[key]
-    for branch in reversed(made):  # those made later are further down
-        if branch.question is not None:
-            branch.followers.update({branch.question.name}, *(own.followers for own in branch.after.values()))
-    return root
-
-
 def steering_names(walks: Sequence[Walk]) -> frozenset[str]:
     """The names whose values explain which question comes next, on all walks.
 
@@ -184,8 +231,7 @@ def steering_names(walks: Sequence[Walk]) -> frozenset[str]:
         if not candidates:
             made = dict(zip(names, conflict[0][0].values, strict=False))
             raise ProblemError(
-                f"after the choices {made!r} it was not always the same choice that came next: let choices "
-                "depend on nothing but earlier choices"
+                f"after the choices {made!r} the next choice was not always the same: {NOT_TWICE}"
             )
         steering.add(min(candidates, key=lambda name: _unexplained(conflict, names.index(name))))
     return frozenset(steering)
