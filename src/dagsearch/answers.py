@@ -10,7 +10,7 @@ import numpy as np
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import FloatArray
 from dagsearch.optimum import Optimum, sample_optimum
-from dagsearch.posterior.base import SimpleScores
+from dagsearch.posterior.base import Scores
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.problem import Action, Children, State
 from dagsearch.proposers.expansions import OneChild
@@ -227,25 +227,28 @@ def values_of_best(search: "Search") -> Values:
     return values
 
 
-class _Predicted(SimpleScores):
+class _Predicted(Scores):
     """The posterior's predictions of g, for a DAG that is made to be read."""
 
     def __init__(self, posterior: Posterior) -> None:
         self._posterior = posterior
         self.covariance = posterior.scores.covariance
-        self.mean = self.variance = np.zeros(0)
+        self._mean = self._variance = np.zeros(0)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean of every state."""
+        return self._mean
+
+    @property
+    def variance(self) -> FloatArray:
+        """Variance of every state."""
+        return self._variance
 
     def track(self, states: Sequence[State]) -> None:
         """Predict new states."""
-        mean, variance = self._posterior.predict(states)
-        self.mean, self.variance = np.append(self.mean, mean), np.append(self.variance, variance)
-
-    def moments(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of every state."""
-        return self.mean, self.variance
-
-    def refresh(self, nodes: Sequence[int] | None = None) -> None:
-        """Do nothing: no reward will come."""
+        mean, variance = self.predict(states)
+        self._mean, self._variance = np.append(self._mean, mean), np.append(self._variance, variance)
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of states that are not tracked."""
@@ -254,3 +257,7 @@ class _Predicted(SimpleScores):
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the children of a state."""
         return self._posterior.scores.predict_children(children)
+
+    def condition(self, node: int, reward: float, noise: float | None = None) -> None:
+        """Not used: no reward will come."""
+        raise NotImplementedError("this DAG is made to be read")
