@@ -236,7 +236,8 @@ class Search:
         note : optional
             Anything; it is written to the journal with the reward, as text where JSON has no such type.
         """
-        return self.take(self.checked(evaluated, reward, noise), note)
+        with self.one_thread():
+            return self.take(self.checked(evaluated, reward, noise), note)
 
     def take(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
         """Record a checked reward and learn from it.

@@ -121,7 +121,7 @@ class FunctionScores(WhitenedScores):
         return cross, prior
 
     def _explained(self, whitened: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("ij,ij->j", whitened, whitened))
+        return np.asarray(np.add.reduce(whitened * whitened))
 
     # Rewards ------------------------------------------------------------------------------------------
 
