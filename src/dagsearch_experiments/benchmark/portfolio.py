@@ -1,7 +1,8 @@
-"""Who should propose leaves? The default search with different shares of descents, on every kind of problem."""
+"""Who should propose leaves? The default search with different shares of descents."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from dagsearch_experiments.general.problems import TASKS
 from dagsearch_experiments.general.stated import stated
 from dagsearch_experiments.markdown import table
 from dagsearch_experiments.runner import Curve, Outcome, Row, curves, run_rounds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GENERAL, DIGITS, SYNTHETIC, MNIST = "general", "digits", "synthetic", "mnist"
 MARKS = {GENERAL: (25, 50), DIGITS: (100, 200), SYNTHETIC: (15, 20), MNIST: (400, 1_200)}
@@ -39,7 +43,7 @@ def run(
         tasks += [(method, SYNTHETIC, n, 20 if quick else 50) for n in range(2 if quick else 100)]
     rows = run_rounds(one_run, tasks, jobs, progress)
     if data is not None:
-        rows += _pixels(2 if quick else 5, 40 if quick else 1_200, data, weights, device, jobs, progress)
+        rows += _pixels(2 if quick else 3, 40 if quick else 1_200, data, weights, device, jobs, progress)
     about = {"seeds": seeds, "runs": runs, "problems": problems}
     return Outcome("portfolio", rows, about, {"portfolio": _draw(rows)})
 
@@ -97,7 +101,7 @@ def _compose(method: str, number: int) -> mnist.Search:
 def portfolio_table(rows: Sequence[Row]) -> str:
     """Means by share of descents; regret with its standard error of the difference to no descents."""
     found = curves(rows)
-    methods = list(dict.fromkeys(method for method, _ in found))
+    methods = [method for method in PORTFOLIOS if any(method == known for known, _ in found)]
     names = [name for name in TASKS if (methods[0], name) in found]
     base = {mark: _regrets(found, methods[0], names, mark) for mark in (*MARKS[GENERAL], None)}
     lines = []
@@ -132,10 +136,10 @@ def _marked(curve: Curve, marks: Sequence[int], digits: int) -> str:
     return " / ".join(f"{curve.mean[curve.at(mark)]:.{digits}f}" for mark in marks)
 
 
-def _draw(rows: Sequence[Row]) -> "figure":
+def _draw(rows: Sequence[Row]) -> "Figure":
     """Mean regret at the end by share of descents, with standard errors."""
     found = curves(rows)
-    methods = list(dict.fromkeys(method for method, _ in found))
+    methods = [method for method in PORTFOLIOS if any(method == known for known, _ in found)]
     names = [name for name in TASKS if (methods[0], name) in found]
     drawn = figure(7.0, 3.2)
     axes = drawn.subplots()
