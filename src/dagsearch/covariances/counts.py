@@ -366,9 +366,9 @@ def common_places(
                     one[j] += first * gain
                     two[j] += second * gain
                 for j in range(0 if complete else count):
-                    gain = _agreement(code, theirs[j], even) - kept * _agreement(old, theirs[j], even)
-                    one[j] += first * gain
-                    two[j] += second * gain
+                    more = _agreement(code, theirs[j], even) - kept * _agreement(old, theirs[j], even)
+                    one[j] += first * more
+                    two[j] += second * more
             if not pairs or place == 0:
                 continue
             left, old_left, lefts = a[i, place - 1], before[place - 1], others[place - 1]
@@ -380,11 +380,10 @@ def common_places(
                     one[j] += of_pairs[0] * gain
                     two[j] += of_pairs[1] * gain
                 for j in range(0 if complete else count):
-                    gain = _agreement(left, lefts[j], even_left) * _agreement(code, theirs[j], even)
+                    more = _agreement(left, lefts[j], even_left) * _agreement(code, theirs[j], even)
                     was = _agreement(old_left, lefts[j], even_left) * _agreement(old, theirs[j], even)
-                    gain -= kept * was
-                    one[j] += of_pairs[0] * gain
-                    two[j] += of_pairs[1] * gain
+                    one[j] += of_pairs[0] * (more - kept * was)
+                    two[j] += of_pairs[1] * (more - kept * was)
 
 
 @compiled

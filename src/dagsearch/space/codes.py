@@ -53,11 +53,12 @@ def draw_moves(
     groups, numbers : array of int, shape ``(moves,)``
         Group of each move, and its number in the group.
     """
-    ends = np.add.accumulate(np.asarray(widths, dtype=np.int64))
+    sizes: IntArray = np.asarray(widths, dtype=np.int64)
+    ends: IntArray = np.add.accumulate(sizes)
     total = int(ends[-1]) if ends.size else 0
     drawn = np.arange(total) if total <= count else rng.choice(total, count, replace=False)
-    groups = ends.searchsorted(drawn, side="right")
-    return groups, drawn - (ends - widths)[groups]
+    groups: IntArray = ends.searchsorted(drawn, side="right").astype(np.int64, copy=False)
+    return groups, drawn - (ends - sizes)[groups]
 
 
 def one_place_changed(
