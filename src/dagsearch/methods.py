@@ -168,7 +168,8 @@ def standardized(covariance: Covariance, space: Space) -> Covariance:
     count = len(matrix)
     within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
     spread = float(within - across)
-    return 1.0 / spread * covariance if spread > 0.0 else covariance
+    # If all leaves are alike, what is left is a rounding error.
+    return 1.0 / spread * covariance if spread > 1e-9 * within else covariance
 
 
 # Checks ------------------------------------------------------------------------------------------------
