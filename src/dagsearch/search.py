@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self, Unpack, overload
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
-from dagsearch._internal.deadline import Deadline
+from dagsearch._internal.deadline import Deadline, OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
@@ -200,11 +200,16 @@ class Search:
         """The next proposal; one whose evaluation was cut off comes first."""
         if self.outstanding.offered and (offered := self.outstanding.next_offered()) is not None:
             return offered
+        turn = self.portfolio.state
         with self.recorder.deciding():
             try:
                 proposal = self._avoiding_pending()
-            except SearchExhausted:
-                self.settle()  # no further reward will come to standardise with
+            except (SearchExhausted, OutOfTime) as over:
+                self.portfolio.state = turn  # nobody has used it
+                if isinstance(over, SearchExhausted):
+                    if self.portfolio.descent is not None:
+                        self.explored_values.complete()
+                    self.settle()  # no further reward will come to standardise with
                 raise
             self.recorder.asked(proposal)
         return proposal
