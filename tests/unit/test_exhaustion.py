@@ -322,7 +322,7 @@ def test_seconds_hold_in_rollouts_and_climbs(make, slow, clock, monkeypatch):
     end, reason = run_with_limit(search, clock, 1_000.0)
     assert reason == "seconds"
     assert len(begun) > 50
-    assert max(begun) < end
+    assert max(begun) < end + 10.0  # a descent may begin one more
 
 
 def test_seconds_hold_while_hyperparameters_are_learnt(clock, monkeypatch, tmp_path):
