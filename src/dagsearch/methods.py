@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, TypedDict
 
+import numpy as np
+
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import (
     Covariance,
@@ -155,11 +157,18 @@ def natural_covariance(space: Space) -> Covariance:
     """
     if space.covariance is not None:
         return default_covariance(space).bind(space)
-    if space.inclusion is not None and getattr(space.problem, "fixed_size", space.coding is None):
+    if space.inclusion is not None and (space.coding is None or _one_size(space)):
         return SetKernel(None if space.positions is None else Nearness(space.positions)).bind(space)
     if space.coding is not None:
         return Views().bind(space)
     return default_covariance(space).bind(space)
+
+
+def _one_size(space: Space) -> bool:
+    """Whether all leaves have the same number of items."""
+    assert space.inclusion is not None
+    sizes = np.sum(space.inclusion(space.random_leaves), axis=1)
+    return bool(np.all(sizes == sizes[0]))
 
 
 def standardized(covariance: Covariance, space: Space) -> Covariance:
