@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, TypedDict
 
-import numpy as np
-
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import (
     Covariance,
@@ -157,18 +155,11 @@ def natural_covariance(space: Space) -> Covariance:
     """
     if space.covariance is not None:
         return default_covariance(space).bind(space)
-    if space.inclusion is not None and (space.coding is None or _one_size(space)):
+    if space.inclusion is not None and (space.coding is None or space.is_of_one_size):
         return SetKernel(None if space.positions is None else Nearness(space.positions)).bind(space)
     if space.coding is not None:
         return Views().bind(space)
     return default_covariance(space).bind(space)
-
-
-def _one_size(space: Space) -> bool:
-    """Whether all leaves have the same number of items."""
-    assert space.inclusion is not None
-    sizes = np.sum(space.inclusion(space.random_leaves), axis=1)
-    return bool(np.all(sizes == sizes[0]))
 
 
 def standardized(covariance: Covariance, space: Space) -> Covariance:
