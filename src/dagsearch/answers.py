@@ -14,6 +14,7 @@ from dagsearch.posterior.base import Scores
 from dagsearch.problem import Action, Children, State
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.results import Belief, Line, Result
+from dagsearch.values.backups import MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.values import Values
@@ -221,7 +222,10 @@ def values_of_best(search: "Search") -> Values:
     asked = sorted(search.data.reached, key=lambda evaluation: -evaluation.reward)
     for evaluation in asked[:_MOST_WAYS]:
         OneChild().adopt(explored, evaluation.actions or ())
-    values = Values(explored, search.explored_values.backup)
+    backup = search.explored_values.backup
+    if not getattr(backup, "from_scratch", False):  # it keeps what belongs to the other DAG
+        backup = MomentMatching()
+    values = Values(explored, backup)
     values.current()
     return values
 
