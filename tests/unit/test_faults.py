@@ -8,7 +8,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, Pairwise, Views
-from dagsearch.posterior import FunctionScores, KernelScores
+from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.policies import UpperConfidence
@@ -100,20 +100,22 @@ def test_workers_and_batches_get_no_other_leaves():
 
 @pytest.mark.parametrize("model", [FunctionScores, KernelScores])
 def test_an_invalid_covariance_is_refused_and_the_model_is_unchanged(model):
-    scores = model(Pairwise(lambda x, y: 1.0 if x == y else -0.9), 1e-6)
+    scores, refused = model(Pairwise(lambda x, y: 1.0 if x == y else -0.9), 1e-6), 0
     scores.track(["a", "b", "c"])
-    scores.condition(0, 1.0)
-    scores.condition(1, 0.5)
-    before = scores.mean.copy(), scores.variance.copy(), scores.predict(["d"])
-    with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
-        scores.condition(2, 3.0)
+    for node in range(3):
+        before = scores.mean.copy(), scores.variance.copy(), *scores.predict(["d"])
+        try:
+            scores.condition(node, 1.0)
+        except ds.CovarianceError as error:
+            assert "not positive semi-definite" in str(error)  # noqa: PT017
+            refused += 1
+            now = scores.mean, scores.variance, *scores.predict(["d"])
+            assert all(np.array_equal(one, other) for one, other in zip(before, now, strict=True))
+        assert np.all(np.isfinite(scores.mean))
+        assert np.all(scores.variance >= 0.0)
+    assert refused > 0
     with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
         scores.fantasise([2])
-    assert np.array_equal(scores.mean, before[0])
-    assert np.array_equal(scores.variance, before[1])
-    for now, then in zip(scores.predict(["d"]), before[2], strict=True):
-        assert np.array_equal(now, then)
-    assert np.all(np.isfinite(scores.mean))
 
 
 def test_increments_that_were_given_stay():
@@ -175,6 +177,19 @@ def test_noisy_rewards_of_one_leaf_are_one_anchor(model):
     once.condition(5, 1.0)
     assert repeated.mean == pytest.approx(once.mean, abs=1e-9)
     assert repeated.variance == pytest.approx(once.variance, abs=1e-9)
+
+
+@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+def test_a_node_that_is_new_since_a_reward_learns_it_once(model):
+    states = [frozenset({0, 1}), frozenset({1, 2}), frozenset({0, 2}), frozenset({7, 8, 1})]
+    late, early = model(Overlap(), 0.1), model(Overlap(), 0.1)
+    early.track(states)
+    late.track(states[:2])
+    for scores in (late, early):
+        scores.condition(0, 1.0)
+    late.track(states[2:])  # nobody has read the beliefs since the reward
+    assert late.mean == pytest.approx(early.mean)
+    assert late.variance == pytest.approx(early.variance)
 
 
 # Large and endless problems -------------------------------------------------------------------------------
