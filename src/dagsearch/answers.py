@@ -11,10 +11,10 @@ from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import FloatArray
 from dagsearch.optimum import Optimum, sample_optimum
 from dagsearch.posterior.base import Scores
-from dagsearch.posterior.posterior import Posterior
 from dagsearch.problem import Action, Children, State
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.results import Belief, Line, Result
+from dagsearch.values.backups import MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.values import Values
@@ -41,7 +41,7 @@ class Answers:
         """Forget what was computed from the old root."""
         self._optimum: tuple[tuple[int, ...], Optimum] | None = None  # with its inputs
         self._probability: tuple[int, float | None] = (0, None)
-        self._values: tuple[int, Values] | None = None  # with the number of rewards they are from
+        self._values: tuple[tuple[int, bool], Values] | None = None  # with what was known of rewards
 
     @one_thread()
     def values(self) -> Values:
@@ -51,9 +51,9 @@ class Answers:
         if search.portfolio.descent is not None:
             search.explored_values.current()
             return search.explored_values
-        rewards = len(search.history)
-        if self._values is None or self._values[0] != rewards:
-            self._values = rewards, values_of_best(search)
+        known = len(search.history), search.posterior.informed
+        if self._values is None or self._values[0] != known:
+            self._values = known, values_of_best(search)
         return self._values[1]
 
     @one_thread()
@@ -65,7 +65,7 @@ class Answers:
         if node >= 0:
             g, v, visits = explored.score(node), explored.value(node), int(explored.graph.visits[node])
         else:
-            mean, variance = self._search.posterior.predict([state])
+            mean, variance = predicted(self._search, [state])
             g, visits = Gaussian(float(mean[0]), float(variance[0])), 0
             delta = explored.increments.at(explored.increments.depth - self._steps_left(state))
             v = Gaussian(g.mean + delta.mean, g.variance + delta.variance)
@@ -216,23 +216,36 @@ class Answers:
 
 def values_of_best(search: "Search") -> Values:
     """Values over the ways to the best leaves, or over all states of a small problem."""
-    explored = Explored(search.space, _Predicted(search.posterior))
+    explored = Explored(search.space, _Predicted(search))
     if search.space.few_leaves:
         explored.complete()
     asked = sorted(search.data.reached, key=lambda evaluation: -evaluation.reward)
     for evaluation in asked[:_MOST_WAYS]:
         OneChild().adopt(explored, evaluation.actions or ())
-    values = Values(explored, search.explored_values.backup)
+    backup = search.explored_values.backup
+    if not getattr(backup, "from_scratch", False):  # it keeps what belongs to the other DAG
+        backup = MomentMatching()
+    values = Values(explored, backup)
     values.current()
     return values
+
+
+def predicted(search: "Search", states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of g of any states; of known ones with what their own rewards say."""
+    mean, variance = search.posterior.predict(states)
+    nodes = np.array([search.explored.find(state) for state in states])
+    known = nodes >= 0
+    if known.any():
+        mean[known], variance[known] = search.posterior.moments(nodes[known])
+    return mean, variance
 
 
 class _Predicted(Scores):
     """The posterior's predictions of g, for a DAG that is made to be read."""
 
-    def __init__(self, posterior: Posterior) -> None:
-        self._posterior = posterior
-        self.covariance = posterior.scores.covariance
+    def __init__(self, search: "Search") -> None:
+        self._search = search
+        self.covariance = search.posterior.scores.covariance
         self._mean = self._variance = np.zeros(0)
 
     @property
@@ -252,11 +265,11 @@ class _Predicted(Scores):
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of states that are not tracked."""
-        return self._posterior.predict(states)
+        return predicted(self._search, states)
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the children of a state."""
-        return self._posterior.scores.predict_children(children)
+        return self._search.posterior.scores.predict_children(children)
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         """Not used: no reward will come."""

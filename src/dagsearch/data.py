@@ -25,7 +25,7 @@ class Data:
         self.evaluations: list[Evaluation] = []
         """All evaluations, in the order told."""
         self.reached: list[Evaluation] = []
-        """Those of leaves to which the actions are known."""
+        """Those of leaves to which actions from the present root are known."""
         self.best: Evaluation | None = None
         """The first evaluation with the largest reward."""
         self.foresight = Foresight()
@@ -34,6 +34,7 @@ class Data:
         """Why the last run ended; ``None`` if there was no run."""
         self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
         self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
+        self._moved = False  # whether the root has
         self._started = time.perf_counter()
 
     def __len__(self) -> int:
@@ -54,10 +55,21 @@ class Data:
         if self.best is None or reward > self.best.reward:
             self.best = evaluation
         before.append(evaluation)
-        if actions is not None:
+        if actions is not None and (not self._moved or self._leads(actions, leaf)):
             self.reached.append(evaluation)
             self._rank(evaluation)
         return evaluation
+
+    def _leads(self, actions: Sequence[Action], leaf: State) -> bool:
+        """Whether actions lead to a leaf, though the root may have moved since; not asked in games."""
+        if self._explored.space.has_players:
+            return False
+        reached = self._explored.space.replayed(actions)
+        return reached is not None and self._explored.same(reached, leaf)
+
+    def move_root(self) -> None:
+        """The root has moved: proposers start from leaves below it, of which none is known yet."""
+        self.reached, self._largest, self._moved = [], [], True
 
     def _rank(self, evaluation: Evaluation) -> None:
         """Keep an evaluation among those with the largest rewards, if it is one; the first of equal ones."""
@@ -86,6 +98,8 @@ class Data:
         """The best evaluations of different leaves to which actions are known, the incumbent first."""
         ranked, best = [evaluation for _, _, evaluation in self._largest], self.incumbent()
         if best is None or best.actions is None or (ranked and ranked[0] is best):
+            return ranked
+        if self._moved and not any(one is best for one in self.reached):
             return ranked
         return [best, *(one for one in ranked if not self._explored.space.same(one.leaf, best.leaf))]
 

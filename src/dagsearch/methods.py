@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, TypedDict
 
-import numpy as np
-
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import (
     Covariance,
@@ -158,18 +156,11 @@ def natural_covariance(space: Space) -> Covariance:
     """
     if space.covariance is not None:
         return default_covariance(space).bind(space)
-    if space.inclusion is not None and (space.coding is None or _one_size(space)):
+    if space.inclusion is not None and (space.coding is None or space.is_of_one_size):
         return SetKernel(None if space.positions is None else Nearness(space.positions)).bind(space)
     if space.coding is not None:
         return Views().bind(space)
     return default_covariance(space).bind(space)
-
-
-def _one_size(space: Space) -> bool:
-    """Whether all leaves have the same number of items."""
-    assert space.inclusion is not None
-    sizes = np.sum(space.inclusion(space.random_leaves), axis=1)
-    return bool(np.all(sizes == sizes[0]))
 
 
 def standardized(covariance: Covariance, space: Space) -> Covariance:
@@ -178,7 +169,8 @@ def standardized(covariance: Covariance, space: Space) -> Covariance:
     count = len(matrix)
     within, across = matrix.trace() / count, (matrix.sum() - matrix.trace()) / (count * (count - 1))
     spread = float(within - across)
-    return 1.0 / spread * covariance if spread > 0.0 else covariance
+    # If all leaves are alike, what is left is a rounding error.
+    return 1.0 / spread * covariance if spread > 1e-9 * within else covariance
 
 
 # Checks ------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self, Unpack, overload
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
-from dagsearch._internal.deadline import Deadline
+from dagsearch._internal.deadline import Deadline, OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
@@ -31,7 +31,7 @@ from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
 from dagsearch.problem import Action, Problem, State
 from dagsearch.proposers.base import Proposer, View
-from dagsearch.proposers.expansions import Expansion
+from dagsearch.proposers.expansions import Expansion, OneChild
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.remaining import Remaining
 from dagsearch.recorder import Recorder
@@ -200,11 +200,16 @@ class Search:
         """The next proposal; one whose evaluation was cut off comes first."""
         if self.outstanding.offered and (offered := self.outstanding.next_offered()) is not None:
             return offered
+        turn = self.portfolio.state
         with self.recorder.deciding():
             try:
                 proposal = self._avoiding_pending()
-            except SearchExhausted:
-                self.settle()  # no further reward will come to standardise with
+            except (SearchExhausted, OutOfTime) as over:
+                self.portfolio.state = turn  # nobody has used it
+                if isinstance(over, SearchExhausted):
+                    if self.portfolio.descent is not None:
+                        self.explored_values.complete()
+                    self.settle()  # no further reward will come to standardise with
                 raise
             self.recorder.asked(proposal)
         return proposal
@@ -335,20 +340,21 @@ class Search:
         """
         explored, graph = self.explored, self.explored.graph
         from_state, descent = explored.space.from_state, self.portfolio.descent
-        if from_state is None or descent is None:
+        if from_state is None:
             name = type(explored.problem).__name__
-            raise ProblemError(f"reroot needs a descent, and from_state(state): give {name} this method")
+            raise ProblemError(f"reroot needs from_state(state): give {name} this method")
         self.outstanding.discard_fantasies()
         node = explored.find(state)
         way = explored.way_to(state) if node < 0 or graph.level[node] < 0 else None
         self.recorder.rerooted(state)  # once it is known to be possible
         with self.recorder.repeating():
             if way is not None:
-                descent.expansion.adopt(explored, way)
+                (OneChild() if descent is None else descent.expansion).adopt(explored, way)
                 node = explored.node(state)
                 graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
             explored.move_root(node, from_state(state))
             self.explored_values.outdated()
+            self.data.move_root()
         self.answers.reset()
 
     def note(self, content: Any) -> None:

@@ -8,6 +8,7 @@ from dagsearch import baselines
 from dagsearch.baselines import TreeScores, TreeState, WithinDistance
 from dagsearch.covariances import SharedPath
 from dagsearch.posterior import KernelScores
+from dagsearch.proposers import Descent
 
 
 def test_on_a_tree_ucd_is_uct():
@@ -58,14 +59,12 @@ def test_probabilistic_tree_search_is_the_dag_search_with_the_path_covariance(ex
 
     problem = ds.problems.Synthetic(n=6, m=3, seed=0)
     tree = baselines.probabilistic_tree(problem, c=0.25, noise=0.01, seed=0, expansion=expansion)
-    tree.engine.policy = Rounded(1.0)
+    tree.portfolio.descent.policy = Rounded(1.0)
     dag = ds.Search(
         ds.as_tree(problem),
         scores=KernelScores(SharedPath(step=0.25, root=0.25), 0.01),
-        policy=Rounded(1.0),
-        rollout=ds.rollouts.Uniform(),
-        backup=tree.backup,
-        expansion=expansion,
+        proposers=Descent(Rounded(1.0), ds.rollouts.Uniform(), expansion),
+        backup=tree.explored_values.backup,
         seed=0,
     )
     leaves = [[e.leaf for e in search.steps(40)] for search in (tree, dag)]

@@ -48,11 +48,11 @@ def methods_of_the_experiments() -> Iterator[tuple[str, Callable[[], ds.Search]]
         )
 
 
-def exhaustive(problem, **parts):
+def exhaustive(problem, expansion=None, **parts):
     """A search that sees every leaf once."""
     settings = {
         "scores": scores_for(Overlap.of(problem), 1e-12),
-        "proposers": Descent(UpperConfidence(1.0), Uniform()),
+        "proposers": Descent(UpperConfidence(1.0), Uniform(), expansion),
         "backup": MomentMatching(),
         "repeats": False,
         "seed": 0,

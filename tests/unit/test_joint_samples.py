@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from dagsearch.engine.compositions import default_parts
 
 import dagsearch as ds
 from dagsearch.baselines import NoScores
 from dagsearch.covariances import Hamming, Overlap, SetKernel
+from dagsearch.methods import default_parts
 from dagsearch.posterior import KernelScores, WeightScores
 from dagsearch.problem import Children
+from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import Thompson, UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
@@ -89,10 +90,8 @@ def explored_search(backup, seed=0):
     search = ds.Search(
         problem,
         scores=WeightScores(problem.covariance, 1e-4),
-        policy=UpperConfidence(1.0),
-        rollout=Uniform(),
+        proposers=Descent(UpperConfidence(1.0), Uniform(), AllChildren()),
         backup=backup,
-        expansion=AllChildren(),
         seed=seed,
     )
     calibration.explore(search, problem)
@@ -103,8 +102,8 @@ def test_samples_of_v_are_the_maxima_over_leaves():
     samples = JointSamples(500, seed=1)
     _, search = explored_search(samples)
     search.tell(frozenset({0, 1, 2}), 0.3)
+    graph = search.values.explored.graph
     g = samples.update(search.explored)
-    graph = search.explored.graph
     leaves = np.flatnonzero(graph.terminal[: len(graph)])
     assert samples.values[search.explored.root] == pytest.approx(g[leaves].max(axis=0))
     inner = search.explored.find(frozenset({0}))
@@ -137,10 +136,8 @@ def test_min_takes_the_minimum():
     search = ds.Search(
         game,
         scores=KernelScores(Hamming(), 1e-8),
-        policy=UpperConfidence(1.0),
-        rollout=Uniform(),
+        proposers=Descent(UpperConfidence(1.0), Uniform(), AllChildren()),
         backup=samples,
-        expansion=AllChildren(),
         seed=0,
     )
     calibration.explore(search, game)
@@ -166,10 +163,8 @@ def test_thompson_on_v_finds_the_optimum(expansion):
     search = ds.Search(
         problem,
         scores=WeightScores(problem.covariance, 1e-4),
-        policy=Thompson(samples),
-        rollout=ds.rollouts.Thompson(),
+        proposers=Descent(Thompson(samples), ds.rollouts.Thompson(), expansion),
         backup=samples,
-        expansion=expansion,
         repeats=False,
         seed=0,
     )
@@ -182,8 +177,7 @@ def test_joint_samples_need_scores_that_have_them():
         ds.Search(
             problem,
             scores=NoScores(),
-            policy=UpperConfidence(1.0),
-            rollout=Uniform(),
+            proposers=Descent(UpperConfidence(1.0), Uniform()),
             backup=JointSamples(8),
         )
     with pytest.raises(ValueError, match="count must be"):
@@ -194,7 +188,9 @@ def test_samples_follow_when_hyperparameters_are_learnt():
     problem = ds.problems.Subsets(9, 3, reward=lambda chosen: float(sum(chosen)))
     samples = JointSamples(2_000, seed=0)
     parts = default_parts(problem, SetKernel(), initial=5)
-    search = ds.Search(problem, **{**parts, "backup": samples}, seed=0)
+    parts |= {"scores": KernelScores(SetKernel().bind(problem), 1e-6), "backup": samples}
+    parts["proposers"] = Descent(UpperConfidence(0.5), ds.rollouts.Greedy(1.0), OneChild())
+    search = ds.Search(problem, **parts, seed=0)
     search.run(20)
     g = samples.update(search.explored)
     assert g.mean(axis=1) == pytest.approx(search.explored.scores.mean, abs=0.1)

@@ -101,7 +101,7 @@ def test_told_in_any_order_the_model_is_the_same(name):
     found = []
     for order in (slice(None), slice(None, None, -1)):
         search = SEARCHES[name](chosen)
-        search.engine.learner.evidence = None  # the order decides when it learns
+        search.posterior.evidence = None  # the order decides when it learns
         asked = search.ask(6)  # all of which standardise the rewards
         for proposal in asked[order]:
             search.tell(proposal, chosen.reward(proposal.leaf))
@@ -201,7 +201,7 @@ def test_a_proposal_that_has_travelled_is_known_by_its_leaf():
 def test_an_interrupted_ask_leaves_nothing_pretended(monkeypatch):
     chosen, search = told(SEARCHES["default"])
     (first, *_) = search.ask(3)
-    search.engine.pending.discard_fantasies()
+    search.outstanding.discard_fantasies()
 
     def interrupted(nodes):
         type(search.explored.scores).fantasise(search.explored.scores, nodes[:1])
@@ -220,5 +220,5 @@ def test_of_many_pending_leaves_only_the_last_count_as_observed():
     search = ds.Search.default(ds.problems.Subsets(40, 3, reward=sum), initial=4, seed=0)
     search.run(6)
     search.ask(140)
-    search.engine.pending.fantasise()
+    search.outstanding.fantasise()
     assert 64 <= search.explored.scores._factor.size - 6 < 128

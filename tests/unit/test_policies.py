@@ -9,6 +9,7 @@ import pytest
 import dagsearch as ds
 from dagsearch._internal.ties import ENOUGH, TieBreaker
 from dagsearch.baselines import UCB1, Averages, NoScores, Traversed
+from dagsearch.proposers import Descent
 from dagsearch.proposers.descent import UNKNOWN
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import UpperConfidence
@@ -68,7 +69,7 @@ def test_one_child_enters_at_a_time_and_the_descent_sees_all():
     graph = search.explored.graph
     assert len(graph) == 3  # with the proposed leaf
     assert graph.states[1] == frozenset(proposal.actions[:1])
-    seen = search.expansion.options(search.explored, search.explored.root)
+    seen = search.portfolio.descent.expansion.options(search.explored, search.explored.root)
     assert sorted(seen.children.tolist()) == [-1] * 5 + [1]
 
 
@@ -77,7 +78,7 @@ def test_an_unseen_child_is_seen_through_its_own_score_and_increment():
     search = search_on(problem, OneChild())
     for _ in search.steps(5):
         pass
-    seen = search.expansion.options(search.explored, search.explored.root)
+    seen = search.portfolio.descent.expansion.options(search.explored, search.explored.root)
     for option, node in enumerate(seen.children.tolist()):
         child = frozenset({int(seen.actions[option])})
         if node < 0:
@@ -129,10 +130,8 @@ def compositions():
         return ds.Search(
             game,
             scores=NoScores(),
-            policy=UCB1(averages, 0.5),
-            rollout=Uniform(),
+            proposers=Descent(UCB1(averages, 0.5), Uniform(), expansion),
             backup=averages,
-            expansion=expansion,
             seed=3,
         )
 
@@ -140,27 +139,24 @@ def compositions():
         "uct": lambda: ds.baselines.uct(game, seed=3),
         "ucd, all children": lambda: by_averages(AllChildren()),
         "values": lambda: ds.Search.paper(game, expansion=AllChildren(), seed=3),
-        "features": lambda: ds.Search.paper(
-            ds.problems.Subsets(12, 3, reward=lambda chosen: 0.0), expansion=OneChild(), seed=3
-        ),
     }
 
 
 @pytest.mark.parametrize("name", compositions())
 def test_compiled_descents_take_the_best_rated_and_all_of_those_that_are_tied(name):
     search = compositions()[name]()
-    search.run(1 if name in ("values", "features") else 60)  # beliefs soon differ everywhere
-    explored, one_by_one = search.explored, type(search.expansion) is OneChild
+    search.run(1 if name == "values" else 60)  # beliefs soon differ everywhere
+    explored, one_by_one = search.explored, type(search.portfolio.descent.expansion) is OneChild
     tied_somewhere = False
     for node in np.flatnonzero(explored.graph.level[: len(explored.graph)] >= 0).tolist():
-        options = search.expansion.options(explored, node)
+        options = search.portfolio.descent.expansion.options(explored, node)
         if options is None or not options.open.any():
             continue
-        ratings = np.where(options.open, search.policy.rate(options), -np.inf)
+        ratings = np.where(options.open, search.portfolio.descent.policy.rate(options), -np.inf)
         best = set(options.actions[ratings == ratings.max()].tolist())
         taken = set()
         for seed in range(40 * len(best)):
-            _, actions, missing = search.policy.follow(
+            _, actions, missing = search.portfolio.descent.policy.follow(
                 explored, node, TieBreaker(np.random.default_rng(seed)), one_by_one
             )
             taken |= {int(actions[0])} if actions.size else {missing}
@@ -175,10 +171,10 @@ def test_a_number_that_is_used_up_breaks_no_tie_until_it_is_renewed():
     search = ds.baselines.ucd(ds.problems.Subsets(8, 2, reward=lambda chosen: 0.0), seed=0)
     draw = TieBreaker(np.random.default_rng(0))
     draw.resolution = 4.0 * ENOUGH
-    _, actions, missing = search.policy.follow(search.explored, search.explored.root, draw, True)
+    _, actions, missing = search.portfolio.descent.policy.follow(search.explored, search.explored.root, draw, True)
     assert (actions.size, missing) == (0, UNKNOWN)
     assert 0 <= draw.pick(8) < 8
     assert draw.resolution == 2.0**50
-    _, actions, missing = search.policy.follow(search.explored, search.explored.root, draw, True)
+    _, actions, missing = search.portfolio.descent.policy.follow(search.explored, search.explored.root, draw, True)
     assert actions.size == 0
     assert 0 <= missing < 8

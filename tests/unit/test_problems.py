@@ -5,7 +5,6 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.baselines import TreeState
-from dagsearch.problem import Families
 from dagsearch.problems import DigitsPixels, SubsetRange, Subsets, Synthetic, TicTacToe
 from dagsearch.space import Space
 from dagsearch.testing import check_problem
@@ -358,18 +357,6 @@ def test_random_walks_are_uniform():
     rng = np.random.default_rng(0)
     counts = np.bincount([Space(problem).walk(problem.root(), rng)[1][0] for _ in range(5_000)])
     assert np.abs(counts / 1_000 - 1.0).max() < 0.12
-
-
-@pytest.mark.parametrize("problem", [Subsets(7, 3, sum, groups=[(1, 2)]), SubsetRange(7, 2, 4, sum)])
-def test_children_of_several_states_are_numbered_one_family_after_the_other(problem):
-    inner = sorted((state for state in reachable(problem) if len(problem.actions(state)) > 0), key=repr)
-    families = Families(problem, inner)
-    assert families.family.tolist() == [
-        place for place, state in enumerate(inner) for _ in problem.actions(state)
-    ]
-    for place, state in enumerate(families.states):
-        parent, action = families.find(place)
-        assert problem.step(inner[parent], action) == state == families.reached(place)
 
 
 class NoNeighbours(Subsets):

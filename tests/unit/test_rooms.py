@@ -12,29 +12,33 @@ import dagsearch
 PACKAGE = Path(dagsearch.__file__).parent
 ROOMS = sorted({path.stem if path.is_file() else path.name for path in PACKAGE.iterdir()} - {"__pycache__"})
 
-# What the steps of a search are made of.
-PARTS = ("backups", "covariances", "expansions", "explored", "gaussians", "graph", "increments", "learning")
-PARTS += (
-    "forecasts",
-    "neighbourhoods",
-    "policies",
-    "problem",
-    "problems",
-    "refinements",
-    "remaining",
-    "rollouts",
-    "scores",
-)
-OUTER = {"search", "durable", "execution", "pages", "selection", "baselines", "cli"}
+# From the inside out. A room may import those before it, and those beside it that the table below allows.
+SHELL = {"search", "functions", "durable", "execution", "pages", "selection", "baselines", "games", "cli"}
+CENTRE = {"proposers", "pending", "methods", "optimum", "answers", *SHELL}
+BELIEFS = {"posterior", "values", "data", *CENTRE}
 ABOVE = {
-    **{part: {"engine", *OUTER} for part in PARTS},
-    "engine": OUTER,
-    "durable": {"pages", "selection", "baselines", "games", "cli"},
-    "execution": {"durable", "pages", "selection", "baselines", "games", "cli"},
-    "search": {"selection", "baselines", "games", "cli"},
-    "pages": {"search", "selection", "baselines", "games", "cli"},
+    "problem": {"space", "problems", "covariances", "recorder", "results", "forecasts", *BELIEFS},
+    "space": {"problems", "covariances", "recorder", "results", "forecasts", *BELIEFS},
+    "covariances": {"problems", "recorder", "results", "forecasts", *BELIEFS},
+    "problems": {"recorder", "results", "forecasts", *BELIEFS} - {"games"},  # among which are some
+    "posterior": {"problems", "forecasts", "data", *CENTRE},
+    "values": {"problems", "forecasts", "recorder", "data", *CENTRE},
+    "data": {"problems", "forecasts", "recorder", *CENTRE},
+    "pending": {"problems", "forecasts", "recorder", *CENTRE} - {"pending"},
+    "proposers": {"problems", "forecasts", "recorder", *CENTRE} - {"proposers"},
+    "methods": {"problems", "forecasts", "recorder", "data", "pending", "optimum", "answers", *SHELL},
+    "optimum": {"problems", "forecasts", "recorder", "proposers", "methods", "answers", *SHELL},
+    "answers": {"problems", "forecasts", "recorder", "methods", *SHELL},
+    "forecasts": {"posterior", "data", *CENTRE},
+    "recorder": {"posterior", "values", "data", *CENTRE},
+    "durable": {"functions", "search", "pages", "selection", "baselines", "games", "cli"},
+    "execution": {"functions", "search", "durable", "pages", "selection", "baselines", "games", "cli"},
+    "search": {"functions", "pages", "selection", "baselines", "games", "cli"},
+    "pages": {"functions", "search", "selection", "baselines", "games", "cli"},
+    "functions": {"selection", "baselines", "games", "cli"},
+    "baselines": {"functions", "pages", "selection", "games", "cli"},
     "selection": {"baselines", "games", "cli"},
-    "games": {"selection", "cli"},
+    "games": {"functions", "pages", "selection", "cli"},
 }
 """For every room those that it must not import, not even inside a function."""
 
@@ -101,6 +105,18 @@ def test_internals_know_nothing_but_problems_and_errors():
 def test_rooms_do_not_import_what_is_above_them(room):
     assert {room, *ABOVE[room]} <= set(ROOMS)
     assert [found for found in OWN if found.rooms[0] == room and found.rooms[1] in ABOVE[room]] == []
+
+
+def test_every_room_of_the_search_is_in_the_table():
+    left_out = set(ROOMS) - set(ABOVE)
+    assert left_out == {"__init__", "__main__", "_internal", "cli", "errors", "py", "results", "sklearn", "testing"}
+
+
+def test_solvers_know_no_dag():
+    """Only the posterior of a search knows which states there are."""
+    dag = {"dagsearch.values.explored", "dagsearch.values.graph", "dagsearch.values.values"}
+    importers = {found.importer for found in OWN if found.rooms[0] == "posterior" and found.imported in dag}
+    assert importers == {"dagsearch.posterior.posterior"}
 
 
 def test_only_the_entry_imports_the_command_line():

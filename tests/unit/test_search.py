@@ -11,7 +11,8 @@ import pytest
 import dagsearch as ds
 from dagsearch.covariances import Overlap, Pairwise
 from dagsearch.execution.pools import SerialPool
-from dagsearch.posterior import KernelScores, WeightScores, scores_for
+from dagsearch.posterior import FunctionScores, KernelScores, WeightScores, scores_for
+from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
@@ -59,7 +60,7 @@ def test_exhaustion_gives_all_765_values_of_tic_tac_toe(expansion, backup, minim
     game = ds.problems.TicTacToe()
     search = exhaustive(game, expansion=expansion, backup=backup)
     result = search.run(10_000)
-    graph, value = search.explored.graph, minimax(game)
+    graph, value = search.values.explored.graph, minimax(game)
     assert len(result.history) == 138  # every leaf once
     assert len(graph) == 765
     worst = max(abs(graph.v_mean[node] - value(graph.states[node])) for node in range(765))
@@ -72,7 +73,7 @@ def test_exhaustion_gives_all_765_values_of_tic_tac_toe(expansion, backup, minim
 def test_exhaustion_gives_minimax_values_and_the_optimum(problem, expansion, minimax):
     search = exhaustive(problem, expansion=expansion)
     result = search.run(10_000)
-    graph, value = search.explored.graph, minimax(problem)
+    graph, value = search.values.explored.graph, minimax(problem)
     for node in range(len(graph)):
         assert graph.v_mean[node] == pytest.approx(value(graph.states[node]), abs=1e-4)
     assert value(result.best_state) == pytest.approx(value(problem.root()))
@@ -142,10 +143,7 @@ def test_both_score_models_search_alike(expansion):
         return ds.Search(
             problem,
             scores=model(problem.covariance, 0.01),
-            policy=UpperConfidence(1.0),
-            rollout=Uniform(),
-            backup=MomentMatching(),
-            expansion=expansion,
+            proposers=Descent(UpperConfidence(1.0), Uniform(), expansion),
             seed=0,
         )
 
@@ -451,7 +449,7 @@ def test_a_covariance_that_fails_hands_over_what_the_search_had(monkeypatch):
     def reward(chosen):
         calls.append(chosen)
         if len(calls) == 11:
-            monkeypatch.setattr(KernelScores, "condition", refuse)
+            monkeypatch.setattr(FunctionScores, "condition", refuse)
         return float(sum(chosen))
 
     calls = []
@@ -616,7 +614,7 @@ def test_an_endless_problem_is_named():
         def reward(self, leaf):
             return 0.0
 
-    with pytest.raises(ds.ProblemError, match="cycle"):
+    with pytest.raises(ds.ProblemError, match="Endless has no leaf within .* which begin with 1, 1, 1"):
         ds.search(Endless(), 5, covariance=Pairwise(lambda x, y: float(x == y)))
 
 
@@ -714,9 +712,7 @@ def test_a_reward_that_the_scores_refuse_is_kept_and_holds_up_no_other():
     search = ds.Search(
         problem,
         scores=KernelScores(Pairwise(covariance), 1e-6),
-        policy=UpperConfidence(1.0),
-        rollout=Uniform(),
-        backup=MomentMatching(),
+        proposers=Descent(UpperConfidence(1.0), Uniform()),
         standardize=4,
         seed=0,
     )
@@ -789,7 +785,7 @@ def test_an_unseen_leaf_above_full_depth_is_worth_its_score():
             return float(len(leaf))
 
     search = ds.Search.paper(StopOrGoOn(), seed=0, expansion=OneChild())
-    seen = search.expansion.options(search.explored, search.explored.root)
+    seen = search.portfolio.descent.expansion.options(search.explored, search.explored.root)
     belief = search.belief(("stop",))
     assert (seen.mean[0], seen.variance[0]) == belief.v == belief.g
     assert seen.mean[1] > 0.0
@@ -802,7 +798,7 @@ def test_a_child_known_from_elsewhere_is_seen_as_it_is_known():
     search = ds.Search.paper(Plain(4), noise=1e-6, seed=0, expansion=OneChild())
     search.tell((0, ds.MIN), -50.0)  # MAX took the last match
     node = search.explored.nodes([(1, ds.MAX)])[0]
-    seen = search.expansion.options(search.explored, node)
+    seen = search.portfolio.descent.expansion.options(search.explored, node)
     assert seen.mean[0] == pytest.approx(-50.0, abs=1e-3)
 
 
@@ -922,6 +918,28 @@ def test_what_was_known_of_the_old_root_is_forgotten_with_it():
         return search.result()
 
     assert rerooted(look=True) == rerooted(look=False)
+
+
+@pytest.mark.parametrize("items", [None, enumerate])  # with codes, and without
+def test_after_a_reroot_leaves_are_below_the_new_root(items):
+    problem = Halving()
+    if items is not None:
+        problem = type("Items", (Halving,), {"items": lambda self, state: items(state)})()
+        type(problem).from_state = lambda self, state: type(self)(state)
+    search = ds.Search.default(problem, initial=4, seed=0)
+    search.run(5)
+    late = search.ask()
+    search.reroot((1,))
+    for proposal in search.ask(3):
+        assert proposal.leaf[0] == 1
+        assert len(proposal.actions) == 3
+        search.tell(proposal, problem.reward(proposal.leaf))
+    search.tell(late, problem.reward(late.leaf))  # asked for above the new root
+    result = search.run(20)
+    assert result.stopped == "exhausted"
+    assert {e.leaf for e in result.history} >= {(1, a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)}
+    assert search.belief((1, 1)).v.mean == pytest.approx(4.0, abs=0.5)
+    assert search.recommend().states[-1] == (1, 1, 1, 1)
 
 
 @pytest.mark.parametrize(

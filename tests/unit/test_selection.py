@@ -14,6 +14,11 @@ from dagsearch.problems.ground import Partial
 from dagsearch.problems.subsets import Size
 from dagsearch.selection import likeness
 from dagsearch.selection.noise import FoldNoise
+from dagsearch.posterior import KernelScores
+from dagsearch.proposers import Descent
+from dagsearch.proposers.expansions import OneChild
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Greedy
 from dagsearch.space import Space
 
 pandas = pytest.importorskip("pandas")
@@ -146,10 +151,16 @@ def test_only_leaves_may_be_best():
 
 def test_leaves_of_small_sizes_have_nothing_left_to_gain():
     problem = SubsetRange(60, 1, 8, reward=lambda chosen: float(sum(chosen)))
-    search = ds.Search.default(problem, initial=8, seed=0)
+    search = ds.Search(
+        problem,
+        scores=KernelScores(SetKernel().bind(problem), 0.01),
+        proposers=Descent(UpperConfidence(0.5), Greedy(1.0), OneChild()),
+        standardize=8,
+        seed=0,
+    )
     search.run(20)
     node = search.explored.nodes([problem.step(problem.root(), Size(1))])[0]
-    options = search.expansion.options(search.explored, node)
+    options = search.portfolio.descent.expansion.options(search.explored, node)
     unseen = options.children < 0
     g, _ = search.explored.scores.predict_children(search.explored.children(node), node)
     assert options.mean[unseen] == pytest.approx(g[unseen])
@@ -170,7 +181,7 @@ def test_what_is_beside_a_leaf_may_still_gain():
             return float(leaf.count("a"))
 
     search = ds.Search.default(Uneven(), initial=3, seed=0)
-    options = search.expansion.options(search.explored, search.explored.root)
+    options = search.portfolio.descent.expansion.options(search.explored, search.explored.root)
     g, _ = search.explored.scores.predict_children(search.explored.children(search.explored.root))
     gain = (options.mean - g)[options.children < 0]
     assert (gain[:-1] > 0.1).all()  # the others can go on

@@ -6,7 +6,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from dagsearch.engine.foresight import Foresight
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine, make_classification
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
@@ -15,6 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, cross_val_score
 
 from dagsearch.covariances import Relevance, SetKernel
+from dagsearch.posterior.foresight import Foresight
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.search import Search
 from dagsearch.selection.bounds import score_bounds, within
@@ -361,7 +361,7 @@ def test_hyperparameters_are_uncertain_as_long_as_rewards_are_few():
     for rewards in (6, 60):
         search = Search.default(Subsets(12, 3, lambda subset: float(sum(subset))), seed=0, initial=5)
         search.run(rewards)
-        models = search.engine.learner.plausible_models(24)
+        models = search.posterior.plausible_models(24)
         logs = [np.log([p.value for p in model.covariance.hyperparameters]) for model in models]
         widths.append(float(np.std(logs, axis=0).mean()))
     assert widths[0] > widths[1] > 0.0

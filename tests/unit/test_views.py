@@ -8,15 +8,20 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import dagsearch as ds
-import dagsearch.covariances.views
-import dagsearch.engine.defaults
+import dagsearch.space.space
 from dagsearch.covariances import Covariance, Views, check_covariance
 from dagsearch.covariances.counts import OrderViews, PlaceViews
-from dagsearch.engine.defaults import default_initial
+from dagsearch.methods import default_initial
 from dagsearch.problem import Layout
-from dagsearch.proposers.climb import Climb, log_expected_improvement
-from dagsearch.space import Space, exchanged, one_place_changed
-from dagsearch.space.walks import random_leaves
+from dagsearch.proposers import Climb, Nearby
+from dagsearch.proposers.climb import log_expected_improvement
+from dagsearch.space import Space
+from dagsearch.space.codes import exchanged, one_place_changed
+from dagsearch.space.moves import CodeMoves
+
+
+def rng():
+    return np.random.default_rng(0)
 
 
 class Vector:
@@ -74,9 +79,9 @@ def test_codes_of_an_order_are_inferred_from_its_paths():
 @pytest.mark.parametrize(
     "problem",
     [
-        ds.problems.Subsets(6, 2, sum),  # says what its items are
+        type("Items", (Vector,), {"items": lambda self, state: enumerate(state)})([3, 2, 4]),
         ds.problems.TicTacToe(),  # has players
-        ds.problems.Synthetic(),
+        ds.as_tree(ds.problems.Subsets(6, 2, sum)),
     ],
 )
 def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
@@ -86,14 +91,17 @@ def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
 
 
 def test_neighbours_of_a_vector_differ_at_one_place():
-    categories = np.array([3, 2, 4])
-    found = {tuple(row) for row in one_place_changed(np.array([1, 0, 3]), categories).tolist()}
+    categories, point = np.array([3, 2, 4]), np.array([1, 0, 3])
+    found = {tuple(row) for row in one_place_changed(point, categories, 99, rng()).tolist()}
     every = product(range(3), range(2), range(4))
     assert found == {leaf for leaf in every if sum(a != b for a, b in zip(leaf, (1, 0, 3), strict=True)) == 1}
+    some = {tuple(row) for row in one_place_changed(point, categories, 4, rng()).tolist()}
+    assert len(some) == 4
+    assert some < found
 
 
 def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
-    found = [tuple(row) for row in exchanged(np.arange(5)).tolist()]
+    found = [tuple(row) for row in exchanged(np.arange(5), 999, rng()).tolist()]
     assert len(found) == len(set(found))
     assert (1, 0, 2, 3, 4) in found  # exchanged
     assert (4, 1, 2, 3, 0) in found
@@ -102,14 +110,26 @@ def test_neighbours_of_an_order_are_exchanges_moves_and_reversals():
     assert (0, 1, 2, 3, 4) not in found
 
 
+def offers(problem, leaf):
+    """Whether a problem offers all decisions of a tuple, one after the other."""
+    return all(action in problem.actions(leaf[:place]) for place, action in enumerate(leaf))
+
+
 def test_neighbours_that_cannot_be_reached_are_left_out():
     route = Route(5, forbidden=[("a", "b"), ("c", "d")])
-    coding = Space(route).coding
-    for row in coding.neighbours(coding.codes([("a", "c", "b", "d", "e")])[0]):
-        state = route.root()
-        for action in coding.leaf_of(row):
-            assert action in route.actions(state)
-            state = route.step(state, action)
+    space = Space(route)
+    assert not space.coding.certain
+    moves = CodeMoves(space, space.coding)
+    around = moves.around(space.coding.codes([("a", "c", "b", "d", "e")])[0], 999, rng())
+    ways = [moves.way(point) for point in around]
+    assert 0 < sum(way is None for way in ways) < len(ways)
+    for point, way in zip(around, ways, strict=True):
+        leaf = moves.leaf(point)
+        assert offers(route, leaf) == (way is not None)
+        assert way is None or way == (leaf, list(leaf))
+    result = ds.search(route, 200, seed=0)
+    assert all(offers(route, evaluation.leaf) for evaluation in result.history)
+    assert result.stopped == "exhausted"
 
 
 # Views ------------------------------------------------------------------------------------------------------
@@ -395,7 +415,7 @@ def test_a_round_trip_is_found_though_nobody_said_that_edges_matter():
 
 def test_every_leaf_that_climbing_proposes_is_open():
     search = ds.Search.default(Vector([3, 2, 2]), initial=4, seed=0)
-    assert any(isinstance(refinement, Climb) for refinement in search.refinements)
+    assert any(isinstance(proposer, Climb) for proposer in search.portfolio.proposers)
     result = search.run(50)
     assert result.stopped == "exhausted"
     assert len({evaluation.leaf for evaluation in result.history}) == 12
@@ -404,22 +424,22 @@ def test_every_leaf_that_climbing_proposes_is_open():
 @pytest.mark.parametrize(
     ("problem", "covariance"),
     [
-        (ds.problems.SubsetRange(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
+        (ds.problems.Knapsack(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
+        (ds.problems.SubsetRange(6, 0, 6, sum), ds.covariances.SetKernel()),
+        (ds.problems.Subsets(7, 3, sum, groups=[(0, 1)]), None),
         (ds.problems.Orders(range(4), lambda order: order[0]), ds.covariances.Hamming()),
         (ds.problems.Choices({"x": range(4), "y": range(5)}, lambda chosen: chosen["x"]), None),
     ],
 )
 def test_leaves_are_found_by_codes_whatever_the_covariance(problem, covariance):
     search = ds.Search.default(problem, covariance=covariance, initial=4, seed=0)
-    assert all(isinstance(refinement, Climb) for refinement in search.refinements[1:])
+    assert all(isinstance(proposer, Climb) for proposer in search.portfolio.proposers)
+    assert isinstance(search.portfolio.local, Nearby)
     search.run(8)
-    outcomes = search.engine.history.outcomes(search.incumbent(), 0.1)
-    leaf, actions = Climb().refine(search.explored, outcomes, search.rng)
-    state = problem.root()
-    for action in actions:
-        state = problem.step(state, action)
-    assert state == leaf
-    assert not search.explored.is_closed(leaf)
+    for proposer in (Climb(), Climb(2, 2, 1), Nearby()):
+        proposal = proposer.propose(search._view, search.rng)
+        assert search.space.replayed(proposal.actions) == proposal.leaf
+        assert not search.explored.is_closed(proposal.leaf)
     assert search.run(200).stopped == "exhausted"
 
 
@@ -465,8 +485,8 @@ def test_layouts_of_a_problem_are_taken_as_they_are():
         def path_to(self, leaf):
             return list(leaf)
 
-        def neighbours(self, codes):
-            return one_place_changed(codes, self.layout.categories)
+        def neighbours(self, codes, count, rng):
+            return one_place_changed(codes, self.layout.categories, count, rng)
 
     coding = Space(Told([2, 2, 2])).coding
     assert coding.codes([(1,)]).tolist() == [[1, -1, -1]]
@@ -485,13 +505,9 @@ def test_a_search_begins_with_a_fifth_of_its_budget_but_not_many_random_leaves(b
 
 def test_codes_are_inferred_once(monkeypatch):
     inferred = []
-
-    def inferring(problem):
-        inferred.append(problem)
-        return Space(problem).coding
-
-    for module in (dagsearch.engine.defaults, dagsearch.covariances.views):
-        monkeypatch.setattr(module, "coding_of", inferring)
-    problem = Vector([2, 2, 2])
-    ds.search(problem, 4, seed=0)
-    assert inferred == [problem]
+    infer = dagsearch.space.space.inferred_coding
+    monkeypatch.setattr(
+        "dagsearch.space.space.inferred_coding", lambda paths: inferred.append(paths) or infer(paths)
+    )
+    ds.search(Vector([2, 2, 2]), 4, seed=0)
+    assert len(inferred) == 1

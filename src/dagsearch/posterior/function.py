@@ -210,14 +210,21 @@ class FunctionScores(WhitenedScores):
         """
         places = np.asarray(nodes, dtype=np.int64)
         columns, left = self._next_columns(places)
-        try:
-            corner = np.asarray(np.linalg.cholesky(left + self.noise * np.eye(places.size)), np.float64)
-        except np.linalg.LinAlgError:
-            self._refuse(places[0])
+        corner = self._corner(places, left)
         self._append_anchors(places, self.covariance.prepared(self._rows.rows[places]))
         self._factor.append(columns, corner)
         self._fantasies += places.size
         self._changed()
+
+    def _corner(self, nodes: IntArray, left: FloatArray) -> FloatArray:
+        """The factor of the covariance that is left of leaves and their noise; rounding must not refuse it."""
+        noise, rounding = self.noise, _SLACK * self._scale
+        try:
+            return np.asarray(np.linalg.cholesky(left + noise * np.eye(nodes.size)), np.float64)
+        except np.linalg.LinAlgError:
+            if np.linalg.eigvalsh(left)[0] < -rounding:
+                self._refuse(nodes[0])
+            return np.asarray(np.linalg.cholesky(left + (noise + 2.0 * rounding) * np.eye(nodes.size)))
 
     def discard(self) -> None:
         """Take back all fantasies, to the last digit: later results must not depend on them."""

@@ -131,6 +131,7 @@ class WeightScores(JointScores):
         self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
         self._mean[old:new] = self._prior[old:new] + linear[0]
         self._variance[old:new] = linear[1] + self.covariance.private
+        self._some_ahead |= self._behind > 0  # the new nodes have seen all rewards
         self._nodes = new
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:

@@ -138,11 +138,14 @@ class WhitenedScores(JointScores):
 
     def best_swaps(self, codes: IntArray, most: int) -> IntArray:
         """Codes of the leaves with one chosen place exchanged for another that have the largest means."""
+        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        if chosen.size == 0 or unchosen.size == 0:
+            return np.zeros((0, codes.size), dtype=codes.dtype)
         sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha())
         drop, add = np.divmod(largest(sums.ravel(), most), sums.shape[1])
         rows = np.tile(codes, (drop.size, 1))
-        rows[np.arange(drop.size), np.flatnonzero(codes == 1)[drop]] = 0
-        rows[np.arange(drop.size), np.flatnonzero(codes != 1)[add]] = 1
+        rows[np.arange(drop.size), chosen[drop]] = 0
+        rows[np.arange(drop.size), unchosen[add]] = 1
         return rows
 
     def _alpha(self) -> FloatArray:

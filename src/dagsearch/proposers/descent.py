@@ -90,6 +90,7 @@ class Descent:
             if end is not None:
                 return explored.visited(path, actions, end)
             view.deadline.check()
+            view.initial = False  # another roll-out from the root would not tell more
             values.outdated()  # the DAG has changed without a reward
             explored.changed("back up")
 

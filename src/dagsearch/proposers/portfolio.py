@@ -31,14 +31,14 @@ class Portfolio:
     ) -> None:
         if not proposers:
             raise ValueError("a search needs at least one proposer")
-        self.proposers, self.local = tuple(proposers), local
-        self._turn, self._initial = 0, int(initial)
+        self.proposers, self.local, self.initial = tuple(proposers), local, int(initial)
+        self._turn, self._initial = 0, self.initial
 
     @classmethod
     def of(cls, proposers: "Proposer | Sequence[Proposer] | Portfolio", initial: int) -> "Portfolio":
-        """The portfolio of these proposers, which take turns; a portfolio is its own."""
-        if isinstance(proposers, Portfolio):
-            return proposers
+        """The portfolio of these proposers, which take turns, with its first turn to come."""
+        if isinstance(proposers, Portfolio):  # which may have been given to another search, too
+            return cls(proposers.proposers, proposers.local, proposers.initial)
         return cls(proposers if isinstance(proposers, Sequence) else [proposers], initial=initial)
 
     @property

@@ -208,6 +208,15 @@ class Space:
             return None  # the problem says in another way what its states are
         return inferred_coding(self.paths)
 
+    @cached_property
+    def is_of_one_size(self) -> bool:
+        """Whether leaves differ in which places are chosen, but not in how many, as far as is known."""
+        coding = self.coding
+        if coding is None or coding.layout.kind != "places" or np.any(coding.layout.categories != 2):
+            return False
+        chosen = np.sum(coding.codes(self.random_leaves) == 1, axis=1)
+        return bool(np.all(chosen == chosen[0]))
+
     # Ways ------------------------------------------------------------------------------------------------
 
     def replayed(self, actions: Iterable[Action]) -> State | None:

@@ -30,6 +30,13 @@ class Values:
         self._stale = True
         self._episodes += episodes
 
+    def complete(self) -> None:
+        """Add the states of a small problem that no descent came to, so that its values are exact."""
+        explored = self.explored
+        if not explored.graph.adversarial and explored.space.few_leaves and explored.complete():
+            self.outdated()
+            explored.changed("back up")
+
     def current(self) -> Explored:
         """The explored DAG with all scores and values up to date."""
         if self._stale:

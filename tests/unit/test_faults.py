@@ -1,0 +1,303 @@
+"""Faults that a search once had, one test each: every one of them would fail if the fault came back."""
+
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.covariances import Overlap, Pairwise, Views
+from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
+from dagsearch.posterior.evidence import Evidence
+from dagsearch.proposers import Climb, Descent, Portfolio
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Uniform
+from dagsearch.space import Space
+
+
+class Digits:
+    """Tuples of decisions, as a newcomer writes them; counts what the search asks for."""
+
+    def __init__(self, places=6, options=4):
+        self.places, self.options = places, options
+        self.calls = Counter()
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        self.calls["actions"] += 1
+        return self.offered(state) if len(state) < self.places else []
+
+    def offered(self, state):
+        return list(range(self.options))
+
+    def step(self, state, action):
+        self.calls["step"] += 1
+        assert action in self.offered(state), "only what is offered may be chosen"
+        return (*state, action)
+
+    def reward(self, leaf):
+        return float(sum(leaf))
+
+
+class Missing(Digits):
+    """The last option is not offered after four zeros: 64 random walks hardly ever come there."""
+
+    def offered(self, state):
+        return list(range(3 if state[:4] == (0, 0, 0, 0) else 4))
+
+    def reward(self, leaf):  # leads a search there
+        return float(20 * sum(digit == 0 for digit in leaf[:4]) + 10 * sum(digit == 3 for digit in leaf[4:]))
+
+
+class Appearing(Missing):
+    """An option that is offered only after four zeros."""
+
+    def offered(self, state):
+        return list(range(5 if state[:4] == (0, 0, 0, 0) else 4))
+
+
+def peak(work):
+    """Memory in megabytes that some work needs beyond what there was."""
+    work()  # once for all that is compiled or imported
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1] / 1e6
+    finally:
+        tracemalloc.stop()
+
+
+# Leaves that the problem does not have --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Missing, Appearing])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_random_walks_have_not_shown_is_for_the_problem_to_say(kind, seed):
+    problem = kind()
+    came_there = 0
+    for evaluation in ds.search(problem, 60, seed=seed).history:
+        leaf = evaluation.leaf
+        assert evaluation.actions == leaf
+        assert all(leaf[place] in problem.offered(leaf[:place]) for place in range(6))
+        came_there += leaf[:4] == (0, 0, 0, 0)
+    assert came_there > 0  # else nothing was tested
+
+
+def test_workers_and_batches_get_no_other_leaves():
+    problem = Missing()
+    search = ds.Search.default(problem, initial=5, seed=0)
+    for _ in range(10):
+        for proposal in search.ask(6):
+            assert Space(problem).replayed(proposal.actions) == proposal.leaf
+            search.tell(proposal, problem.reward(proposal.leaf))
+
+
+# The model ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [FunctionScores, KernelScores])
+def test_an_invalid_covariance_is_refused_and_the_model_is_unchanged(model):
+    scores, refused = model(Pairwise(lambda x, y: 1.0 if x == y else -0.9), 1e-6), 0
+    scores.track(["a", "b", "c"])
+    for node in range(3):
+        before = scores.mean.copy(), scores.variance.copy(), *scores.predict(["d"])
+        try:
+            scores.condition(node, 1.0)
+        except ds.CovarianceError as error:
+            assert "not positive semi-definite" in str(error)  # noqa: PT017
+            refused += 1
+            now = scores.mean, scores.variance, *scores.predict(["d"])
+            assert all(np.array_equal(one, other) for one, other in zip(before, now, strict=True))
+        assert np.all(np.isfinite(scores.mean))
+        assert np.all(scores.variance >= 0.0)
+    assert refused > 0
+    with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
+        scores.fantasise([2])
+
+
+def test_increments_that_were_given_stay():
+    problem = ds.problems.Subsets(8, 3, reward=sum)
+    given = ds.Increments.of(problem, Overlap())
+    search = ds.Search(
+        problem,
+        scores=KernelScores(Overlap.of(problem), 0.01),
+        proposers=Descent(UpperConfidence(0.5), Uniform()),
+        evidence=Evidence(),
+        increments=given,
+        standardize=4,
+        seed=0,
+    )
+    before = search.posterior.scores
+    search.run(12)
+    assert search.posterior.scores is not before  # it was fitted again
+    assert search.explored.increments is given
+
+
+@pytest.mark.parametrize("mean", [0.0, lambda state: 0.0])
+def test_a_mean_may_be_a_function_where_the_covariance_reads_codes(mean):
+    problem = Digits()
+    search = ds.Search(
+        problem,
+        scores=FunctionScores(Views().bind(problem), 0.01, mean=mean),
+        proposers=Portfolio([Climb()], initial=4),
+        repeats=False,
+        seed=0,
+    )
+    assert len(search.run(15).history) == 15
+
+
+def test_a_mean_that_varies_is_what_climbs_aim_at():
+    problem = Digits()
+    search = ds.Search(
+        problem,
+        scores=FunctionScores(1e-4 * Views().bind(problem), 0.01, mean=lambda state: float(sum(state))),
+        proposers=Portfolio([Climb()], initial=2),
+        repeats=False,
+        seed=0,
+    )
+    assert search.run(20).best_reward == 18.0
+
+
+@pytest.mark.parametrize("model", [FunctionScores, KernelScores])
+def test_noisy_rewards_of_one_leaf_are_one_anchor(model):
+    rng = np.random.default_rng(0)
+    states = [frozenset({i, j}) for i in range(6) for j in range(i)]
+    covariance, draws = Overlap(), rng.normal(size=200)
+    repeated, once = model(covariance, 0.5), model(covariance, 0.5)
+    repeated.track(states)
+    once.track(states)
+    for reward in draws:
+        repeated.condition(3, float(reward))
+    repeated.condition(5, 1.0)
+    assert repeated._factor.size == 2
+    once.condition(3, float(draws.mean()), noise=0.5 / 200)
+    once.condition(5, 1.0)
+    assert repeated.mean == pytest.approx(once.mean, abs=1e-9)
+    assert repeated.variance == pytest.approx(once.variance, abs=1e-9)
+
+
+@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+def test_a_node_that_is_new_since_a_reward_learns_it_once(model):
+    states = [frozenset({0, 1}), frozenset({1, 2}), frozenset({0, 2}), frozenset({7, 8, 1})]
+    late, early = model(Overlap(), 0.1), model(Overlap(), 0.1)
+    early.track(states)
+    late.track(states[:2])
+    for scores in (late, early):
+        scores.condition(0, 1.0)
+    late.track(states[2:])  # nobody has read the beliefs since the reward
+    assert late.mean == pytest.approx(early.mean)
+    assert late.variance == pytest.approx(early.variance)
+
+
+# Large and endless problems -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ds.problems.Orders(range(100), lambda order: float(order[0])),
+        lambda: ds.problems.Sequences("01", 500, lambda letters: float(letters.count("1"))),
+        lambda: Digits(500, 2),
+    ],
+    ids=["orders", "sequences", "tuples"],
+)
+def test_large_problems_begin_without_much_memory(make):
+    assert peak(lambda: ds.Search.default(make(), seed=0).ask()) < 300.0
+
+
+class Endless(Digits):
+    """Every state has actions, and none comes again."""
+
+    def actions(self, state):
+        self.calls["actions"] += 1
+        return ["on", "and on"]
+
+    def step(self, state, action):
+        self.calls["step"] += 1
+        return state + 1
+
+    def root(self):
+        return 0
+
+
+def test_an_endless_problem_is_refused_and_its_path_is_named():
+    problem = Endless()
+    with pytest.raises(ds.ProblemError, match=r"Endless has no leaf .* begin with '(on|and on)', '"):
+        ds.search(problem, 5)
+    assert problem.calls["step"] < 50_000
+
+
+def test_an_endless_function_is_refused():
+    calls = []
+
+    def function(choose):
+        count = 0
+        while choose(f"go on after {count}", [True, True, False]) or count < 10**6:
+            count += 1
+            calls.append(count)
+        return count
+
+    with pytest.raises(ds.ProblemError):
+        ds.maximize(function, 5, seed=0)
+    assert len(calls) < 5_000_000
+
+
+def test_a_plain_problem_is_walked_once_before_the_first_ask():
+    problem = Digits()
+    search = ds.Search.default(problem, seed=0)
+    search.ask()
+    assert problem.calls["actions"] < 64 * 7 * 2 + 300
+    assert problem.calls["step"] < 64 * 6 * 2 + 300
+
+
+class Wide:
+    """One decision among very many options, and one among three."""
+
+    def __init__(self, options):
+        self.options = options
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        return range(self.options) if state == () else range(3) if len(state) == 1 else ()
+
+    def step(self, state, action):
+        return (*state, action)
+
+    def reward(self, leaf):
+        return float(leaf[0] % 1000 + leaf[1])
+
+
+def test_many_actions_are_rated_in_parts():
+    assert peak(lambda: ds.search(Wide(20_000), 12, seed=0)) < 500.0
+
+
+# Questions ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [Digits, lambda: ds.problems.Subsets(12, 3, reward=sum), lambda: ds.as_tree(ds.problems.Subsets(8, 3, sum))],
+    ids=["tuples", "subsets", "tree"],
+)
+def test_questions_change_nothing_of_what_is_proposed_later(make, noisy):
+    def run(asking):
+        problem = make()
+        search, proposed = ds.Search.default(problem, initial=4, noisy=noisy, seed=0), []
+        for _ in range(12):
+            for proposal in search.ask(2):
+                proposed.append(proposal.leaf)
+                if asking:
+                    search.belief(problem.root())
+                    search.belief(proposal.leaf)
+                    search.recommend()
+                    search.result()
+                search.tell(proposal, problem.reward(proposal.leaf))
+        return proposed
+
+    assert run(asking=True) == run(asking=False)
