@@ -18,13 +18,13 @@ from dagsearch.durable.encoding import from_json, to_json
 from dagsearch.durable.fingerprint import parts_of
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.errors import EvaluationError, ProblemError
-from dagsearch.values.refresh import Lazy
+
 from dagsearch_experiments.crashes.layer import watched
 from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed, state
 from support.problems import Failing, Sum
 from support.processes import environment, running
-from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments, refreshing
+from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments
 
 # Exactly as it was ------------------------------------------------------------------------------
 
@@ -439,7 +439,7 @@ def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
     proposal = search.ask()
-    read_only, writable = os.open(path, os.O_RDONLY), search.engine.recorder.journal._file._descriptor
+    read_only, writable = os.open(path, os.O_RDONLY), search.recorder.journal._file._descriptor
     os.dup2(read_only, writable)
     os.close(read_only)
     with pytest.raises(JournalError, match=r"the reward 0.25 of .* tell it after resuming"):

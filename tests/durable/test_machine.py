@@ -169,7 +169,7 @@ def test_looking_between_asks_changes_no_digit_of_what_is_pending(make):
             search.ask()
             if looks:
                 search.belief(search.problem.root())
-        search.engine.pending.fantasise()
+        search.outstanding.fantasise()
         found.append([part.tolist() for part in search.explored.scores.moments()])
     assert found[0] == found[1]
 
