@@ -158,6 +158,9 @@ class Search:
 
     def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
         refused = self.posterior.condition(episodes, recorded)
+        if self.portfolio.descent is not None:
+            # Now, not when they are read: the last digits must not depend on who looked in between.
+            self.posterior.scores.refresh()
         self.explored_values.outdated(episodes)
         if refused:
             raise refused[0]
