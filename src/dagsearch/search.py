@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self, Unpack, overload
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
-from dagsearch._internal.deadline import Deadline
+from dagsearch._internal.deadline import Deadline, OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
@@ -139,11 +139,16 @@ class Search:
     def _next(self) -> Proposal:
         """The leaf that the first proposer to find one proposes; it is pending from now on."""
         self.outstanding.fantasise()
-        for proposer in self.portfolio.turn(self._view, self.rng):
-            found = proposer.propose(self._view, self.rng)
-            if found is not None:
-                return self.outstanding.add(found)
-        raise SearchExhausted("every leaf has been evaluated or asked for")
+        turn = self.portfolio.state
+        try:
+            for proposer in self.portfolio.turn(self._view, self.rng):
+                found = proposer.propose(self._view, self.rng)
+                if found is not None:
+                    return self.outstanding.add(found)
+            raise SearchExhausted("every leaf has been evaluated or asked for")
+        except (SearchExhausted, OutOfTime):
+            self.portfolio.state = turn  # nothing was proposed; a resumed search does not know of it either
+            raise
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None = None) -> Evaluation:
         """Learn a reward: the data, the posterior, and from then on the values know it."""
@@ -162,6 +167,7 @@ class Search:
             # Now, not when they are read: the last digits must not depend on who looked in between.
             self.posterior.scores.refresh()
         self.explored_values.outdated(episodes)
+        self.explored_values.keep_up()
         if refused:
             raise refused[0]
 
@@ -209,7 +215,11 @@ class Search:
             except SearchExhausted:
                 self.settle()  # no further reward will come to standardise with
                 raise
+            except OutOfTime:
+                self.explored_values.keep_up()
+                raise
             self.recorder.asked(proposal)
+            self.explored_values.keep_up()
         return proposal
 
     def _avoiding_pending(self) -> Proposal:
@@ -298,7 +308,9 @@ class Search:
             )
         self.explored.leaf(leaf)  # raises if it is none
         self.recorder.proposed(leaf, actions, note)
-        return self.outstanding.add(proposal)
+        self.outstanding.add(proposal)
+        self.explored_values.keep_up()
+        return proposal
 
     def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
         """Take back a pending proposal whose reward will not come.
@@ -351,6 +363,7 @@ class Search:
                 graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
             explored.move_root(node, from_state(state))
             self.explored_values.outdated()
+            self.explored_values.keep_up()
         self.answers.reset()
 
     def note(self, content: Any) -> None:
