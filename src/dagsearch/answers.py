@@ -41,7 +41,7 @@ class Answers:
         """Forget what was computed from the old root."""
         self._optimum: tuple[tuple[int, ...], Optimum] | None = None  # with its inputs
         self._probability: tuple[int, float | None] = (0, None)
-        self._values: tuple[int, Values] | None = None  # with the number of rewards they are from
+        self._values: tuple[tuple[int, bool], Values] | None = None  # with what they are from
 
     @one_thread()
     def values(self) -> Values:
@@ -51,9 +51,9 @@ class Answers:
         if search.portfolio.descent is not None:
             search.explored_values.current()
             return search.explored_values
-        rewards = len(search.history)
-        if self._values is None or self._values[0] != rewards:
-            self._values = rewards, values_of_best(search)
+        known = len(search.data), search.posterior.informed
+        if self._values is None or self._values[0] != known:
+            self._values = known, values_of_best(search)
         return self._values[1]
 
     @one_thread()
