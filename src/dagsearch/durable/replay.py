@@ -99,11 +99,16 @@ class Replay(Recorder):
                 search.explored.repeat(change)
         if event.kind == "ask":
             self._ask(content)
+        elif changes and event.kind != "settle":
+            search.explored_values.keep_up()
+        if "generators" in content:  # as they were when the event was recorded
+            set_generators(search, content["generators"])
+        if event.kind == "ask":
+            search.explored_values.keep_up()
         elif event.kind == "propose":
             search.propose(*walked(search.problem, content["actions"]))
         elif event.kind == "tell":
             search.outstanding.discard_fantasies()
-            set_generators(search, content["generators"])
             self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
             search.forget(search.pending[content["pending"]], again=content["again"])
@@ -113,12 +118,9 @@ class Replay(Recorder):
             if content["refused"] is None:
                 search.steered.take(content["action"], content["value"])
         elif event.kind == "settle":
-            set_generators(search, content["generators"])
             search.settle()
         elif event.kind not in ("learn", "run", "note"):
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
-        if "generators" in content and event.kind not in ("tell", "settle"):  # learning may draw
-            set_generators(search, content["generators"])
         self._count_runs(event.kind)
         self._check_size(event)
 
