@@ -135,8 +135,11 @@ class JointScores(Scores):
         Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
         """
 
-    def best_swaps(self, codes: IntArray, most: int) -> IntArray:
-        """Codes of the leaves with one chosen place exchanged for another that have the largest means."""
+    def best_swaps(self, codes: IntArray, most: int, closed: IntArray) -> IntArray:
+        """Codes of the leaves with one chosen place exchanged for another that have the largest means.
+
+        ``closed`` are codes of leaves that are left out.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not rate swaps")
 
     @abstractmethod

@@ -7,11 +7,13 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
+from dagsearch.space import Coding
 from dagsearch.space.moves import Moves, Points, moves_in
+from dagsearch.values.explored import Explored
 
 # Number of leaves at a time whose variance is computed: those with the best means.
 _CLOSER = 64
@@ -40,6 +42,7 @@ class Climb:
 
     def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
+        self._closed = _ClosedCodes()
 
     @property
     def parts(self) -> Sequence[object]:
@@ -51,7 +54,8 @@ class Climb:
         good, reached = view.data.good(), view.data.reached
         if not good or view.explored.graph.adversarial:
             return None
-        landscape = _Landscape(view, moves_in(view.space), [view.explored.find(one.leaf) for one in good])
+        nodes = [view.explored.find(one.leaf) for one in good]
+        landscape = _Landscape(view, moves_in(view.space), nodes, self._closed)
         others = rng.choice(len(reached), min(self.explorers, len(reached)), replace=False)
         chosen = [*good[: self.starts], *(reached[other] for other in others)]
         starts = landscape.moves.points([(one.leaf, one.actions or ()) for one in chosen])
@@ -85,12 +89,13 @@ class Climb:
 class _Landscape:
     """Expected improvement of points."""
 
-    def __init__(self, view: View, moves: Moves, good: Sequence[int]) -> None:
+    def __init__(self, view: View, moves: Moves, good: Sequence[int], closed: "_ClosedCodes") -> None:
         self._explored, self._deadline = view.explored, view.deadline
         self.moves = moves
         self._scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
         self._by_swaps = self._by_codes and self._scores.rates_swaps and view.space.is_of_one_size
+        self._closed = closed.of(view.explored) if self._by_swaps else np.zeros((0, 0), dtype=np.int8)
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 
@@ -101,7 +106,7 @@ class _Landscape:
     def around(self, point: Any, rng: np.random.Generator) -> Points:
         """Points one change away: of many swaps those with the best means, else a random part."""
         if self._by_swaps:
-            return self._scores.best_swaps(point, _CLOSER)
+            return self._scores.best_swaps(point, _CLOSER, self._closed)
         return self.moves.around(point, _MOST_NEIGHBOURS, rng)
 
     def rate(self, points: Points) -> FloatArray:
@@ -111,7 +116,8 @@ class _Landscape:
         if len(points) == 0:
             return rating
         if self._by_codes:
-            closer, mean, variance = self._scores.predict_codes(points, _CLOSER, self.moves.leaf)
+            most = len(points) if self._by_swaps else _CLOSER  # swaps are those with the best means already
+            closer, mean, variance = self._scores.predict_codes(points, most, self.moves.leaf)
         else:
             closer = np.arange(len(points))
             mean, variance = self._scores.predict([self.moves.leaf(point) for point in points])
@@ -149,6 +155,28 @@ class _Landscape:
             if way is not None:
                 return Proposal(way[0], tuple(way[1]))
         return None
+
+
+class _ClosedCodes:
+    """The codes of leaves that may not be evaluated, kept from one climb to the next."""
+
+    def __init__(self) -> None:
+        self._coding: Coding | None = None
+
+    def of(self, explored: Explored) -> IntArray:
+        """Codes of the closed leaves, one row each, in one byte per place."""
+        coding, graph = explored.space.coding, explored.graph
+        assert coding is not None
+        if coding is not self._coding:  # another search
+            self._coding, self._seen, self._nodes = coding, 0, np.zeros(0, dtype=np.int64)
+            self._rows = np.zeros((0, len(coding.layout.categories)), dtype=np.int8)
+        fresh = self._seen + np.flatnonzero(graph.terminal[self._seen : len(graph)])
+        if fresh.size > 0:
+            codes = coding.codes([graph.states[node] for node in fresh]).astype(np.int8)
+            self._nodes = np.concatenate([self._nodes, fresh])
+            self._rows = np.concatenate([self._rows, codes])
+        self._seen = len(graph)
+        return self._rows[graph.closed[self._nodes]]
 
 
 def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:
