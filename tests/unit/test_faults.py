@@ -10,6 +10,7 @@ import dagsearch as ds
 from dagsearch.covariances import Overlap, Pairwise, Views
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
 from dagsearch.posterior.evidence import Evidence
+from dagsearch.problem import Children
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
@@ -272,8 +273,44 @@ class Wide:
         return float(leaf[0] % 1000 + leaf[1])
 
 
-def test_many_actions_are_rated_in_parts():
+def test_many_actions_do_not_need_much_memory():
     assert peak(lambda: ds.search(Wide(20_000), 12, seed=0)) < 500.0
+
+
+def test_many_states_are_predicted_in_parts(monkeypatch):
+    scores = FunctionScores(Overlap(), 0.1)
+    states = [frozenset({i, j}) for i in range(12) for j in range(i)]
+    scores.track(states[:5])
+    scores.condition(2, 1.0)
+    whole = scores.predict(states)
+    monkeypatch.setattr("dagsearch.posterior.whitened._MOST_PREDICTED", 7)
+    for one, other in zip(scores.predict(states), whole, strict=True):
+        assert one == pytest.approx(other, abs=1e-12)
+
+
+@pytest.mark.parametrize("most", [0, 5, 40])
+def test_features_without_weights_are_as_before_any_reward(most, monkeypatch):
+    problem = ds.problems.Subsets(12, 3, reward=sum)
+    rng = np.random.default_rng(0)
+    states = [frozenset(rng.choice(12, 3, replace=False).tolist()) for _ in range(12)]
+    plain = WeightScores(Overlap(), 0.1)
+    monkeypatch.setattr("dagsearch.posterior.weights._MOST_FEATURES", most)
+    few = WeightScores(Overlap(), 0.1)
+    children = Children(problem, frozenset({3}), problem.actions(frozenset({3})))
+    for scores, limit in ((plain, 10**6), (few, most)):
+        monkeypatch.setattr("dagsearch.posterior.weights._MOST_FEATURES", limit)
+        scores.track(states[:3])
+        scores.condition(0, 1.0)
+        scores.found = [*scores.predict(states), *scores.predict_children(children)]
+        scores.track(states[3:6])
+        scores.condition(4, -1.0)
+        scores.fantasise([5])
+        scores.found += [*scores.predict(states), *scores.joint([0, 4], states[6:])]
+        scores.discard()
+        scores.track(states[6:])
+        scores.found += [scores.mean, scores.variance]
+    for one, other in zip(few.found, plain.found, strict=True):
+        assert one == pytest.approx(other, abs=1e-12)
 
 
 # Questions ------------------------------------------------------------------------------------------------
