@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.durable.journal import read_events
 from dagsearch.covariances import Overlap, SetKernel
+from dagsearch.durable.journal import read_events
 from dagsearch.posterior import KernelScores
 from dagsearch.posterior.evidence import LogPosterior
 from dagsearch.posterior.whitened import WhitenedScores

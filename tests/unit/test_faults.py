@@ -319,7 +319,11 @@ def test_features_without_weights_are_as_before_any_reward(most, monkeypatch):
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize(
     "make",
-    [Digits, lambda: ds.problems.Subsets(12, 3, reward=sum), lambda: ds.as_tree(ds.problems.Subsets(8, 3, sum))],
+    [
+        Digits,
+        lambda: ds.problems.Subsets(12, 3, reward=sum),
+        lambda: ds.as_tree(ds.problems.Subsets(8, 3, sum)),
+    ],
     ids=["tuples", "subsets", "tree"],
 )
 def test_questions_change_nothing_of_what_is_proposed_later(make, noisy):

@@ -328,7 +328,7 @@ class WeightScores(JointScores):
         )
         values = np.bincount(of_pair, weights=rows.values[~known], minlength=pairs.size)
         beyond = np.bincount(pairs // self.covariance.dimension, weights=values**2, minlength=count)
-        return SparseRows(starts, columns[known], rows.values[known]), beyond
+        return SparseRows(starts, columns[known], rows.values[known]), np.asarray(beyond, np.float64)
 
     def _places(self) -> IntArray | None:
         """The weight of each feature; ``None`` while they have the same numbers, and enough weights."""
