@@ -87,6 +87,23 @@ def test_what_random_walks_have_not_shown_is_for_the_problem_to_say(kind, seed):
     assert came_there > 0  # else nothing was tested
 
 
+def test_decisions_that_cannot_be_hashed_have_no_codes():
+    class Lists(Digits):
+        def offered(self, state):
+            return [[0], [1], [2]]
+
+        def key(self, state):
+            return str(state)
+
+        def reward(self, leaf):
+            return float(sum(number for (number,) in leaf))
+
+    problem = Lists(3)
+    assert Space(problem).coding is None
+    alike = Pairwise(lambda x, y: float(str(x) == str(y)), private=1.0)
+    assert ds.search(problem, 40, covariance=alike, seed=0).stopped == "exhausted"
+
+
 def test_workers_and_batches_get_no_other_leaves():
     problem = Missing()
     search = ds.Search.default(problem, initial=5, seed=0)
