@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.covariances import Overlap, Pairwise, Views
+from dagsearch.covariances import Hamming, Overlap, Pairwise, Views
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.problem import Children
@@ -269,6 +269,13 @@ def test_a_plain_problem_is_walked_once_before_the_first_ask():
     search.ask()
     assert problem.calls["actions"] < 64 * 7 * 2 + 300
     assert problem.calls["step"] < 64 * 6 * 2 + 300
+
+
+def test_parts_are_checked_on_the_walks_that_a_search_goes_on_with():
+    problem = Digits()
+    scores, proposers = KernelScores(Hamming(), 0.1), Portfolio([Climb()], initial=2)
+    ds.Search(problem, scores=scores, proposers=proposers, seed=0).ask()
+    assert problem.calls["actions"] < 64 * 7 + 300
 
 
 class Wide:
