@@ -95,5 +95,5 @@ def _link(owner: griffe.Object, name: str) -> str:
     except griffe.NameResolutionError:
         return f"`{name}`"
     if target == "dagsearch.search":  # the function; there is a module of this name, too
-        target = "dagsearch.search.search"
+        target = "dagsearch.functions.search"
     return f'<autoref identifier="{target}" optional><code>{name.removeprefix("dagsearch.")}</code></autoref>'

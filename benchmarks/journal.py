@@ -58,7 +58,7 @@ def in_journal(path: Path) -> float:
     """Seconds of an event of our journal."""
     problem = Subsets(6, 2, reward=sum)
     search = Search.paper(problem, seed=0, journal=path)
-    journal: Journal = search.engine.recorder.journal  # type: ignore[attr-defined]
+    journal: Journal = search.recorder.journal  # type: ignore[attr-defined]
     began = time.perf_counter()
     for _ in range(EVENTS):
         journal.append("note", {"note": CONTENT})

@@ -39,7 +39,7 @@ INITIAL = 10
 _NO_NOISE, _SOME_NOISE = 1e-6, 0.1
 # Number of climbs between two descents, where states have no codes.
 _CLIMBS = 3
-# Number of random starts of a climb if the covariance was given: it may be sure of what is not true.
+# Number of random starts of a climb if the covariance was given.
 _EXPLORERS = 3
 
 
@@ -76,7 +76,9 @@ def default_parts(
     adversarial = space.has_players
     noise = _SOME_NOISE if noisy or adversarial else _NO_NOISE
     bound = standardized(given, space)
-    portfolio = _proposers(space, bound, initial)
+    # A covariance that was given may be sure of what is not true.
+    climb = Climb(explorers=1 if covariance is None else _EXPLORERS)
+    portfolio = _proposers(space, climb, initial)
     return {
         "scores": scores_for(bound, noise, reads_all=portfolio.descent is not None),
         "proposers": portfolio,
@@ -86,12 +88,11 @@ def default_parts(
     }
 
 
-def _proposers(space: Space, covariance: Covariance, initial: int) -> Portfolio:
+def _proposers(space: Space, climb: Climb, initial: int) -> Portfolio:
     """Climbs where states have codes, a descent in games, both elsewhere."""
     descent = Descent(UpperConfidence(0.5), Greedy(1.0), OneChild())
     if space.has_players:
         return Portfolio([descent], initial=initial)
-    climb = Climb(explorers=1 if isinstance(covariance, Views) else _EXPLORERS)
     if space.coding is not None:
         return Portfolio([climb], Nearby(), initial)
     return Portfolio([descent, *[climb] * _CLIMBS], Nearby(), initial)

@@ -91,7 +91,7 @@ def _promising(search: "Search", most: int, rng: np.random.Generator) -> Iterabl
         mean, variance = search.posterior.predict(leaves)
         rating = mean + _BETA * np.sqrt(variance)
         for place in np.argsort(-rating, kind="stable")[:_MOST_NEIGHBOURS].tolist():
-            if moves.way(around[place]) is not None:
+            if moves.certain or moves.way(around[place]) is not None:
                 yield leaves[place]
         made += min(len(around), _MOST_NEIGHBOURS)
         if made >= most:

@@ -116,17 +116,19 @@ class Pending:
         Of many pending leaves, only the last 64 to 127 are counted, because the cost of an ask after a tell
         grows with their number. Which ones must depend on nothing but the pending leaves.
         """
-        first = max(0, len(self.proposals) // _BLOCK - 1) * _BLOCK
-        if first != self._first_fantasy:
+        posterior, first = self._posterior, max(0, len(self.proposals) // _BLOCK - 1) * _BLOCK
+        if posterior.standardizer.waiting or not posterior.scores.is_joint:
+            return
+        scores, wanted = cast(JointScores, posterior.scores), self.proposals[first:]
+        if first != self._first_fantasy or (scores.rounds_together and len(wanted) > self._fantasies):
             self.discard_fantasies()
             self._first_fantasy = first
-        fresh = self.proposals[first + self._fantasies :]
-        if not fresh or self._posterior.standardizer.waiting or not self._posterior.scores.is_joint:
-            return
-        nodes = self._explored.nodes([proposal.leaf for proposal in fresh])
-        self._fantasies += len(fresh)
-        cast(JointScores, self._posterior.scores).fantasise(nodes)
-        self._values.outdated()
+        fresh = wanted[self._fantasies :]
+        if fresh:
+            nodes = self._explored.nodes([proposal.leaf for proposal in fresh])
+            self._fantasies += len(fresh)
+            scores.fantasise(nodes)
+            self._values.outdated()
 
     def discard_fantasies(self) -> None:
         """Restore the belief without fantasies."""

@@ -159,7 +159,11 @@ class Search:
 
     def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
         refused = self.posterior.condition(episodes, recorded)
+        if self.portfolio.descent is not None:
+            # Now, not when they are read: the last digits must not depend on who looked in between.
+            self.posterior.scores.refresh()
         self.explored_values.outdated(episodes)
+        self.explored_values.keep_up()
         if refused:
             raise refused[0]
 
@@ -206,14 +210,20 @@ class Search:
             try:
                 proposal = self._avoiding_pending()
             except (SearchExhausted, OutOfTime) as over:
-                self.portfolio.state = turn  # nobody has used it
+                self.portfolio.state = turn  # nobody has used it, and a resumed search does not know of it
+                self.explored_values.keep_up()
                 if isinstance(over, SearchExhausted):
-                    if self.portfolio.descent is not None:
-                        self.explored_values.complete()
-                    self.settle()  # no further reward will come to standardise with
+                    self._settle_for_good()
                 raise
             self.recorder.asked(proposal)
+            self.explored_values.keep_up()
         return proposal
+
+    def _settle_for_good(self) -> None:
+        """No further reward will come: values of a small problem are exact, and no reward is held back."""
+        if self.portfolio.descent is not None:
+            self.explored_values.complete()
+        self.settle()
 
     def _avoiding_pending(self) -> Proposal:
         """A leaf that is not pending, if there is one."""
@@ -242,7 +252,8 @@ class Search:
         note : optional
             Anything; it is written to the journal with the reward, as text where JSON has no such type.
         """
-        return self.take(self.checked(evaluated, reward, noise), note)
+        with self.one_thread():
+            return self.take(self.checked(evaluated, reward, noise), note)
 
     def take(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
         """Record a checked reward and learn from it.
@@ -301,7 +312,9 @@ class Search:
             )
         self.explored.leaf(leaf)  # raises if it is none
         self.recorder.proposed(leaf, actions, note)
-        return self.outstanding.add(proposal)
+        self.outstanding.add(proposal)
+        self.explored_values.keep_up()
+        return proposal
 
     def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
         """Take back a pending proposal whose reward will not come.
@@ -354,6 +367,7 @@ class Search:
                 graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
             explored.move_root(node, from_state(state))
             self.explored_values.outdated()
+            self.explored_values.keep_up()
             self.data.move_root()
         self.answers.reset()
 

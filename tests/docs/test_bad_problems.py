@@ -130,7 +130,7 @@ CASES = [
     ("`actions` is a generator", Generator(), "ProblemError", "must be a list, tuple or range"),
     ("`actions` is a set", Set(), "ProblemError", "must be a list, tuple or range"),
     ("`actions` is `None` at a leaf", Nothing(), "ProblemError", "must be a list, tuple or range"),
-    ("a cycle, or paths without an end", Cycle(), "ProblemError", "does the problem have a cycle"),
+    ("a cycle, or paths without an end", Cycle(), "ProblemError", "every path must end"),
     ("all rewards are equal", Scaled(0.0, 1.0), "searched", "30 evaluations, best 1"),
     ("rewards around 1e-300", Scaled(1e-300), "searched", "30 evaluations, best 9e-300"),
     ("rewards around 1e300", Scaled(1e300), "EvaluationError", "below 1e+100"),

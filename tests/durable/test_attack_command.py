@@ -66,7 +66,7 @@ def test_a_journal_that_forgets_a_reward_is_found_out_and_the_seed_finds_it_agai
 
 
 def test_a_search_that_asks_for_a_told_leaf_is_found_out(monkeypatch):
-    from dagsearch.engine.pending import Pending
+    from dagsearch.pending import Pending
 
     def add(self, proposal):
         self._explored.node(proposal.leaf)

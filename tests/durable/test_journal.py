@@ -18,15 +18,21 @@ from dagsearch.durable.encoding import from_json, to_json
 from dagsearch.durable.fingerprint import parts_of
 from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.errors import EvaluationError, ProblemError
-from dagsearch.values.refresh import Lazy
 from dagsearch_experiments.crashes.layer import watched
 from support.durable_run import go_on
-from support.journals import cut_off, history, kept, replayed, state
+from support.journals import cut_off, history, kept, replayed
+from support.journals import state as state_as_read
 from support.problems import Failing, Sum
 from support.processes import environment, running
-from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments, refreshing
+from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments
 
 # Exactly as it was ------------------------------------------------------------------------------
+
+
+def state(search):
+    """All that decides what happens next, as the next proposer reads it."""
+    search.explored_values.current()
+    return state_as_read(search)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,7 @@ def test_parts_that_a_journal_cannot_hold_must_be_given_again(tmp_path):
     again = ds.Search.resume(path, chosen, covariance=ds.covariances.Overlap.of(chosen))
     assert history(again) == history(search)
     again.close()
-    parts = {"policy": ds.policies.UpperConfidence(1.0), "rollout": ds.rollouts.Uniform()}
+    parts = {"proposers": ds.proposers.Descent(ds.policies.UpperConfidence(1.0), ds.rollouts.Uniform())}
     made = tmp_path / "parts.db"
 
     def scores():
@@ -439,7 +445,7 @@ def test_a_disk_that_becomes_read_only_stops_the_search(tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
     proposal = search.ask()
-    read_only, writable = os.open(path, os.O_RDONLY), search.engine.recorder.journal._file._descriptor
+    read_only, writable = os.open(path, os.O_RDONLY), search.recorder.journal._file._descriptor
     os.dup2(read_only, writable)
     os.close(read_only)
     with pytest.raises(JournalError, match=r"the reward 0.25 of .* tell it after resuming"):
@@ -617,9 +623,10 @@ def test_a_state_that_cannot_be_kept_stops_the_search_and_the_file_is_good(tmp_p
     again.close()
 
 
-def test_looking_does_not_change_what_comes_next(tmp_path):
+@pytest.mark.parametrize("name", SEARCHES)
+def test_looking_does_not_change_what_comes_next(name, tmp_path):
     def make():
-        return refreshing(Lazy(above=10, growth=2.0))
+        return SEARCHES[name](linear_subsets())
 
     looked, not_looked = kept(make(), tmp_path / "run.db"), make()
     for search in (looked, not_looked):
@@ -631,12 +638,16 @@ def test_looking_does_not_change_what_comes_next(tmp_path):
                 if search is looked:
                     search.belief(search.problem.root())
                     search.recommend()
+                    search.result()
         assert looked.pending == not_looked.pending
         for search in (looked, not_looked):
             for proposal in search.pending[:2]:
                 search.tell(proposal, search.problem.reward(proposal.leaf))
+                if search is looked:
+                    search.belief(proposal.leaf)
     again = replayed(make, tmp_path / "run.db")
     assert looked.ask(4) == not_looked.ask(4) == again.ask(4)
+    assert state(looked) == state(not_looked) == state(again)
 
 
 def test_another_covariance_of_the_same_name_is_refused(tmp_path):

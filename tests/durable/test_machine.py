@@ -154,7 +154,7 @@ def test_beliefs_do_not_depend_on_when_fantasies_are_discarded():
             if looks:
                 search.belief(search.problem.root())
         search.belief(search.problem.root())
-        found.append([part.tolist() for part in search.explored.scores.moments()])
+        found.append([search.explored.scores.mean.tolist(), search.explored.scores.variance.tolist()])
     assert found[0] == found[1]
 
 
@@ -169,8 +169,8 @@ def test_looking_between_asks_changes_no_digit_of_what_is_pending(make):
             search.ask()
             if looks:
                 search.belief(search.problem.root())
-        search.engine.pending.fantasise()
-        found.append([part.tolist() for part in search.explored.scores.moments()])
+        search.outstanding.fantasise()
+        found.append([search.explored.scores.mean.tolist(), search.explored.scores.variance.tolist()])
     assert found[0] == found[1]
 
 

@@ -47,14 +47,14 @@ def steered(journal, requests, budget=16, at=6, **execution):
 
 
 def known(search):
-    graph = search.explored.graph
+    graph = search.explored_values.current().graph
     nodes = slice(len(graph))
     return (
         [(one.leaf, one.actions, one.reward, one.predicted) for one in search.history],
         graph.visits[nodes].tolist(),
         graph.v_mean[nodes].tolist(),
         search.rng.bit_generator.state,
-        search.engine.steered,
+        search.steered,
         [proposal.leaf for proposal in search.pending],
     )
 
@@ -165,7 +165,7 @@ def test_a_resumed_search_is_still_paused(journal):
     search = steered(journal, [("pause",), ("stop",)])
     search.close()
     resumed = ds.Search.resume(journal, problem())
-    assert resumed.engine.steered.paused
+    assert resumed.steered.paused
     send_request(journal, "continue")
     resumed.run(2)
     assert len(resumed.history) == 8

@@ -1,13 +1,14 @@
 """Journals that dagsearch 0.1.0 wrote before its modules were rearranged; they must be resumed for ever.
 
-``python journals.py --write FOLDER`` made them, and ``journals.json`` beside them, by commit 09c80a4.
+``python journals.py --write FOLDER NAME...`` writes journals, and ``journals.json`` beside them. ``paper`` and
+``game`` were written by commit 09c80a4; those of the default search anew whenever the default changed.
 """
 
 import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import dagsearch as ds
@@ -48,10 +49,8 @@ class Nim:
 def nim_parts():
     return {
         "scores": scores_for(ds.covariances.Overlap(), 1.0),
-        "policy": UpperConfidence(1.0),
-        "rollout": ds.rollouts.Uniform(),
+        "proposers": ds.proposers.Descent(UpperConfidence(1.0), ds.rollouts.Uniform(), AllChildren()),
         "backup": MomentMatching(prior=(0.0, 1.0)),
-        "expansion": AllChildren(),
     }
 
 
@@ -100,18 +99,26 @@ def go_on(search: ds.Search) -> ds.Search:
     return search
 
 
-def replayed(name: str, folder: Path) -> dict[str, object]:
+def replayed(name: str, folder: Path, kept: Path = HERE) -> dict[str, object]:
     """What a copy of a kept journal is resumed to, and where it goes on to."""
-    journal = Path(shutil.copy(HERE / f"{name}.db", folder))
+    journal = Path(shutil.copy(kept / f"{name}.db", folder))
     search = RESUME[name](journal)
     return {"resumed": digest(search), "continued": digest(go_on(search))}
 
 
-if __name__ == "__main__" and sys.argv[1:2] == ["--write"]:
-    folder = Path(sys.argv[2])
-    for name, begin in BEGIN.items():
-        begin(folder / f"{name}.db").close()
-        (folder / f"{name}.db-lock").unlink()
+def write(folder: Path, names: Sequence[str]) -> None:
+    """Write journals anew, and what they are resumed to; the others in the folder stay as they are."""
+    for name in names:
+        for old in (folder / f"{name}.db", folder / f"{name}.db-lock"):
+            old.unlink(missing_ok=True)
+        BEGIN[name](folder / f"{name}.db").close()
+        (folder / f"{name}.db-lock").unlink(missing_ok=True)
+    table = folder / "journals.json"
+    found = json.loads(table.read_text()) if table.exists() else {}
     with tempfile.TemporaryDirectory() as copies:
-        found = {name: replayed(name, Path(copies)) for name in BEGIN}
-    (folder / "journals.json").write_text(json.dumps(found, indent=1) + "\n")
+        found |= {name: replayed(name, Path(copies), folder) for name in names}
+    table.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__" and sys.argv[1:2] == ["--write"]:
+    write(Path(sys.argv[2]), sys.argv[3:] or list(BEGIN))

@@ -33,8 +33,19 @@ def set_threads(library: Any, threads: int) -> None:
 
 
 def _is_shared(library: Any) -> bool:
-    """Whether all threads of the process share the library's number of threads."""
     return bool(library.internal_api == "openblas" and library.threading_layer != "openmp")
+
+
+@cache
+def shared_libraries() -> list[Any]:
+    """The libraries whose number of threads all threads of the process share."""
+    return [library for library in libraries() if _is_shared(library)]
+
+
+@cache
+def own_libraries() -> list[Any]:
+    """The libraries whose number of threads belongs to the thread."""
+    return [library for library in libraries() if not _is_shared(library)]
 
 
 class _SharedLimit:
@@ -52,25 +63,26 @@ class _SharedLimit:
 
     def enter(self) -> None:
         with self._lock:
-            for library in filter(_is_shared, libraries()):
-                threads = library.get_num_threads()
-                if self._users == 0:
-                    if threads == 1 or threads == self._owed.get(library.filepath):
-                        threads = self._owed.pop(library.filepath, 1)
-                    self._before[library.filepath] = threads
-                set_threads(library, 1)
             self._users += 1
+            for library in shared_libraries() if self._users == 1 else ():
+                threads = library.get_num_threads()
+                if threads == 1 or threads == self._owed.get(library.filepath):
+                    threads = self._owed.pop(library.filepath, 1)
+                self._before[library.filepath] = threads
+                if library.get_num_threads() != 1:
+                    set_threads(library, 1)
 
     def leave(self) -> None:
         with self._lock:
             self._users -= 1
             if self._users > 0:
                 return
-            for library in filter(_is_shared, libraries()):
-                if library.get_num_threads() == 1:
-                    set_threads(library, self._before[library.filepath])
-                else:
-                    self._owed[library.filepath] = self._before[library.filepath]
+            for library in shared_libraries():
+                before = self._before[library.filepath]
+                if library.get_num_threads() != 1:
+                    self._owed[library.filepath] = before
+                elif before != 1:
+                    set_threads(library, before)
 
 
 class _OwnLimits(local):
@@ -80,14 +92,13 @@ class _OwnLimits(local):
         self._before: list[list[int]] = []
 
     def enter(self) -> None:
-        own = [library for library in libraries() if not _is_shared(library)]
+        own = own_libraries()
         self._before.append([library.get_num_threads() for library in own])
         for library in own:
             library.set_num_threads(1)
 
     def leave(self) -> None:
-        own = [library for library in libraries() if not _is_shared(library)]
-        for library, threads in zip(own, self._before.pop(), strict=True):
+        for library, threads in zip(own_libraries(), self._before.pop(), strict=True):
             library.set_num_threads(threads)
 
 

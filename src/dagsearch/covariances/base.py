@@ -208,8 +208,7 @@ class Covariance(Learnt, ABC):
         """Covariance matrix between states, ``private`` included; ``ys`` defaults to ``xs``."""
         rows = self.represent([*xs, *(xs if ys is None else ys)])
         matrix = self.cross(rows[: len(xs)], rows[len(xs) :])
-        same = [[_equal(x, y) for y in (xs if ys is None else ys)] for x in xs]
-        return matrix + self.private * np.array(same, dtype=np.float64).reshape(matrix.shape)
+        return matrix + self.private * _same(xs, xs if ys is None else ys)
 
     # The classes of the algebra are covariances themselves, so their module imports this one.
 
@@ -238,10 +237,15 @@ class Covariance(Learnt, ABC):
         return np.maximum(steps, 0.0)
 
 
-def _equal(x: State, y: State) -> bool:
-    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
-        return np.array_equal(x, y)
-    return bool(x == y)
+def _same(xs: Sequence[State], ys: Sequence[State]) -> FloatArray:
+    """1 where two states are equal, shape ``(len(xs), len(ys))``."""
+    try:
+        number = {state: place for place, state in enumerate([*xs, *ys])}
+        first, second = (np.array([number[state] for state in states]) for states in (xs, ys))
+        return np.asarray(first[:, None] == second, dtype=np.float64).reshape(len(xs), len(ys))
+    except TypeError:  # states that cannot be hashed, such as arrays
+        same = [[np.array_equal(x, y) for y in ys] for x in xs]
+        return np.array(same, dtype=np.float64).reshape(len(xs), len(ys))
 
 
 class FeatureMap(Covariance):

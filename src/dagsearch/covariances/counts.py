@@ -7,7 +7,7 @@ made only of partial orders and of what these are compared with, a block at a ti
 30,201 of them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,7 @@ class PlaceViews:
     def __init__(self, categories: IntArray) -> None:
         self.categories = np.asarray(categories, dtype=np.int64)
         self._chance = 1.0 / self.categories
+        self._pair_chance = float(self._chance[1:] @ self._chance[:-1])
         self.names = ["value at its place"]
         pairs = self.categories[:-1] * self.categories[1:]
         if len(self.categories) > 2 and pairs.sum() <= _MOST_FEATURES:
@@ -68,23 +69,47 @@ class PlaceViews:
 
         The first view is weighted by the relevance of each place. Views that are not wanted may be zero.
         """
-        found = np.zeros((len(self.names), len(codes), len(others)))
-        # An array of no rows says that neighbours do not count.
-        pairs = found[1] if wanted[1:2].any() else np.empty((0, 0))
-        common_places(codes, others, relevance, self._chance, found[0], pairs)
-        found[0] -= float(self._chance @ relevance)
-        pairs -= float((self._chance[1:] * self._chance[:-1]).sum())
+        found = np.zeros((max(2, len(self.names)), len(codes), len(others)))
+        weights = np.array([[1.0, 0.0], [0.0, len(self.names) > 1 and wanted[1]]])
+        self._compare(codes, others, relevance, weights, found[:2])
         if wanted[2:].any():
             np.matmul(self._anywhere(codes), self._anywhere(others).T, out=found[2])
-        return found
+        return found[: len(self.names)]
+
+    def _compare(
+        self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray, out: FloatArray
+    ) -> None:
+        """Write two weighted sums of the inner products in the views at their place, shape ``(2, …, …)``."""
+        by_place, of_pairs = weights[:, :1] * relevance, weights[:, 1]
+        common_places(codes, others, by_place, of_pairs, self._chance, out)
+        out -= (by_place @ self._chance + of_pairs * self._pair_chance)[:, None, None]
+
+    def compared(
+        self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sums of the inner products in all views, and of the squared norms of the first states.
+
+        Two of each: with ``weights`` of the shape ``(2, views)`` they have the shapes ``(2, codes, others)``
+        and ``(2, codes)``.
+        """
+        sums = np.zeros((2, len(codes), len(others)))
+        near = weights if len(self.names) > 1 else np.hstack([weights, np.zeros((2, 1))])
+        self._compare(codes, others, relevance, near, sums)
+        if len(self.names) == 3 and (weights[0, 2] > 0.0 or weights[1, 2] > 0.0):
+            sums += weights[:, 2, None, None] * (self._anywhere(codes) @ self._anywhere(others).T)
+        return sums, weights @ self.norms(codes, relevance).T
 
     def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
-        partial = (codes < 0).any()
-        alone = np.where(codes >= 0, 1.0, self._chance) if partial else np.ones((1, codes.shape[1]))
-        found = self._sums(alone, relevance)
-        found = np.broadcast_to(found, (len(codes), found.shape[1]))
-        return self._with_anywhere(found, lambda: (self._anywhere(codes) ** 2).sum(axis=1))
+        found = np.empty((len(codes), len(self.names)))
+        if _is_partial(codes):
+            found[:, :2] = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
+        else:
+            norms = [float((1.0 - self._chance) @ relevance), len(self._chance) - 1 - self._pair_chance]
+            found[:, :2] = norms[: len(self.names)]
+        if len(self.names) == 3:
+            found[:, 2] = np.add.reduce(self._anywhere(codes) ** 2, axis=1)
+        return found
 
     def steps(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
         """Squared distances of states from the next ones in each view, shape ``(steps, views)``."""
@@ -92,7 +117,10 @@ class PlaceViews:
         agreement = np.where((one >= 0) & (other >= 0), one == other, self._chance)
         norms = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
         found = norms[:-1] + norms[1:] - 2.0 * self._sums(agreement, relevance)
-        return self._with_anywhere(found, lambda: (np.diff(self._anywhere(codes), axis=0) ** 2).sum(axis=1))
+        if len(self.names) < 3:
+            return found
+        apart = (np.diff(self._anywhere(codes), axis=0) ** 2).sum(axis=1)
+        return np.column_stack([found, apart])
 
     def _sums(self, agreement: FloatArray, relevance: FloatArray) -> FloatArray:
         """Inner products in the views at their place, from those at each place, shape ``(pairs, places)``."""
@@ -102,19 +130,14 @@ class PlaceViews:
         both = agreement[:, 1:] * agreement[:, :-1] - self._chance[1:] * self._chance[:-1]
         return np.column_stack([values, both.sum(axis=1)])
 
-    def _with_anywhere(self, found: FloatArray, last: Callable[[], FloatArray]) -> FloatArray:
-        """``found`` and the column of the last view, if there is one."""
-        return found if len(self.names) < 3 else np.column_stack([found, last()])
-
     def _anywhere(self, codes: IntArray) -> FloatArray:
         """Counts of neighbouring categories, centred; of partial states, expected ones."""
         count = int(self.categories[0])
-        if (codes < 0).any():
+        if _is_partial(codes):
             chances = self.values(codes).reshape(len(codes), -1, count) + 1.0 / count
             found = chances[:, :-1].transpose(0, 2, 1) @ chances[:, 1:]
         else:
-            pair = count**2 * np.arange(len(codes))[:, None] + codes[:, :-1] * count + codes[:, 1:]
-            found = np.bincount(pair.ravel(), minlength=len(codes) * count**2).astype(np.float64)
+            found = neighbours_of(codes, count)
         return np.asarray(found.reshape(-1, count**2) - (len(self.categories) - 1) / count**2)
 
 
@@ -205,6 +228,14 @@ class OrderViews:
                         gram[np.ix_(ours, theirs)] = one @ other.T
         return found
 
+    def compared(
+        self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Weighted sums of inner products and of squared norms, as of :meth:`PlaceViews.compared`."""
+        grams = self.grams(codes, others, relevance, np.add.reduce(weights) > 0.0)
+        sums = (weights @ grams.reshape(len(grams), -1)).reshape(2, len(codes), len(others))
+        return sums, weights @ self.norms(codes, relevance).T
+
     def _blocks(self, some: BoolArray) -> Iterator[IntArray]:
         """Indices of some states, as many at a time as may have features at once."""
         places = np.flatnonzero(some)
@@ -258,6 +289,11 @@ class OrderViews:
         return found
 
 
+def _is_partial(codes: IntArray) -> bool:
+    """Whether a place of any state is undecided."""
+    return bool(np.minimum.reduce(codes, axis=None, initial=0) < 0)
+
+
 def _complete(codes: IntArray) -> BoolArray:
     """Whether all places of each state are decided, shape ``(states,)``."""
     return np.asarray((codes >= 0).all(axis=1))
@@ -280,18 +316,35 @@ def _agreement(one: int, other: int, chance: float) -> float:
 
 
 @compiled
-def common_places(
-    a: IntArray, b: IntArray, weights: FloatArray, chance: FloatArray, equal: FloatArray, pairs: FloatArray
-) -> None:
-    """Add weights of places with equal categories, and numbers of neighbouring places that are both equal.
+def neighbours_of(codes: IntArray, categories: int) -> FloatArray:
+    """How often each two categories are neighbours in each state, shape ``(states, categories²)``."""
+    found = np.zeros((len(codes), categories * categories))
+    for i in range(len(codes)):
+        for place in range(1, codes.shape[1]):
+            found[i, codes[i, place - 1] * categories + codes[i, place]] += 1.0
+    return found
 
-    Both have the shape ``(a, b)``; ``pairs`` may have no rows. Rows that follow each other mostly differ at
-    few places, and only these are compared. The innermost loops run over the second rows, whose codes are
-    transposed, so that they are vectorised.
+
+@compiled
+def common_places(
+    a: IntArray,
+    b: IntArray,
+    by_place: FloatArray,
+    of_pairs: FloatArray,
+    chance: FloatArray,
+    sums: FloatArray,
+) -> None:
+    """Add weights of places with equal categories, and of neighbouring places that are both equal.
+
+    Two sums at a time: ``by_place`` has the shape ``(2, places)``, ``of_pairs`` ``(2,)``, and ``sums``, which
+    is zero before, ``(2, a, b)``. Rows that follow each other mostly differ at few places, and only these are
+    compared. The innermost loops run over the second rows, whose codes are transposed, so that they are
+    vectorised.
     """
     places, count = a.shape[1], len(b)
     others = np.ascontiguousarray(b.T)
     complete = (a >= 0).all() and (b >= 0).all()  # most often, and then the loops are simpler
+    pairs = of_pairs[0] != 0.0 or of_pairs[1] != 0.0
     for i in range(len(a)):
         changed = places
         if i % _AFRESH > 0:
@@ -301,33 +354,36 @@ def common_places(
         afresh = 3 * changed >= places
         kept = 0.0 if afresh else 1.0
         before = a[i] if afresh else a[i - 1]
+        one, two = sums[0, i], sums[1, i]
         if not afresh:
-            equal[i] = equal[i - 1]
+            one[:], two[:] = sums[0, i - 1], sums[1, i - 1]
         for place in range(places):
-            code, old = a[i, place], before[place]
+            code, old, theirs = a[i, place], before[place], others[place]
             if afresh or code != old:
-                theirs, one, weight, even = others[place], equal[i], weights[place], chance[place]
+                first, second, even = by_place[0, place], by_place[1, place], chance[place]
                 for j in range(count if complete else 0):
-                    one[j] += weight * (np.float64(theirs[j] == code) - kept * np.float64(theirs[j] == old))
+                    gain = np.float64(theirs[j] == code) - kept * np.float64(theirs[j] == old)
+                    one[j] += first * gain
+                    two[j] += second * gain
                 for j in range(0 if complete else count):
-                    was = kept * _agreement(old, theirs[j], even)
-                    one[j] += weight * (_agreement(code, theirs[j], even) - was)
-        if len(pairs) == 0:
-            continue
-        if not afresh:
-            pairs[i] = pairs[i - 1]
-        for place in range(1, places):
-            left, code, old_left, old = a[i, place - 1], a[i, place], before[place - 1], before[place]
+                    more = _agreement(code, theirs[j], even) - kept * _agreement(old, theirs[j], even)
+                    one[j] += first * more
+                    two[j] += second * more
+            if not pairs or place == 0:
+                continue
+            left, old_left, lefts = a[i, place - 1], before[place - 1], others[place - 1]
             if afresh or code != old or left != old_left:
-                lefts, theirs, one = others[place - 1], others[place], pairs[i]
                 even_left, even = chance[place - 1], chance[place]
                 for j in range(count if complete else 0):
-                    one[j] += np.float64((theirs[j] == code) & (lefts[j] == left))
-                    one[j] -= kept * np.float64((theirs[j] == old) & (lefts[j] == old_left))
+                    gain = np.float64((theirs[j] == code) & (lefts[j] == left))
+                    gain -= kept * np.float64((theirs[j] == old) & (lefts[j] == old_left))
+                    one[j] += of_pairs[0] * gain
+                    two[j] += of_pairs[1] * gain
                 for j in range(0 if complete else count):
-                    was = kept * _agreement(old_left, lefts[j], even_left) * _agreement(old, theirs[j], even)
-                    now = _agreement(left, lefts[j], even_left) * _agreement(code, theirs[j], even)
-                    one[j] += now - was
+                    more = _agreement(left, lefts[j], even_left) * _agreement(code, theirs[j], even)
+                    was = _agreement(old_left, lefts[j], even_left) * _agreement(old, theirs[j], even)
+                    one[j] += of_pairs[0] * (more - kept * was)
+                    two[j] += of_pairs[1] * (more - kept * was)
 
 
 @compiled

@@ -40,6 +40,7 @@ class RowStore:
         if not self._stored:
             self._stored = [np.zeros((0, 0), dtype=part.dtype) for part in parts]
             self._nested = _nested(rows)
+            self._flat = self._nested is not None and not any(self._nested)
         new = self._count + len(rows)
         for number, part in enumerate(parts):
             stored = grown(self._stored[number], new, part.shape[1])
@@ -54,7 +55,10 @@ class RowStore:
     @property
     def rows(self) -> Rows:
         """All rows so far."""
-        return _rebuilt(self._nested, iter([part[: self._count] for part in self._stored]))
+        parts = [part[: self._count] for part in self._stored]
+        if self._nested is None:
+            return parts[0]
+        return Stacked(parts) if self._flat else _rebuilt(self._nested, iter(parts))
 
 
 def _flat(rows: Rows) -> list[NDArray[Any]]:

@@ -186,12 +186,12 @@ class Views(Covariance):
         return Stacked([rows, 0.5 * norms @ self._weights[1][:, None]])
 
     def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        views, shared = self._bound.views, self._factor * _BIAS
+        shared = self._factor * _BIAS
         # Compiled functions are compiled anew for other types and layouts.
-        codes, theirs = (np.ascontiguousarray(each, dtype=np.int64) for each in (rows, others.parts[0]))
-        grams = views.grams(codes, theirs, self.relevance, self._wanted)
-        trend, falloff = self._weights @ views.norms(codes, self.relevance).T
-        cross, near = (self._weights @ grams.reshape(len(grams), -1)).reshape(2, len(codes), len(theirs))
+        codes = np.ascontiguousarray(rows, dtype=np.int64)
+        theirs = np.ascontiguousarray(others.parts[0], dtype=np.int64)
+        sums, norms = self._bound.views.compared(codes, theirs, self.relevance, self._weights)
+        (cross, near), (trend, falloff) = sums, norms
         near -= 0.5 * falloff[:, None]
         near -= others.parts[1][:, 0]
         np.exp(np.minimum(near, 0.0, out=near), out=near)

@@ -17,6 +17,7 @@ from dagsearch.durable.events import Event
 from dagsearch.durable.fingerprint import set_generators
 from dagsearch.errors import CovarianceError, JournalError
 from dagsearch.problem import State
+from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal
 from dagsearch.space.walks import walked
 
@@ -29,7 +30,7 @@ logger = logging.getLogger(__name__)
 _ROUNDING = 1e-6
 
 
-class Replay:
+class Replay(Recorder):
     """Repeats the events of a journal in a new search.
 
     Parameters
@@ -98,11 +99,16 @@ class Replay:
                 search.explored.repeat(change)
         if event.kind == "ask":
             self._ask(content)
+        elif changes and event.kind != "settle":
+            search.explored_values.keep_up()
+        if "generators" in content:  # as they were when the event was recorded
+            set_generators(search, content["generators"])
+        if event.kind == "ask":
+            search.explored_values.keep_up()
         elif event.kind == "propose":
             search.propose(*walked(search.problem, content["actions"]))
         elif event.kind == "tell":
             search.outstanding.discard_fantasies()
-            set_generators(search, content["generators"])
             self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
             search.forget(search.pending[content["pending"]], again=content["again"])
@@ -112,12 +118,9 @@ class Replay:
             if content["refused"] is None:
                 search.steered.take(content["action"], content["value"])
         elif event.kind == "settle":
-            set_generators(search, content["generators"])
             search.settle()
         elif event.kind not in ("learn", "run", "note"):
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
-        if "generators" in content and event.kind not in ("tell", "settle"):  # learning may draw
-            set_generators(search, content["generators"])
         self._count_runs(event.kind)
         self._check_size(event)
 

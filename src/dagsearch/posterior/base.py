@@ -94,6 +94,8 @@ class JointScores(Scores):
     is_joint = True
     rates_swaps = False
     """Whether :meth:`best_swaps` works."""
+    rounds_together = False
+    """Whether the last digits depend on which leaves :meth:`fantasise` is given together."""
     covariance: Covariance
 
     def __init__(self, noise: float, mean: MeanFunction) -> None:

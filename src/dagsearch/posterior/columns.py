@@ -43,6 +43,7 @@ class KernelScores(FunctionScores):
     """
 
     outgrown = False  # what is kept of the nodes could not be replaced
+    rounds_together = False
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(covariance, noise, mean)

@@ -54,6 +54,8 @@ class FunctionScores(WhitenedScores):
         Prior mean of g.
     """
 
+    rounds_together = True
+
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(covariance, noise, mean)
         self._observed = np.zeros(0, dtype=np.int64)  # the leaf of each row
@@ -121,7 +123,7 @@ class FunctionScores(WhitenedScores):
         return cross, prior
 
     def _explained(self, whitened: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("ij,ij->j", whitened, whitened))
+        return np.asarray(np.add.reduce(whitened * whitened))
 
     # Rewards ------------------------------------------------------------------------------------------
 

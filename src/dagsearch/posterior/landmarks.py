@@ -88,6 +88,8 @@ class InducedScores(WhitenedScores):
         States to choose the landmarks from.
     """
 
+    rounds_together = True
+
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction, rows: Rows) -> None:
         super().__init__(covariance, noise, mean)
         landmarks = rows[greedy_landmarks(covariance, rows)]

@@ -133,15 +133,20 @@ class Posterior:
 
     # Predictions -----------------------------------------------------------------------------------
 
-    def moments(self, nodes: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    def moments(self, nodes: Sequence[int] | IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of known states."""
         self.scores.refresh(nodes)
         mean, variance = self.scores.moments()
         return mean[nodes], variance[nodes]
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of any states."""
-        return self.scores.predict(states)
+        """Mean and variance of g of any states; a leaf that is known has its own rewards, too."""
+        mean, variance = map(np.array, self.scores.predict(states))
+        nodes = np.array([self._explored.find(state) for state in states], dtype=np.int64)
+        known = np.flatnonzero(nodes >= 0)
+        if known.size > 0:
+            mean[known], variance[known] = self.moments(nodes[known])
+        return mean, variance
 
     def of_reward(self, node: int, noise: float | None) -> Gaussian | None:
         """Belief over a reward of a leaf before it is told, its noise included, in the user's units.

@@ -136,6 +136,7 @@ class WeightScores(JointScores):
         self._variance[old:new] = linear[1] + self.covariance.private
         self._some_ahead |= self._behind > 0  # the new nodes have seen all rewards
         self._nodes = new
+        self._some_ahead = self._some_ahead or self._behind > 0
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""

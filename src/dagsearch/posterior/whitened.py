@@ -16,6 +16,7 @@ The models differ in where the anchors come from, in how a reward changes L and 
 variance.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NoReturn
@@ -176,7 +177,8 @@ class WhitenedScores(JointScores):
     def _prior_variances(self, shared: FloatArray) -> FloatArray:
         """Prior variances: the shared part that the covariance gives, plus the private one."""
         prior = shared + self.covariance.private
-        if not np.all(np.isfinite(prior)) or np.any(prior < 0.0):
+        # By reductions alone, which are quick: a sum is finite only if all numbers are.
+        if np.minimum.reduce(prior, initial=0.0) < 0.0 or not math.isfinite(np.add.reduce(prior)):
             raise CovarianceError(
                 f"the covariance {self.covariance!r} gives variances that are negative or not finite: "
                 f"{prior}; use a valid kernel"

@@ -87,12 +87,15 @@ class Branches:
 
     def follow(self, answer: Answer) -> tuple[Walk, bool]:
         """A way as far as it is known, and whether that is to its end."""
-        asked, values = list[Question](), list[Hashable]()
+        asked, values, steering = list[Question](), list[Hashable](), self._steering
         number = 0 if self._all else None
         while number is not None and (question := self._all[number].question) is not None:
             asked.append(question)
-            values.append(answer(question))
-            number = self._all[number].after.get(self._key(question.name, values[-1]))
+            value = answer(question)
+            values.append(value)
+            # As _key says: this loop is where local search of conditional choices spends its time.
+            key = value if steering is None or question.name in steering else None
+            number = self._all[number].after.get(key)
         return Walk(tuple(asked), tuple(values)), number is not None
 
     def at(self, state: Chosen) -> Branch | None:

@@ -105,7 +105,8 @@ class _Landscape:
 
     def rate(self, points: Points) -> FloatArray:
         """Logarithm of the expected improvement, shape ``(points,)``; −∞ if many others have better means."""
-        rating = np.full(len(points), -np.inf)
+        rating = np.empty(len(points))
+        rating.fill(-np.inf)
         if len(points) == 0:
             return rating
         if self._by_codes:
@@ -118,13 +119,16 @@ class _Landscape:
 
     def rate_each(self, groups: Sequence[Points]) -> list[FloatArray]:
         """:meth:`rate` of several groups of points at once."""
-        sizes = [len(group) for group in groups]
         together = np.concatenate(groups) if self._by_codes else [one for group in groups for one in group]
-        return np.split(self.rate(together), np.cumsum(sizes)[:-1])
+        rating, found, first = self.rate(together), list[FloatArray](), 0
+        for group in groups:
+            found.append(rating[first : first + len(group)])
+            first += len(group)
+        return found
 
     def first_open(self, points: Points, rating: FloatArray) -> int | None:
         """The best rated point that may be evaluated."""
-        for place in np.argsort(-rating, kind="stable").tolist():
+        for place in (-rating).argsort(kind="stable").tolist():
             if rating[place] == -math.inf:
                 break
             if self._is_open(points[place]) and (self.moves.certain or self.moves.way(points[place])):

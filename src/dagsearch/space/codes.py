@@ -53,11 +53,12 @@ def draw_moves(
     groups, numbers : array of int, shape ``(moves,)``
         Group of each move, and its number in the group.
     """
-    ends = np.cumsum(widths, dtype=np.int64)
+    sizes: IntArray = np.asarray(widths, dtype=np.int64)
+    ends: IntArray = np.add.accumulate(sizes)
     total = int(ends[-1]) if ends.size else 0
     drawn = np.arange(total) if total <= count else rng.choice(total, count, replace=False)
-    groups = np.searchsorted(ends, drawn, side="right")
-    return groups, drawn - np.append(0, ends)[groups]
+    groups: IntArray = ends.searchsorted(drawn, side="right").astype(np.int64, copy=False)
+    return groups, drawn - (ends - sizes)[groups]
 
 
 def one_place_changed(
@@ -65,7 +66,8 @@ def one_place_changed(
 ) -> IntArray:
     """Rows that differ from ``codes`` at one place, at most ``count``; shape ``(rows, places)``."""
     place, shift = draw_moves(categories - 1, count, rng)
-    rows = np.tile(codes, (place.size, 1))
+    rows = np.empty((place.size, len(codes)), dtype=np.int64)
+    rows[:] = codes
     rows[np.arange(place.size), place] = (codes[place] + 1 + shift) % categories[place]
     return rows
 

@@ -40,6 +40,8 @@ class Backup(Protocol):
     """Whether the scores must have a joint belief; a back-up without this attribute does not require it."""
     from_scratch: bool = False
     """Whether values depend on nothing but the DAG and the scores as they are, not on earlier values."""
+    draws: bool = False
+    """Whether it draws random numbers."""
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``; ``episodes`` are new since the last call.
@@ -243,6 +245,7 @@ class JointSamples(Backup):
     """
 
     requires_joint = True
+    draws = True
 
     def __init__(self, count: int = 128, seed: int | np.random.Generator | None = 0) -> None:
         if not is_whole(count) or count < 2:

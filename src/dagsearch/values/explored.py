@@ -102,7 +102,7 @@ class Explored:
 
     def is_closed(self, state: State) -> bool:
         """Whether the state is known to have no leaf left to evaluate, neither itself nor below it."""
-        node = self.find(state)
+        node = self.graph.find(self.key(state))
         return node >= 0 and bool(self.graph.closed[node])
 
     def node(self, state: State) -> int:

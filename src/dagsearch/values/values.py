@@ -45,3 +45,12 @@ class Values:
             self.backup.back_up(self.explored, episodes)
             self._stale = False
         return self.explored
+
+    def keep_up(self) -> None:
+        """After an event of the search, back up at once if that draws random numbers.
+
+        Who looks at the values later then draws none, so that looking changes nothing that comes next.
+        """
+        if getattr(self.backup, "draws", False):  # a user's own back-up may not have it
+            self.outdated()
+            self.current()

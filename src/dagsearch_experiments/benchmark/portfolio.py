@@ -1,7 +1,8 @@
-"""Who should propose leaves? The default search with different shares of descents, on every kind of problem."""
+"""Who should propose leaves? The default search with different shares of descents."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from dagsearch_experiments.general.stated import stated
 from dagsearch_experiments.markdown import table
 from dagsearch_experiments.runner import Curve, Outcome, Row, curves, run_rounds
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 GENERAL, DIGITS, SYNTHETIC, MNIST = "general", "digits", "synthetic", "mnist"
 MARKS = {GENERAL: (25, 50), DIGITS: (100, 200), SYNTHETIC: (15, 20), MNIST: (400, 1_200)}
 """Numbers of evaluations in the table; of the general problems also the end."""
@@ -25,21 +29,16 @@ def run(
     quick: bool, jobs: int, progress: bool, data: Path | None, weights: Path | None, device: str
 ) -> Outcome:
     """Every share of descents on the general problems, digits and the synthetic one; MNIST with ``data``."""
-    seeds, runs = (1, 1) if quick else (8, 10)
+    seeds, runs, splits = (1, 1, 1) if quick else (6, 10, 3)
     problems = list(TASKS)[::6] if quick else list(TASKS)
-    tasks: list[tuple[str, str, int, int]] = []
-    for method in PORTFOLIOS:
-        tasks += [
-            (method, name, n, 30 if quick else TASKS[name].budget) for name in problems for n in range(seeds)
-        ]
-        splits = range(1 if quick else 3)
-        tasks += [
-            (method, f"{DIGITS} {split}", n, 30 if quick else 200) for split in splits for n in range(runs)
-        ]
-        tasks += [(method, SYNTHETIC, n, 20 if quick else 50) for n in range(2 if quick else 100)]
+    sizes = [(name, seeds, 30 if quick else TASKS[name].budget) for name in problems]
+    sizes += [(f"{DIGITS} {split}", runs, 30 if quick else 200) for split in range(splits)]
+    sizes += [(SYNTHETIC, 2 if quick else 100, 20 if quick else 50)]
+    methods = list(PORTFOLIOS)[::-1]  # those with most descents take longest, and come first
+    tasks = [(method, name, n, budget) for method in methods for name, ns, budget in sizes for n in range(ns)]
     rows = run_rounds(one_run, tasks, jobs, progress)
     if data is not None:
-        rows += _pixels(2 if quick else 5, 40 if quick else 1_200, data, weights, device, jobs, progress)
+        rows += _pixels(2 if quick else 3, 40 if quick else 1_200, data, weights, device, jobs, progress)
     about = {"seeds": seeds, "runs": runs, "problems": problems}
     return Outcome("portfolio", rows, about, {"portfolio": _draw(rows)})
 
@@ -97,7 +96,7 @@ def _compose(method: str, number: int) -> mnist.Search:
 def portfolio_table(rows: Sequence[Row]) -> str:
     """Means by share of descents; regret with its standard error of the difference to no descents."""
     found = curves(rows)
-    methods = list(dict.fromkeys(method for method, _ in found))
+    methods = [method for method in PORTFOLIOS if any(method == known for known, _ in found)]
     names = [name for name in TASKS if (methods[0], name) in found]
     base = {mark: _regrets(found, methods[0], names, mark) for mark in (*MARKS[GENERAL], None)}
     lines = []
@@ -132,10 +131,10 @@ def _marked(curve: Curve, marks: Sequence[int], digits: int) -> str:
     return " / ".join(f"{curve.mean[curve.at(mark)]:.{digits}f}" for mark in marks)
 
 
-def _draw(rows: Sequence[Row]) -> "figure":
+def _draw(rows: Sequence[Row]) -> "Figure":
     """Mean regret at the end by share of descents, with standard errors."""
     found = curves(rows)
-    methods = list(dict.fromkeys(method for method, _ in found))
+    methods = [method for method in PORTFOLIOS if any(method == known for known, _ in found)]
     names = [name for name in TASKS if (methods[0], name) in found]
     drawn = figure(7.0, 3.2)
     axes = drawn.subplots()

@@ -137,7 +137,6 @@ PORTFOLIOS: dict[str, Composed] = {
     "1 in 4": lambda p, s, i: with_descents(p, s, i, 3),
     "by what they earn": earning,
     "1 in 4, in the tree": lambda p, s, i: in_a_tree(p, s, i, 3),
-    "descents only": descending,
 }
 """How many of the leaves descents propose."""
 
