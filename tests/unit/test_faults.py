@@ -297,6 +297,7 @@ class Wide:
         return float(leaf[0] % 1000 + leaf[1])
 
 
+@pytest.mark.slow
 def test_many_actions_do_not_need_much_memory():
     def search(options):
         ds.search(Wide(options), 12, seed=0)
