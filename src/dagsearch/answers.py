@@ -236,7 +236,7 @@ def predicted(search: "Search", states: Sequence[State]) -> tuple[FloatArray, Fl
     nodes = np.array([search.explored.find(state) for state in states])
     known = nodes >= 0
     if known.any():
-        mean[known], variance[known] = search.posterior.moments(nodes[known])
+        mean[known], variance[known] = search.posterior.moments(nodes[known].tolist())
     return mean, variance
 
 

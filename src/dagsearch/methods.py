@@ -177,10 +177,9 @@ def standardized(covariance: Covariance, space: Space) -> Covariance:
 
 
 def check_parts(
-    problem: Problem | Space, scores: Scores, portfolio: Portfolio, backup: Backup, evidence: Evidence | None
+    space: Space, scores: Scores, portfolio: Portfolio, backup: Backup, evidence: Evidence | None
 ) -> None:
     """Raise unless these parts can be one search."""
-    space = Space.of(problem)
     check_members(space.problem)
     if scores.mean.size > 0:
         raise ValueError("scores must be fresh: these belong to another search; make new ones")

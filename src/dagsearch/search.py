@@ -116,8 +116,9 @@ class Search:
     ) -> None:
         self.portfolio = Portfolio.of(proposers, standardize)
         backup = MomentMatching() if backup is None else backup
-        check_parts(problem, scores, self.portfolio, backup, evidence)
-        self.explored = Explored(problem, scores, increments)
+        space = Space.of(problem)
+        check_parts(space, scores, self.portfolio, backup, evidence)
+        self.explored = Explored(space, scores, increments)
         self.posterior = Posterior(self.explored, evidence, standardize, repeats)
         self.explored_values = Values(self.explored, backup)
         self.data = Data(self.explored, self.posterior)

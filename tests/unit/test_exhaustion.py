@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.durable.journal import read_events
 from dagsearch.covariances import Overlap, SetKernel
+from dagsearch.durable.journal import read_events
 from dagsearch.posterior import KernelScores
 from dagsearch.posterior.evidence import LogPosterior
 from dagsearch.posterior.whitened import WhitenedScores
@@ -287,7 +287,9 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
     end, reason = run_with_limit(search, clock, 20_000.0)
     assert reason == "seconds"
     assert 0 < len(search.history) <= 20
-    assert clock() < end + 1_000.0  # all states would take more than a million seconds
+    assert (
+        clock() < end + 3_000.0
+    )  # as the neighbours of one leaf may take; all states would take more than a million seconds
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.covariances import Overlap, Pairwise, Views
+from dagsearch.covariances import Hamming, Overlap, Pairwise, Views
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
 from dagsearch.posterior.evidence import Evidence
+from dagsearch.problem import Children
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
@@ -59,9 +60,9 @@ class Appearing(Missing):
         return list(range(5 if state[:4] == (0, 0, 0, 0) else 4))
 
 
-def peak(work):
-    """Memory in megabytes that some work needs beyond what there was."""
-    work()  # once for all that is compiled or imported
+def peak(work, first=None):
+    """Memory in megabytes that some work needs beyond what there was, after a first work of its kind."""
+    (first or work)()  # for all that is compiled or imported
     tracemalloc.start()
     try:
         work()
@@ -84,6 +85,23 @@ def test_what_random_walks_have_not_shown_is_for_the_problem_to_say(kind, seed):
         assert all(leaf[place] in problem.offered(leaf[:place]) for place in range(6))
         came_there += leaf[:4] == (0, 0, 0, 0)
     assert came_there > 0  # else nothing was tested
+
+
+def test_decisions_that_cannot_be_hashed_have_no_codes():
+    class Lists(Digits):
+        def offered(self, state):
+            return [[0], [1], [2]]
+
+        def key(self, state):
+            return str(state)
+
+        def reward(self, leaf):
+            return float(sum(number for (number,) in leaf))
+
+    problem = Lists(3)
+    assert Space(problem).coding is None
+    alike = Pairwise(lambda x, y: float(str(x) == str(y)), private=1.0)
+    assert ds.search(problem, 40, covariance=alike, seed=0).stopped == "exhausted"
 
 
 def test_workers_and_batches_get_no_other_leaves():
@@ -253,6 +271,13 @@ def test_a_plain_problem_is_walked_once_before_the_first_ask():
     assert problem.calls["step"] < 64 * 6 * 2 + 300
 
 
+def test_parts_are_checked_on_the_walks_that_a_search_goes_on_with():
+    problem = Digits()
+    scores, proposers = KernelScores(Hamming(), 0.1), Portfolio([Climb()], initial=2)
+    ds.Search(problem, scores=scores, proposers=proposers, seed=0).ask()
+    assert problem.calls["actions"] < 64 * 7 + 300
+
+
 class Wide:
     """One decision among very many options, and one among three."""
 
@@ -272,8 +297,48 @@ class Wide:
         return float(leaf[0] % 1000 + leaf[1])
 
 
-def test_many_actions_are_rated_in_parts():
-    assert peak(lambda: ds.search(Wide(20_000), 12, seed=0)) < 500.0
+@pytest.mark.slow
+def test_many_actions_do_not_need_much_memory():
+    def search(options):
+        ds.search(Wide(options), 12, seed=0)
+
+    assert peak(lambda: search(20_000), first=lambda: search(3_000)) < 500.0
+
+
+def test_many_states_are_predicted_in_parts(monkeypatch):
+    scores = FunctionScores(Overlap(), 0.1)
+    states = [frozenset({i, j}) for i in range(12) for j in range(i)]
+    scores.track(states[:5])
+    scores.condition(2, 1.0)
+    whole = scores.predict(states)
+    monkeypatch.setattr("dagsearch.posterior.whitened._MOST_PREDICTED", 7)
+    for one, other in zip(scores.predict(states), whole, strict=True):
+        assert one == pytest.approx(other, abs=1e-12)
+
+
+@pytest.mark.parametrize("most", [0, 5, 40])
+def test_features_without_weights_are_as_before_any_reward(most, monkeypatch):
+    problem = ds.problems.Subsets(12, 3, reward=sum)
+    rng = np.random.default_rng(0)
+    states = [frozenset(rng.choice(12, 3, replace=False).tolist()) for _ in range(12)]
+    plain = WeightScores(Overlap(), 0.1)
+    monkeypatch.setattr("dagsearch.posterior.weights._MOST_FEATURES", most)
+    few = WeightScores(Overlap(), 0.1)
+    children = Children(problem, frozenset({3}), problem.actions(frozenset({3})))
+    for scores, limit in ((plain, 10**6), (few, most)):
+        monkeypatch.setattr("dagsearch.posterior.weights._MOST_FEATURES", limit)
+        scores.track(states[:3])
+        scores.condition(0, 1.0)
+        scores.found = [*scores.predict(states), *scores.predict_children(children)]
+        scores.track(states[3:6])
+        scores.condition(4, -1.0)
+        scores.fantasise([5])
+        scores.found += [*scores.predict(states), *scores.joint([0, 4], states[6:])]
+        scores.discard()
+        scores.track(states[6:])
+        scores.found += [scores.mean, scores.variance]
+    for one, other in zip(few.found, plain.found, strict=True):
+        assert one == pytest.approx(other, abs=1e-12)
 
 
 # Questions ------------------------------------------------------------------------------------------------
@@ -282,7 +347,11 @@ def test_many_actions_are_rated_in_parts():
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize(
     "make",
-    [Digits, lambda: ds.problems.Subsets(12, 3, reward=sum), lambda: ds.as_tree(ds.problems.Subsets(8, 3, sum))],
+    [
+        Digits,
+        lambda: ds.problems.Subsets(12, 3, reward=sum),
+        lambda: ds.as_tree(ds.problems.Subsets(8, 3, sum)),
+    ],
     ids=["tuples", "subsets", "tree"],
 )
 def test_questions_change_nothing_of_what_is_proposed_later(make, noisy):

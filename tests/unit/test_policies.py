@@ -171,10 +171,14 @@ def test_a_number_that_is_used_up_breaks_no_tie_until_it_is_renewed():
     search = ds.baselines.ucd(ds.problems.Subsets(8, 2, reward=lambda chosen: 0.0), seed=0)
     draw = TieBreaker(np.random.default_rng(0))
     draw.resolution = 4.0 * ENOUGH
-    _, actions, missing = search.portfolio.descent.policy.follow(search.explored, search.explored.root, draw, True)
+    _, actions, missing = search.portfolio.descent.policy.follow(
+        search.explored, search.explored.root, draw, True
+    )
     assert (actions.size, missing) == (0, UNKNOWN)
     assert 0 <= draw.pick(8) < 8
     assert draw.resolution == 2.0**50
-    _, actions, missing = search.portfolio.descent.policy.follow(search.explored, search.explored.root, draw, True)
+    _, actions, missing = search.portfolio.descent.policy.follow(
+        search.explored, search.explored.root, draw, True
+    )
     assert actions.size == 0
     assert 0 <= missing < 8

@@ -5,7 +5,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.baselines import TreeState
-from dagsearch.problems import DigitsPixels, SubsetRange, Subsets, Synthetic, TicTacToe
+from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe
 from dagsearch.space import Space
 from dagsearch.testing import check_problem
 

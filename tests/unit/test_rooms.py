@@ -109,7 +109,17 @@ def test_rooms_do_not_import_what_is_above_them(room):
 
 def test_every_room_of_the_search_is_in_the_table():
     left_out = set(ROOMS) - set(ABOVE)
-    assert left_out == {"__init__", "__main__", "_internal", "cli", "errors", "py", "results", "sklearn", "testing"}
+    assert left_out == {
+        "__init__",
+        "__main__",
+        "_internal",
+        "cli",
+        "errors",
+        "py",
+        "results",
+        "sklearn",
+        "testing",
+    }
 
 
 def test_solvers_know_no_dag():

@@ -614,7 +614,7 @@ def test_an_endless_problem_is_named():
         def reward(self, leaf):
             return 0.0
 
-    with pytest.raises(ds.ProblemError, match="Endless has no leaf within .* which begin with 1, 1, 1"):
+    with pytest.raises(ds.ProblemError, match=r"Endless has no leaf within .* which begin with 1, 1, 1"):
         ds.search(Endless(), 5, covariance=Pairwise(lambda x, y: float(x == y)))
 
 

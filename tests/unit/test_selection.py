@@ -9,16 +9,16 @@ from scipy.sparse import csr_matrix, random_array
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import ProblemError
+from dagsearch.posterior import KernelScores
 from dagsearch.problems import SubsetRange
 from dagsearch.problems.ground import Partial
 from dagsearch.problems.subsets import Size
-from dagsearch.selection import likeness
-from dagsearch.selection.noise import FoldNoise
-from dagsearch.posterior import KernelScores
 from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
+from dagsearch.selection import likeness
+from dagsearch.selection.noise import FoldNoise
 from dagsearch.space import Space
 
 pandas = pytest.importorskip("pandas")

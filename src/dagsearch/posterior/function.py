@@ -219,7 +219,7 @@ class FunctionScores(WhitenedScores):
         self._changed()
 
     def _corner(self, nodes: IntArray, left: FloatArray) -> FloatArray:
-        """The factor of the covariance that is left of leaves and their noise; rounding must not refuse it."""
+        """The factor of what is left of leaves' covariance, with noise; rounding must not refuse it."""
         noise, rounding = self.noise, _SLACK * self._scale
         try:
             return np.asarray(np.linalg.cholesky(left + noise * np.eye(nodes.size)), np.float64)

@@ -52,6 +52,8 @@ from dagsearch.posterior.belief import (
 from dagsearch.posterior.samples import WeightSamples
 from dagsearch.problem import Children, State
 
+# Number of features from which only those of tracked nodes have weights: S is quadratic in their number.
+_MOST_FEATURES = 2000
 # Number of features from which rows of rewards are kept aside, and how many of them.
 _MANY_FEATURES, _ASIDE = 128, 32
 
@@ -98,6 +100,7 @@ class WeightScores(JointScores):
         self._linear_mean, self._linear_var = np.zeros(0), np.zeros(0)
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._samples: WeightSamples | None = None
+        self._weight_of: IntArray | None = None  # weight of each feature, −1 without; None: the same number
         # Number of updates that not all nodes have seen, whether some have, and the last update: q, and the
         # change of m and S along q.
         self._behind, self._some_ahead = 0, False
@@ -118,7 +121,7 @@ class WeightScores(JointScores):
 
     def track(self, states: Sequence[State]) -> None:
         """Number new states and bring their beliefs up to date."""
-        rows = self._features(self.covariance.features(states))
+        rows = self._weighted(self.covariance.features(states))
         old, new = self._nodes, self._nodes + len(states)
         entries = int(self._starts[old])
         self._reserve(new, entries + rows.columns.size)
@@ -137,18 +140,18 @@ class WeightScores(JointScores):
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
-        rows = self._features(self.covariance.features(states))
+        rows, beyond = self._known(self.covariance.features(states))
         mean, var = project(rows, np.arange(len(states)), self._weights.arrays)
-        return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
+        return prior_means(self._prior_mean, states) + mean, var + beyond + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         """:meth:`predict` for all children of a state; faster if its ``node`` is given."""
         added = self.covariance.added_features(children)
         if added is None:
             return self.predict(children.states)
-        rows = self._features(added)
+        rows, beyond = self._known(added)
         if node is None:
-            parent = self._features(self.covariance.features([children.parent]))
+            parent = self._weighted(self.covariance.features([children.parent]))
             columns, values = parent.columns, parent.values
             linear = project(parent, np.zeros(1, np.int64), self._weights.arrays)
             linear_mean, linear_var = float(linear[0][0]), float(linear[1][0])
@@ -159,7 +162,7 @@ class WeightScores(JointScores):
             linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
         mean, var = project_added(rows, columns, values, self._weights.arrays, self._weights.variance)
         mean += linear_mean
-        var += linear_var
+        var += linear_var + beyond
         # The children are made only for a varying prior mean.
         if callable(self._prior_mean):
             mean += prior_means(self._prior_mean, children.states)
@@ -177,7 +180,7 @@ class WeightScores(JointScores):
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
-        fresh = self._features(self.covariance.features(states))
+        fresh = self._weighted(self.covariance.features(states))
         dense = np.zeros((len(nodes) + len(states), self._weights.dimension))
         for row, node in zip(dense, nodes, strict=False):
             entries = slice(self._starts[node], self._starts[node + 1])
@@ -302,10 +305,43 @@ class WeightScores(JointScores):
         """What a reward changes of the nodes."""
         return self._linear_mean, self._linear_var, self._mean, self._variance
 
-    def _features(self, rows: SparseRows) -> SparseRows:
-        """The rows themselves, after the weights have grown to the covariance's features."""
-        self._weights.grow(self.covariance.dimension)
-        return rows
+    def _weighted(self, rows: SparseRows) -> SparseRows:
+        """Rows over the weights, after these have grown to all features in them."""
+        places = self._places()
+        if places is None:
+            return rows
+        fresh = np.unique(rows.columns[places[rows.columns] < 0])
+        places[fresh] = self._weights.dimension + np.arange(fresh.size)
+        self._weights.grow(self._weights.dimension + fresh.size)
+        return rows._replace(columns=places[rows.columns])
+
+    def _known(self, rows: SparseRows) -> tuple[SparseRows, FloatArray | float]:
+        """Rows over the weights that there are, and the variance of each by its other features."""
+        places = self._places()
+        if places is None:
+            return rows, 0.0
+        count, columns = len(rows.starts) - 1, places[rows.columns]
+        owner, known = np.repeat(np.arange(count), np.diff(rows.starts)), columns >= 0
+        starts = np.append(0, np.cumsum(np.bincount(owner[known], minlength=count)))
+        # A row may name a feature twice.
+        pairs, of_pair = np.unique(
+            owner[~known] * self.covariance.dimension + rows.columns[~known], return_inverse=True
+        )
+        values = np.bincount(of_pair, weights=rows.values[~known], minlength=pairs.size)
+        beyond = np.bincount(pairs // self.covariance.dimension, weights=values**2, minlength=count)
+        return SparseRows(starts, columns[known], rows.values[known]), np.asarray(beyond, np.float64)
+
+    def _places(self) -> IntArray | None:
+        """The weight of each feature; ``None`` while they have the same numbers, and enough weights."""
+        dimension = self.covariance.dimension
+        if self._weight_of is None:
+            if dimension <= _MOST_FEATURES:
+                self._weights.grow(dimension)
+                return None
+            self._weight_of = np.arange(self._weights.dimension)
+        new = np.full(dimension - self._weight_of.size, -1, dtype=np.int64)
+        self._weight_of = np.concatenate([self._weight_of, new])
+        return self._weight_of
 
     def _reserve(self, nodes: int, entries: int) -> None:
         if entries > self._columns.size:

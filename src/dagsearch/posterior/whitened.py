@@ -32,8 +32,8 @@ from dagsearch.posterior.base import JointScores, LeafOf, MeanFunction, largest,
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.problem import State
 
-# Nodes that are refreshed at once.
-_AT_ONCE = 256
+# Nodes that are refreshed at once, and states that are predicted at once.
+_AT_ONCE, _MOST_PREDICTED = 256, 2048
 
 
 class WhitenedScores(JointScores):
@@ -107,6 +107,10 @@ class WhitenedScores(JointScores):
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of states that are not tracked."""
+        if len(states) > _MOST_PREDICTED:  # their rows would take much memory
+            firsts = range(0, len(states), _MOST_PREDICTED)
+            parts = [self.predict(states[first : first + _MOST_PREDICTED]) for first in firsts]
+            return np.concatenate([mean for mean, _ in parts]), np.concatenate([var for _, var in parts])
         means = prior_means(self._prior_mean, states)
         return self._moments(means, *self._whiten(self.covariance.represent(states)))
 

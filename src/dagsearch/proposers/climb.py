@@ -68,7 +68,6 @@ class Climb:
         met = list(zip(landscape.rate(starts).tolist(), starts, strict=True))
         reached = list(met)
         for _ in range(self.depth):
-            landscape.check_time()
             around = [landscape.around(point, rng) for _, point in reached]
             higher = []
             for (before, _), points, rating in zip(reached, around, landscape.rate_each(around), strict=True):
@@ -99,12 +98,12 @@ class _Landscape:
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 
-    def check_time(self) -> None:
-        """Raise if the time of the run is over."""
-        self._deadline.check()
-
     def around(self, point: Any, rng: np.random.Generator) -> Points:
-        """Points one change away: of many swaps those with the best means, else a random part."""
+        """Points one change away: of many swaps those with the best means, else a random part.
+
+        Raises if the time of the run is over.
+        """
+        self._deadline.check()
         if self._by_swaps:
             return self._scores.best_swaps(point, _CLOSER, self._closed)
         return self.moves.around(point, _MOST_NEIGHBOURS, rng)

@@ -97,8 +97,9 @@ class PathMoves:
     ) -> tuple[State, tuple[Action, ...]]:
         """The path with another decision at one place."""
         problem, taken = self._space.problem, list(point[:place])
-        others = [action for action in problem.actions(state) if action != point[place]]
-        taken.append(others[int(rng.random() * len(others))])
+        actions = problem.actions(state)
+        other = actions[int(rng.random() * (len(actions) - 1))]  # of all but the last
+        taken.append(actions[-1] if other == point[place] else other)
         state, later = problem.step(state, taken[-1]), list(point[place + 1 :])
         while len(offered := problem.actions(state)) > 0:
             kept = next((action for action in later if action in offered), None)

@@ -1,6 +1,7 @@
 """The problem, examined once: its optional members, random walks, places and options, ways to a leaf."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -206,7 +207,10 @@ class Space:
             return None
         if self.has_players or self.items is not None or self.inclusion is not None:
             return None  # the problem says in another way what its states are
-        return inferred_coding(self.paths)
+        paths = self.paths
+        with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
+            return inferred_coding(paths)
+        return None
 
     @cached_property
     def is_of_one_size(self) -> bool:
