@@ -90,7 +90,7 @@ class _Landscape:
         self.moves = moves
         self._scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
-        self._by_swaps = self._by_codes and self._scores.rates_swaps
+        self._by_swaps = self._by_codes and view.space.fixed_size and self._scores.rates_swaps
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 

@@ -127,6 +127,11 @@ class Space:
         """Whether the problem has a ``player`` method, so that MIN may decide somewhere."""
         return self.player.declared
 
+    @property
+    def fixed_size(self) -> bool:
+        """Whether leaves are subsets of one size, so that swaps lead from each to all others."""
+        return bool(getattr(self.problem, "fixed_size", False))
+
     def same(self, one: State, other: State) -> bool:
         """Whether two states are one node."""
         return self.key(one) == self.key(other)
