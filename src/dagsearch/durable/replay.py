@@ -17,6 +17,7 @@ from dagsearch.durable.events import Event
 from dagsearch.durable.fingerprint import set_generators
 from dagsearch.errors import CovarianceError, JournalError
 from dagsearch.problem import State
+from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal
 from dagsearch.space.walks import walked
 
@@ -29,7 +30,7 @@ logger = logging.getLogger(__name__)
 _ROUNDING = 1e-6
 
 
-class Replay:
+class Replay(Recorder):
     """Repeats the events of a journal in a new search.
 
     Parameters

@@ -1,12 +1,14 @@
-"""Who should propose leaves? The default search with different shares of descents, on every kind of problem."""
+"""Who should propose leaves? The default search with several shares of descents, on every kind of problem."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dagsearch.methods import default_initial
 from dagsearch.problems import DigitsPixels, Synthetic
+from dagsearch.search import Search
 from dagsearch_experiments import convnet, mnist, mnist_data
 from dagsearch_experiments.benchmark.variants import PORTFOLIOS
 from dagsearch_experiments.drawing import figure
@@ -15,6 +17,9 @@ from dagsearch_experiments.general.problems import TASKS
 from dagsearch_experiments.general.stated import stated
 from dagsearch_experiments.markdown import table
 from dagsearch_experiments.runner import Curve, Outcome, Row, curves, run_rounds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 GENERAL, DIGITS, SYNTHETIC, MNIST = "general", "digits", "synthetic", "mnist"
 MARKS = {GENERAL: (25, 50), DIGITS: (100, 200), SYNTHETIC: (15, 20), MNIST: (400, 1_200)}
@@ -87,7 +92,7 @@ def _pixels(
     return rows
 
 
-def _compose(method: str, number: int) -> mnist.Search:
+def _compose(method: str, number: int) -> Search:
     return PORTFOLIOS[method](mnist.pixels(), number, 20)
 
 
@@ -132,7 +137,7 @@ def _marked(curve: Curve, marks: Sequence[int], digits: int) -> str:
     return " / ".join(f"{curve.mean[curve.at(mark)]:.{digits}f}" for mark in marks)
 
 
-def _draw(rows: Sequence[Row]) -> "figure":
+def _draw(rows: Sequence[Row]) -> "Figure":
     """Mean regret at the end by share of descents, with standard errors."""
     found = curves(rows)
     methods = list(dict.fromkeys(method for method, _ in found))
