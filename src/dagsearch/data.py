@@ -3,18 +3,36 @@
 import time
 from bisect import insort
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch.posterior.foresight import Foresight
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.problem import Action, State
-from dagsearch.results import Evaluation
+from dagsearch.results import Evaluation, Proposal
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import Gaussian
 
 # Number of good leaves that proposers may start from.
 _GOOD = 6
+
+
+class Told(NamedTuple):
+    """A reward that was told, after all checks."""
+
+    leaf: State
+    """The evaluated leaf."""
+    node: int
+    """Its node."""
+    proposal: Proposal | None
+    """The proposal that it was evaluated for; ``None`` if the leaf was told without one."""
+    reward: float
+    """The reward in the user's units."""
+    noise: float | None
+    """Noise variance of this reward; ``None`` if it was not told."""
+    seconds: float
+    """When it was told, in seconds from the start of the search."""
 
 
 class Data:

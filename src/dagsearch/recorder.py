@@ -10,8 +10,8 @@ from dagsearch.results import Proposal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dagsearch.data import Told
     from dagsearch.execution.steered import Request
-    from dagsearch.search import Told
 
 _NOTHING = nullcontext()
 

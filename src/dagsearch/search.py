@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from os import PathLike
-from typing import Any, NamedTuple, Self, Unpack, overload
+from typing import Any, Self, Unpack, overload
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dagsearch._internal.deadline import Deadline, OutOfTime
 from dagsearch._internal.threads import one_thread
 from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
-from dagsearch.data import Data
+from dagsearch.data import Data, Told
 from dagsearch.durable.resume import resume_search, start_journal
 from dagsearch.errors import ProblemError, SearchExhausted
 from dagsearch.execution.options import Execution
@@ -45,23 +45,6 @@ from dagsearch.values.values import Values
 
 Seed = int | np.random.Generator | None
 _NOTHING = nullcontext()
-
-
-class Told(NamedTuple):
-    """A reward that was told, after all checks."""
-
-    leaf: State
-    """The evaluated leaf."""
-    node: int
-    """Its node."""
-    proposal: Proposal | None
-    """The proposal that it was evaluated for; ``None`` if the leaf was told without one."""
-    reward: float
-    """The reward in the user's units."""
-    noise: float | None
-    """Noise variance of this reward; ``None`` if it was not told."""
-    seconds: float
-    """When it was told, in seconds from the start of the search."""
 
 
 class Search:

@@ -96,6 +96,7 @@ class _Evaluator:
         subset, complete = self._problem.root(), len(chosen) == self.k
         for number in sorted(chosen):
             subset = self._problem.step(subset, self._choices[number])
+        assert isinstance(subset, frozenset)
         self.known[chosen] = float(self._problem.reward(subset))
         self.trials.append(Trial(subset, self.known[chosen], complete, seconds))
         self._missing -= complete

@@ -174,6 +174,71 @@ def test_looking_between_asks_changes_no_digit_of_what_is_pending(make):
     assert found[0] == found[1]
 
 
+def test_a_node_made_between_a_reward_and_the_next_look_is_right():
+    """An incremental update must not reach a node that knows the reward already."""
+    problem = ds.problems.Subsets(6, 2, reward=sum)
+    found = []
+    for first in (True, False):
+        scores = ds.posterior.WeightScores(ds.covariances.Overlap.of(problem), 0.1)
+        scores.track([frozenset({0, 1})])
+        if first:
+            scores.track([frozenset({1, 2})])
+        scores.condition(0, 3.0)
+        if not first:
+            scores.track([frozenset({1, 2})])
+        found.append([*scores.mean, *scores.variance])
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
+class Paints:
+    """Counts of three paints: states without codes, so that a descent and climbs take turns."""
+
+    def root(self):
+        return (0, 0, 0)
+
+    def actions(self, state):
+        return [0, 1, 2] if sum(state) < 3 else []
+
+    def step(self, state, action):
+        return tuple(count + (paint == action) for paint, count in enumerate(state))
+
+    def items(self, state):
+        return [(paint, number) for paint, count in enumerate(state) for number in range(count)]
+
+    def reward(self, leaf):
+        return -float((leaf[0] - 2) ** 2 + leaf[1])
+
+
+def test_a_turn_in_which_no_leaf_was_left_is_given_back(tmp_path):
+    search = ds.Search.default(Paints(), initial=2, seed=0, journal=tmp_path / "run.db")
+    asked = search.ask(30)
+    for proposal in asked[3:]:
+        search.tell(proposal, search.problem.reward(proposal.leaf))
+    for _ in range(2):
+        with pytest.raises(ds.SearchExhausted):
+            search.ask()
+    search.forget(asked[0])
+    search.forget(asked[1])
+    search.close()
+    again = ds.Search.resume(tmp_path / "run.db", Paints())
+    assert again.portfolio.state == search.portfolio.state
+    assert again.rng.bit_generator.state == search.rng.bit_generator.state
+    again.outstanding.offered.clear()
+    assert again.ask(2) == search.ask(2)
+    again.close()
+
+
+def test_beliefs_are_read_anew_after_rewards_were_settled():
+    search = ds.Search.default(Sum(), initial=10, seed=0)
+    for proposal in search.ask(4):
+        search.tell(proposal, search.problem.reward(proposal.leaf))
+    leaf, reward = search.history[0].leaf, search.history[0].reward
+    search.belief(leaf)
+    search.settle()
+    assert search.belief(leaf).g.mean == pytest.approx(reward, abs=0.05)
+    assert search.belief(leaf).v.mean == pytest.approx(reward, abs=0.05)
+
+
 REPORTED = json.loads(
     (Path(__file__).parents[2] / "results" / "attacks-16-cores" / "attacks.json").read_text()
 )["failures"]

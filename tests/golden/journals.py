@@ -1,7 +1,7 @@
 """Journals that dagsearch 0.1.0 wrote before its modules were rearranged; they must be resumed for ever.
 
-``python journals.py --write FOLDER NAME...`` writes journals, and ``journals.json`` beside them. ``paper`` and
-``game`` were written by commit 09c80a4; those of the default search anew whenever the default changed.
+``python journals.py --write FOLDER NAME...`` writes journals, and ``journals.json`` beside them. ``paper``
+and ``game`` were written by commit 09c80a4; those of the default search anew whenever the default changed.
 """
 
 import json

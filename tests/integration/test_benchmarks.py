@@ -12,7 +12,7 @@ from dagsearch_experiments.benchmark.variants import SET_ABLATIONS
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["synthetic", "tictactoe", "calibration", "selection", "batches", "freshness"]
+    "name", ["synthetic", "tictactoe", "calibration", "selection", "batches", "portfolio"]
 )
 def test_benchmarks_run(name, tmp_path, monkeypatch):
     monkeypatch.setattr(game, "STEPS", (25, 50))
@@ -44,7 +44,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_tables_of_the_page_are_those_of_the_results():
     pages = [(ROOT / "docs" / name).read_text() for name in ("beyond.md", "selectors.md", "parallel.md")]
     tables = page_tables.tables(ROOT / "results" / "beyond")
-    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "freshness"}
+    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio"}
     wanted |= {"selection", "standings", "certainty", "covered", "overhead", "picture"}
     assert set(tables) == wanted
     for name, table in tables.items():

@@ -49,8 +49,8 @@ def test_timing_does_not_change_the_search(name):
 def test_parts_are_those_that_the_search_has():
     found = {name: set(measure.split_steps(search, 30)) for name, search in searches().items()}
     assert {"descent", "roll-out", "condition", "back-up", "track", "book-keeping"} <= found["weights"]
-    assert {"refinement", "evidence"} <= found["kernel"]
-    assert not {"refinement", "evidence"} & (found["weights"] | found["averages"])
+    assert {"climb", "evidence"} <= found["kernel"]
+    assert not {"climb", "evidence"} & (found["weights"] | found["averages"])
     assert set().union(*found.values()) <= set(measure.PARTS)
 
 
@@ -77,16 +77,17 @@ def test_a_part_within_a_part_counts_once_and_the_reward_not_at_all():
 
 
 def test_methods_are_put_back_even_after_an_error():
-    search = searches()["kernel"]
-    kept = [type(search.backup).back_up, type(search.rollout).finish, type(search.explored.scores).condition]
+    search = searches()["weights"]
+    owners = [search.explored_values.backup, search.portfolio.descent.rollout, search.explored.scores]
+    methods = list(zip(map(type, owners), ("back_up", "finish", "condition"), strict=True))
+    kept = [getattr(*method) for method in methods]
 
     def broken(leaf):
         raise RuntimeError("no reward")
 
     with pytest.raises(RuntimeError, match="no reward"):
         measure.split_steps(search, 5, broken)
-    now = [type(search.backup).back_up, type(search.rollout).finish, type(search.explored.scores).condition]
-    assert now == kept
+    assert [getattr(*method) for method in methods] == kept
 
 
 def test_an_interruption_is_not_typical_but_a_slow_turn_is():
@@ -104,11 +105,12 @@ def test_floors_are_positive_and_grow():
 
 def test_a_search_grows_to_the_size_asked_for():
     problem = steps.cheap_subsets(30, 5)
-    search = ds.Search.default(problem, covariance=ds.covariances.Overlap.of(problem), seed=0)
+    default = ds.Search.default(problem, covariance=ds.covariances.Overlap.of(problem), seed=0)
     rng = np.random.default_rng(0)
-    assert growth.grow(search, growth.Size(80, 400), rng, until=float("inf"))
-    assert 50 <= len(search.history) < 80
-    assert len(search.explored.graph) >= 5 * len(search.history)
+    for search in (default, ds.Search.paper(problem, seed=0)):
+        assert growth.grow(search, growth.Size(80, 400), rng, until=float("inf"))
+        assert 50 <= len(search.history) < 80
+    assert len(search.explored.graph) >= 5 * len(search.history)  # with a descent
     assert not growth.grow(search, growth.Size(1_000, 5_000), rng, until=time.perf_counter())
 
 

@@ -184,6 +184,8 @@ class SetKernel(VectorKernel):
         if self._members is None:
             return super().sums_of_swaps(codes, others, weights)
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        if chosen.size == 0 or unchosen.size == 0:
+            return np.zeros((chosen.size, unchosen.size))
         sums = None
         if self._members.item.size == codes.size and self._falloff is squared_exponential:
             item = np.searchsorted(self._kept, self._members.item)  # column of each choice

@@ -23,7 +23,8 @@ from dagsearch.results import Proposal
 from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
-    from dagsearch.search import Search, Told
+    from dagsearch.data import Told
+    from dagsearch.search import Search
 
 
 class JournalRecorder(Recorder):

@@ -62,11 +62,6 @@ class SubsetRange(SubsetProblem):
         self._sizes = [Size(choices) for choices in range(self._least, self.k + 1)]
         self.depth = self.k - self._held + self._sized
 
-    @property
-    def fixed_size(self) -> bool:
-        """Whether all subsets have the same number of choices."""
-        return not self._sized
-
     def root(self) -> Partial | Subset:
         """The state with only the fixed features."""
         return Partial(None, self._root) if self._sized else self._root

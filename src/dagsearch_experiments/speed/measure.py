@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
+from dagsearch.proposers.climb import Climb
+from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
 
 Reward = Callable[[Any], float]
@@ -22,13 +24,13 @@ Reward = Callable[[Any], float]
 clock = time.process_time
 """CPU seconds of this process; the time of other processes does not count."""
 
-# Number of steps averaged before a median is taken: descents and refinements alternate.
+# Number of steps averaged before a median is taken: proposers take turns.
 BLOCK = 12
 
 # Part of a step, kind of a search's part, and the methods that are timed.
 _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "roll-out": {"rollout": ("finish",)},
-    "refinement": {"refinements": ("refine",)},
+    "climb": {"climb": ("propose",)},
     "preview": {"scores": ("predict_children",)},
     "track": {"scores": ("track",)},
     "condition": {"scores": ("condition", "condition_all", "fantasise", "discard")},
@@ -36,7 +38,7 @@ _METHODS: dict[str, dict[str, tuple[str, ...]]] = {
     "back-up": {"backup": ("back_up",)},
 }
 PARTS = ("descent", *_METHODS, "book-keeping")
-"""``descent`` is the rest of an ask, ``book-keeping`` the rest of a tell."""
+"""``descent`` is the rest of an ask, also where there is none; ``book-keeping`` is the rest of a tell."""
 
 
 def timed_steps(search: Search, steps: int, reward: Reward | None = None) -> FloatArray:
@@ -165,9 +167,11 @@ def _owners(search: Search, methods: Mapping[str, tuple[str, ...]]) -> set[tuple
 def _parts(search: Search, kind: str) -> tuple[Any, ...]:
     if kind == "scores":
         return (search.explored.scores,)
-    found = getattr(search, kind)
-    if kind == "rollout":
-        from dagsearch.proposers.rollouts import Uniform  # for the initial roll-outs
-
-        return (found, Uniform())
-    return found if isinstance(found, tuple) else (found,)
+    if kind == "evidence":
+        return (search.posterior.evidence,)
+    if kind == "backup":
+        return (search.explored_values.backup,)
+    if kind == "climb":
+        return tuple(one for one in search.portfolio.proposers if isinstance(one, Climb))
+    descent = search.portfolio.descent  # the rest is "rollout"; the initial leaves are by uniform ones
+    return (Uniform(),) if descent is None else (descent.rollout, Uniform())
