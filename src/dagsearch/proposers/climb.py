@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import ByteArray, FloatArray
 from dagsearch.posterior.base import JointScores
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
@@ -94,7 +94,7 @@ class _Landscape:
         self._scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
         self._by_swaps = self._by_codes and self._scores.rates_swaps and view.space.is_of_one_size
-        self._closed = closed.of(view.explored) if self._by_swaps else np.zeros((0, 0), dtype=np.int8)
+        self._closed: ByteArray | None = closed.of(view.explored) if self._by_swaps else None
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 
@@ -104,7 +104,7 @@ class _Landscape:
         Raises if the time of the run is over.
         """
         self._deadline.check()
-        if self._by_swaps:
+        if self._closed is not None:
             return self._scores.best_swaps(point, _CLOSER, self._closed)
         return self.moves.around(point, _MOST_NEIGHBOURS, rng)
 
@@ -162,7 +162,7 @@ class _ClosedCodes:
     def __init__(self) -> None:
         self._coding: Coding | None = None
 
-    def of(self, explored: Explored) -> IntArray:
+    def of(self, explored: Explored) -> ByteArray:
         """Codes of the closed leaves, one row each, in one byte per place."""
         coding, graph = explored.space.coding, explored.graph
         assert coding is not None

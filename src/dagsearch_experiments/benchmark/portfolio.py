@@ -8,6 +8,7 @@ import numpy as np
 
 from dagsearch.methods import default_initial
 from dagsearch.problems import DigitsPixels, Synthetic
+from dagsearch.search import Search
 from dagsearch_experiments import convnet, mnist, mnist_data
 from dagsearch_experiments.benchmark.variants import PORTFOLIOS
 from dagsearch_experiments.drawing import figure
@@ -86,7 +87,7 @@ def _pixels(
     return rows
 
 
-def _compose(method: str, number: int) -> mnist.Search:
+def _compose(method: str, number: int) -> Search:
     return PORTFOLIOS[method](mnist.pixels(), number, 20)
 
 
