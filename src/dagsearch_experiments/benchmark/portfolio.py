@@ -30,11 +30,11 @@ def run(
     quick: bool, jobs: int, progress: bool, data: Path | None, weights: Path | None, device: str
 ) -> Outcome:
     """Every share of descents on the general problems, digits and the synthetic one; MNIST with ``data``."""
-    seeds, runs, splits = (1, 1, 1) if quick else (6, 10, 3)
+    seeds, runs, splits = (1, 1, 1) if quick else (4, 5, 3)
     problems = list(TASKS)[::6] if quick else list(TASKS)
     sizes = [(name, seeds, 30 if quick else TASKS[name].budget) for name in problems]
     sizes += [(f"{DIGITS} {split}", runs, 30 if quick else 200) for split in range(splits)]
-    sizes += [(SYNTHETIC, 2 if quick else 100, 20 if quick else 50)]
+    sizes += [(SYNTHETIC, 2 if quick else 50, 20 if quick else 50)]
     methods = list(PORTFOLIOS)[::-1]  # those with most descents take longest, and come first
     tasks = [(method, name, n, budget) for method in methods for name, ns, budget in sizes for n in range(ns)]
     rows = run_rounds(one_run, tasks, jobs, progress)
