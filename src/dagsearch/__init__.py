@@ -24,8 +24,8 @@ from dagsearch.errors import (
 )
 from dagsearch.execution.pools import PoolError
 from dagsearch.execution.stopping import Stop
-from dagsearch.forecasts import Forecast
 from dagsearch.functions import maximize, minimize, search
+from dagsearch.pages.forecasts import Forecast
 from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.proposers import expansions, policies, rollouts

@@ -202,7 +202,7 @@ def minimize(
 
     Examples
     --------
-    >>> minimize(lambda choose: abs(choose("x", range(100)) - 70), budget=40, seed=0).best_reward
+    >>> minimize(lambda choose: abs(choose("x", range(30)) - 7), budget=30, seed=0).best_reward
     0.0
     """
     problem = FunctionProblem(function, minimize=True)

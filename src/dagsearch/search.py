@@ -21,9 +21,9 @@ from dagsearch.execution.pools import make_pool
 from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations
 from dagsearch.execution.steered import Steered
 from dagsearch.execution.stopping import Stop
-from dagsearch.forecasts import Forecast, forecast, progress_of
 from dagsearch.methods import INITIAL, check_parts, default_parts, paper_parts
 from dagsearch.optimum import Optimum
+from dagsearch.pages.forecasts import Forecast, forecast, progress_of
 from dagsearch.pending import Pending
 from dagsearch.posterior.base import MeanFunction, Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence

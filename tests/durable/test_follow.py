@@ -90,7 +90,7 @@ def test_damage_is_named(journal):
 
 
 def test_journals_of_earlier_versions_are_followed(tmp_path):
-    old = Path(__file__).parents[1] / "golden" / "default.db"
+    old = Path(__file__).parents[1] / "golden" / "paper.db"
     copy = shutil.copy(old, tmp_path)
     follower = Follower(copy)
     assert follower.read() == (read_events(copy), True)

@@ -206,7 +206,7 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
             weighted(12, 3),
             _as_kernel(weighted(12, 3)),
             MomentMatching(),
-            rollout=ds.rollouts.Thompson(),
+            rollout=ds.rollouts.Sampled(),
             expansion=OneChild(),
         )
     ),

@@ -30,8 +30,8 @@ REFUSED = {
         r"Greedy\(beta=1.0\) needs .*NoScores has none",
     ),
     "sampled roll-outs on a tree": (
-        lambda: parts(scores=tree_scores(), rollout=ds.rollouts.Thompson()),
-        r"Thompson\(\) needs .*TreeScores has none",
+        lambda: parts(scores=tree_scores(), rollout=ds.rollouts.Sampled()),
+        r"Sampled\(\) needs .*TreeScores has none",
     ),
     "joint samples on a tree": (
         lambda: parts(scores=tree_scores(), backup=JointSamples(8)),

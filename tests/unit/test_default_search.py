@@ -14,7 +14,7 @@ from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
 from dagsearch.posterior.foresight import Foresight
 from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
-from dagsearch.proposers.rollouts import Greedy, Thompson, _parents
+from dagsearch.proposers.rollouts import Greedy, Sampled, _parents
 from dagsearch.space.moves import PathMoves, moves_in
 from dagsearch.values.gaussians import Gaussian
 
@@ -98,7 +98,7 @@ def upper_confidences(search, problem, state):
     return mean + np.sqrt(variance)
 
 
-@pytest.mark.parametrize("rollout", [Greedy(0.0), Greedy(2.0), Thompson()])
+@pytest.mark.parametrize("rollout", [Greedy(0.0), Greedy(2.0), Sampled()])
 def test_rollouts_never_give_a_closed_leaf(rollout):
     problem = ds.problems.Subsets(5, 2, reward=lambda chosen: float(sum(chosen)))
     search = descending(problem, 9)
@@ -113,10 +113,14 @@ def test_the_best_swaps_are_those_with_the_best_means():
     best, scores, coding = search.incumbent().leaf, search.posterior.scores, search.space.coding
     assert scores.rates_swaps
     assert search.space.is_of_one_size
-    found = {coding.leaf_of(row) for row in scores.best_swaps(coding.codes([best])[0], 24)}
+    codes = coding.codes([best])[0]
     swaps = [(best - {out}) | {into} for out in best for into in range(64) if into not in best]
     mean, _ = scores.predict(swaps)
-    assert found == {swaps[place] for place in np.argsort(-mean)[:24]}
+    ranked = [swaps[place] for place in np.argsort(-mean)]
+    for known_leaves in ([], ranked[:10], [*ranked[:30], frozenset(range(10))]):
+        closed = coding.codes(known_leaves).reshape(-1, codes.size).astype(np.int8)
+        found = {coding.leaf_of(row) for row in scores.best_swaps(codes, 24, closed)}
+        assert found == set([leaf for leaf in ranked if leaf not in known_leaves][:24])
 
 
 def test_parents_are_told_by_replaying_the_actions():

@@ -163,7 +163,7 @@ def test_thompson_on_v_finds_the_optimum(expansion):
     search = ds.Search(
         problem,
         scores=WeightScores(problem.covariance, 1e-4),
-        proposers=Descent(Thompson(samples), ds.rollouts.Thompson(), expansion),
+        proposers=Descent(Thompson(samples), ds.rollouts.Sampled(), expansion),
         backup=samples,
         repeats=False,
         seed=0,

@@ -10,8 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
 from dagsearch.durable.journal import read_events
-from dagsearch.forecasts import forecast, progress_of
 from dagsearch.pages.effects import Effects
+from dagsearch.pages.forecasts import forecast, progress_of
 from dagsearch.pages.leaves import Part, parts_of
 from dagsearch.pages.record import Record, Told
 from dagsearch.pages.view import Viewed

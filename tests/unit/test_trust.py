@@ -276,7 +276,6 @@ def test_predictions_are_compared_with_what_came():
         mean = rng.normal()
         foresight.record(Gaussian(mean, 0.04), mean + 0.2 * rng.normal())
     assert foresight.coverage == pytest.approx(0.9, abs=0.05)
-    assert foresight.surprise == pytest.approx(1.0, abs=0.1)
     assert foresight.skill > 0.9
 
 
@@ -284,7 +283,6 @@ def test_too_few_predictions_tell_nothing():
     foresight = Foresight()
     foresight.record(Gaussian(0.0, 1.0), 0.0)
     assert foresight.coverage is None
-    assert foresight.surprise is None
 
 
 def test_after_a_few_subsets_nothing_is_known():

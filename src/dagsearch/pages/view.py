@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from dagsearch.forecasts import FARTHEST, Forecast, Progress, forecast, progress_of
 from dagsearch.pages.dag import best_part, best_told, decisions
 from dagsearch.pages.effects import Effect, Effects
+from dagsearch.pages.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 from dagsearch.pages.game import game_view
 from dagsearch.pages.leaves import Part, leaf_text
 from dagsearch.pages.pairs import pairs_of
@@ -244,7 +244,7 @@ def _history(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
     return kept
 
 
-def _band(progress: Progress | None, done: int, ahead: int, sign: float) -> list[dict[str, float]]:
+def _band(progress: Past | None, done: int, ahead: int, sign: float) -> list[dict[str, float]]:
     """The forecast after some numbers of further evaluations."""
     if progress is None or not ahead:
         return []
@@ -276,7 +276,7 @@ def _calibration(told: Sequence[Told]) -> dict[str, Any] | None:
     }
 
 
-def _gains(progress: Progress | None, horizon: int, sign: float, left: int | None) -> list[dict[str, Any]]:
+def _gains(progress: Past | None, horizon: int, sign: float, left: int | None) -> list[dict[str, Any]]:
     """Expected improvements with some numbers of further evaluations."""
     if progress is None:
         return []

@@ -83,7 +83,7 @@ class Greedy(Rollout):
         return f"Greedy(beta={self.beta})"
 
 
-class Thompson(Rollout):
+class Sampled(Rollout):
     """Picks child by child the best posterior sample of g; siblings are drawn jointly."""
 
     requires_joint = True
@@ -99,7 +99,7 @@ class Thompson(Rollout):
         return (leaf, actions) if not explored.is_closed(leaf) else None
 
     def __repr__(self) -> str:
-        return "Thompson()"
+        return "Sampled()"
 
 
 def _follow(explored: Explored, state: State, rate: Rate) -> Walk:

@@ -4,7 +4,7 @@ import numpy as np
 
 from dagsearch import baselines
 from dagsearch.problems import TicTacToe
-from dagsearch.proposers.rollouts import Thompson, Uniform
+from dagsearch.proposers.rollouts import Sampled, Uniform
 from dagsearch.search import Search
 from dagsearch.values.backups import MomentMatching
 from dagsearch_experiments import tictactoe
@@ -16,7 +16,7 @@ STEPS = (25, 50, 75, 100, 150, 200)
 METHODS: dict[str, Composed] = {
     OURS: changed,
     "uniform roll-outs": lambda p, s, i: descending(p, s, i, rollout=Uniform()),
-    "Thompson roll-outs": lambda p, s, i: descending(p, s, i, rollout=Thompson()),
+    "Thompson roll-outs": lambda p, s, i: descending(p, s, i, rollout=Sampled()),
     "joint samples": lambda p, s, i: sampled(p, s, i, descend=False),
     "joint samples, Thompson descent": lambda p, s, i: sampled(p, s, i, descend=True),
     "prior on the maximum": lambda p, s, i: changed(p, s, i, backup=MomentMatching(prior=(0.0, 1.0))),

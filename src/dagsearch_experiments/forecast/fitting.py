@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.forecasts import Coefficients, Progress, progress_of
+from dagsearch.pages.forecasts import Coefficients, Past, progress_of
 from dagsearch.values.gaussians import Gaussian
 from dagsearch_experiments.general.problems import TASKS
 from dagsearch_experiments.runner import Row
@@ -28,7 +28,7 @@ class Case(NamedTuple):
     """Name of the problem."""
     run: int
     """Number of the run on it."""
-    progress: Progress
+    progress: Past
     """What a forecast is computed from."""
     n: int
     """Number of further evaluations."""

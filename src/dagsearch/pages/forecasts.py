@@ -71,7 +71,7 @@ class Forecast(NamedTuple):
     """Probability that the best reward improves at all."""
 
 
-class Progress(NamedTuple):
+class Past(NamedTuple):
     """What a forecast is computed from."""
 
     rewards: int
@@ -102,7 +102,7 @@ class Progress(NamedTuple):
         return np.array([1.0, math.log(math.log1p(n / self.rewards)), *logs])
 
 
-def progress_of(rewards: Sequence[float], predicted: Sequence[Gaussian | None]) -> Progress | None:
+def progress_of(rewards: Sequence[float], predicted: Sequence[Gaussian | None]) -> Past | None:
     """What a forecast is computed from; ``None`` with fewer than five rewards, or if all are equal.
 
     Parameters
@@ -123,7 +123,7 @@ def progress_of(rewards: Sequence[float], predicted: Sequence[Gaussian | None]) 
     means = [belief.mean for belief in predicted[-recent:] if belief is not None]
     last = told[-recent:]
     errors = last[-len(means) :] - np.array(means) if len(means) > 2 else last - last.mean()
-    return Progress(
+    return Past(
         len(told),
         float(best[-1]),
         spread,
@@ -134,7 +134,7 @@ def progress_of(rewards: Sequence[float], predicted: Sequence[Gaussian | None]) 
     )
 
 
-def forecast(progress: Progress, n: int, coefficients: Coefficients = FITTED) -> Forecast:
+def forecast(progress: Past, n: int, coefficients: Coefficients = FITTED) -> Forecast:
     """The best reward after ``n`` further evaluations."""
     if not is_whole(n) or n < 1:
         raise ValueError(f"n must be a positive whole number of evaluations, got {n!r}")
