@@ -110,6 +110,25 @@ def test_a_portfolio_begins_anew_in_every_search():
     assert runs[0] == runs[1]
 
 
+def test_a_portfolio_of_ones_own_decides_who_proposes():
+    class LastOnly(Portfolio):
+        def turn(self, view, rng):
+            yield self.proposers[-1]
+
+    search = ds.Search(
+        ds.problems.Subsets(6, 3, sum), **parts(proposers=LastOnly([Random(), Silent()])), seed=0
+    )
+    with pytest.raises(ds.SearchExhausted):
+        search.ask()
+
+
+class Silent(Random):
+    """Proposes nothing."""
+
+    def propose(self, view, rng):
+        return None
+
+
 def test_missing_and_unknown_parts_are_named():
     with pytest.raises(TypeError, match="proposers"):
         ds.Search(ds.problems.Synthetic(), scores=NoScores())

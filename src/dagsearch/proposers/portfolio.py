@@ -1,6 +1,7 @@
 """Who proposes next: the order of the proposers, and how turns move to those that earn them."""
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 
 import numpy as np
 
@@ -37,8 +38,10 @@ class Portfolio:
     @classmethod
     def of(cls, proposers: "Proposer | Sequence[Proposer] | Portfolio", initial: int) -> "Portfolio":
         """The portfolio of these proposers, which take turns, with its first turn to come."""
-        if isinstance(proposers, Portfolio):  # which may have been given to another search, too
-            return cls(proposers.proposers, proposers.local, proposers.initial)
+        if isinstance(proposers, Portfolio):  # of any subclass; it may have been given to another search, too
+            fresh = copy(proposers)
+            fresh.state = 0, proposers.initial
+            return fresh
         return cls(proposers if isinstance(proposers, Sequence) else [proposers], initial=initial)
 
     @property
