@@ -33,6 +33,8 @@ class Portfolio:
         if not proposers:
             raise ValueError("a search needs at least one proposer")
         self.proposers, self.local, self.initial = tuple(proposers), local, int(initial)
+        self.descent = next((one for one in proposers if isinstance(one, Descent)), None)
+        """The descent, if it is one of the proposers."""
         self._turn, self._initial = 0, self.initial
 
     @classmethod
@@ -55,11 +57,6 @@ class Portfolio:
         if self.descent is not None:
             self.descent.prepare(view.space)
             view.values.current()
-
-    @property
-    def descent(self) -> Descent | None:
-        """The descent, if it is one of the proposers."""
-        return next((one for one in self.proposers if isinstance(one, Descent)), None)
 
     def turn(self, view: View, rng: np.random.Generator) -> Iterator[Proposer]:
         """The proposers in the order in which they are to be asked now."""

@@ -22,6 +22,7 @@ class Values:
 
     def __init__(self, explored: Explored, backup: Backup) -> None:
         self.explored, self.backup = explored, backup
+        self._draws = bool(getattr(backup, "draws", False))  # a user's own back-up may not have it
         self._stale = True
         self._episodes: list[Episode] = []
 
@@ -51,6 +52,6 @@ class Values:
 
         Who looks at the values later then draws none, so that looking changes nothing that comes next.
         """
-        if getattr(self.backup, "draws", False):  # a user's own back-up may not have it
+        if self._draws:
             self.outdated()
             self.current()
