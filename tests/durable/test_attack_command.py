@@ -71,6 +71,7 @@ def test_a_search_that_asks_for_a_told_leaf_is_found_out(monkeypatch):
     def add(self, proposal):
         self._explored.node(proposal.leaf)
         self.proposals.append(proposal)  # without closing the leaf
+        self._keys[self._explored.key(proposal.leaf)] += 1
         return proposal
 
     monkeypatch.setattr(Pending, "add", add)

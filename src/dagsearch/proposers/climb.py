@@ -124,7 +124,8 @@ class _Landscape:
         else:
             closer = np.arange(len(points))
             mean, variance = self._scores.predict([self.moves.leaf(point) for point in points])
-        rating[closer] = log_expected_improvement(mean, variance, self._target)
+        # Rounding errors must not distinguish leaves that the model does not distinguish.
+        rating[closer] = log_expected_improvement(mean, variance, self._target).round(9)
         return rating
 
     def rate_each(self, groups: Sequence[Points]) -> list[FloatArray]:
