@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
-from dagsearch._internal.typing import ByteArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import Children, State
 
@@ -135,7 +135,7 @@ class JointScores(Scores):
         Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
         """
 
-    def best_swaps(self, codes: IntArray, most: int, closed: ByteArray) -> IntArray:
+    def best_swaps(self, codes: IntArray, most: int, closed: IntArray) -> IntArray:
         """Codes of the leaves with one chosen place exchanged for another that have the largest means.
 
         ``closed`` are codes of leaves that are left out.

@@ -24,7 +24,7 @@ from typing import NoReturn
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.typing import ByteArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.errors import CovarianceError
@@ -140,7 +140,7 @@ class WhitenedScores(JointScores):
         """Whether the covariance can rate all swaps of a leaf at once."""
         return self.covariance.rates_swaps and self._factor.size > 0 and not callable(self._prior_mean)
 
-    def best_swaps(self, codes: IntArray, most: int, closed: ByteArray) -> IntArray:
+    def best_swaps(self, codes: IntArray, most: int, closed: IntArray) -> IntArray:
         """Codes of the leaves with one chosen place exchanged for another that have the largest means."""
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         if chosen.size == 0 or unchosen.size == 0:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from dagsearch._internal.typing import ByteArray, FloatArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
@@ -42,7 +42,7 @@ class Climb:
 
     def __init__(self, starts: int = 2, explorers: int = 1, depth: int = 4) -> None:
         self.starts, self.explorers, self.depth = int(starts), int(explorers), int(depth)
-        self._closed = _ClosedCodes()
+        self._known = _KnownCodes()
 
     @property
     def parts(self) -> Sequence[object]:
@@ -55,7 +55,7 @@ class Climb:
         if not good or view.explored.graph.adversarial:
             return None
         nodes = [view.explored.find(one.leaf) for one in good]
-        landscape = _Landscape(view, moves_in(view.space), nodes, self._closed)
+        landscape = _Landscape(view, moves_in(view.space), nodes, self._known)
         others = rng.choice(len(reached), min(self.explorers, len(reached)), replace=False)
         chosen = [*good[: self.starts], *(reached[other] for other in others)]
         starts = landscape.moves.points([(one.leaf, one.actions or ()) for one in chosen])
@@ -88,13 +88,13 @@ class Climb:
 class _Landscape:
     """Expected improvement of points."""
 
-    def __init__(self, view: View, moves: Moves, good: Sequence[int], closed: "_ClosedCodes") -> None:
+    def __init__(self, view: View, moves: Moves, good: Sequence[int], known: "_KnownCodes") -> None:
         self._explored, self._deadline = view.explored, view.deadline
         self.moves = moves
         self._scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
         self._by_swaps = self._by_codes and self._scores.rates_swaps and view.space.is_of_one_size
-        self._closed: ByteArray | None = closed.of(view.explored) if self._by_swaps else None
+        self._known = known.read(view.explored) if self._by_codes else None
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 
@@ -104,8 +104,8 @@ class _Landscape:
         Raises if the time of the run is over.
         """
         self._deadline.check()
-        if self._closed is not None:
-            return self._scores.best_swaps(point, _CLOSER, self._closed)
+        if self._by_swaps and self._known is not None:
+            return self._scores.best_swaps(point, _CLOSER, self._known.closed)
         return self.moves.around(point, _MOST_NEIGHBOURS, rng)
 
     def rate(self, points: Points) -> FloatArray:
@@ -142,9 +142,13 @@ class _Landscape:
         for place in (-rating).argsort(kind="stable").tolist():
             if rating[place] == -math.inf:
                 break
-            if self._is_open(points[place]) and (self.moves.certain or self.moves.way(points[place])):
+            if self._seems_open(points[place]) and (self.moves.certain or self.moves.way(points[place])):
                 return int(place)
         return None
+
+    def _seems_open(self, point: Any) -> bool:
+        """Whether a point may be evaluated; by its codes where there are any, so that no leaf is made."""
+        return self._is_open(point) if self._known is None else not self._known.is_closed(point)
 
     def _is_open(self, point: Any) -> bool:
         return not self._explored.is_closed(self.moves.leaf(point))
@@ -161,26 +165,43 @@ class _Landscape:
         return None
 
 
-class _ClosedCodes:
-    """The codes of leaves that may not be evaluated, kept from one climb to the next."""
+class _KnownCodes:
+    """The codes of all known leaves, kept from one climb to the next."""
 
     def __init__(self) -> None:
         self._coding: Coding | None = None
 
-    def of(self, explored: Explored) -> ByteArray:
-        """Codes of the closed leaves, one row each, in one byte per place."""
-        coding, graph = explored.space.coding, explored.graph
+    def read(self, explored: Explored) -> "_KnownCodes":
+        """Learn the codes of leaves that are new since the last time."""
+        coding, self._graph = explored.space.coding, explored.graph
         assert coding is not None
         if coding is not self._coding:  # another search
             self._coding, self._seen, self._nodes = coding, 0, np.zeros(0, dtype=np.int64)
-            self._rows = np.zeros((0, len(coding.layout.categories)), dtype=np.int8)
-        fresh = self._seen + np.flatnonzero(graph.terminal[self._seen : len(graph)])
+            self._rows = np.zeros((0, len(coding.layout.categories)), dtype=np.int32)
+            self._node_of: dict[bytes, int] = {}
+        terminal = self._graph.terminal[self._seen : len(self._graph)]
+        fresh = self._seen + np.flatnonzero(terminal)
         if fresh.size > 0:
-            codes = coding.codes([graph.states[node] for node in fresh]).astype(np.int8)
+            rows = coding.codes([self._graph.states[node] for node in fresh]).astype(np.int32)
             self._nodes = np.concatenate([self._nodes, fresh])
-            self._rows = np.concatenate([self._rows, codes])
-        self._seen = len(graph)
-        return self._rows[graph.closed[self._nodes]]
+            self._rows = np.concatenate([self._rows, rows])
+            self._node_of.update(zip(map(_key, rows), fresh.tolist(), strict=True))
+        self._seen = len(self._graph)
+        return self
+
+    @property
+    def closed(self) -> IntArray:
+        """Codes of the leaves that may not be evaluated, one row each."""
+        return np.asarray(self._rows[self._graph.closed[self._nodes]])
+
+    def is_closed(self, codes: IntArray) -> bool:
+        """Whether these are the codes of a leaf that may not be evaluated."""
+        node = self._node_of.get(_key(codes))
+        return node is not None and bool(self._graph.closed[node])
+
+
+def _key(codes: IntArray) -> bytes:
+    return codes.astype(np.int32).tobytes()
 
 
 def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:
