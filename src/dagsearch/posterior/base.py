@@ -135,10 +135,10 @@ class JointScores(Scores):
         Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
         """
 
-    def best_swaps(self, codes: IntArray, most: int, closed: IntArray) -> IntArray:
+    def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
         """Codes of the leaves with one chosen place exchanged for another that have the largest means.
 
-        ``closed`` are codes of leaves that are left out.
+        ``closed`` are leaves of this kind that are left out: one row each, 1 for every place that is chosen.
         """
         raise NotImplementedError(f"{type(self).__name__} does not rate swaps")
 

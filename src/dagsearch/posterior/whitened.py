@@ -140,14 +140,13 @@ class WhitenedScores(JointScores):
         """Whether the covariance can rate all swaps of a leaf at once."""
         return self.covariance.rates_swaps and self._factor.size > 0 and not callable(self._prior_mean)
 
-    def best_swaps(self, codes: IntArray, most: int, closed: IntArray) -> IntArray:
+    def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
         """Codes of the leaves with one chosen place exchanged for another that have the largest means."""
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         if chosen.size == 0 or unchosen.size == 0:
             return np.zeros((0, codes.size), dtype=codes.dtype)
         sums = self.covariance.sums_of_swaps(codes, self._anchors.rows, self._alpha())
-        beside = closed[np.add.reduce(closed != codes, axis=1) == 2]
-        out, into = (beside[:, chosen] != 1).argmax(axis=1), (beside[:, unchosen] == 1).argmax(axis=1)
+        out, into = (closed[:, chosen] != 1).argmax(axis=1), (closed[:, unchosen] == 1).argmax(axis=1)
         sums[out, into] = -np.inf
         best = largest(sums.ravel(), most)
         drop, add = np.divmod(best[sums.ravel()[best] > -np.inf], sums.shape[1])

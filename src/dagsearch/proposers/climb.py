@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
+from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
 from dagsearch.proposers.base import View
@@ -105,7 +106,7 @@ class _Landscape:
         """
         self._deadline.check()
         if self._by_swaps and self._known is not None:
-            return self._scores.best_swaps(point, _CLOSER, self._known.closed)
+            return self._scores.best_swaps(point, _CLOSER, self._known.closed_beside(point))
         return self.moves.around(point, _MOST_NEIGHBOURS, rng)
 
     def rate(self, points: Points) -> FloatArray:
@@ -176,23 +177,27 @@ class _KnownCodes:
         coding, self._graph = explored.space.coding, explored.graph
         assert coding is not None
         if coding is not self._coding:  # another search
-            self._coding, self._seen, self._nodes = coding, 0, np.zeros(0, dtype=np.int64)
-            self._rows = np.zeros((0, len(coding.layout.categories)), dtype=np.int32)
+            self._coding, self._seen, self._count = coding, 0, 0
+            self._chosen = np.zeros((0, len(coding.layout.categories)), dtype=np.float32)
+            self._nodes = np.zeros(0, dtype=np.int64)
             self._node_of: dict[bytes, int] = {}
-        terminal = self._graph.terminal[self._seen : len(self._graph)]
-        fresh = self._seen + np.flatnonzero(terminal)
+        fresh = self._seen + np.flatnonzero(self._graph.terminal[self._seen : len(self._graph)])
         if fresh.size > 0:
-            rows = coding.codes([self._graph.states[node] for node in fresh]).astype(np.int32)
-            self._nodes = np.concatenate([self._nodes, fresh])
-            self._rows = np.concatenate([self._rows, rows])
+            rows = coding.codes([self._graph.states[node] for node in fresh])
+            old, self._count = self._count, self._count + fresh.size
+            self._chosen = grown(self._chosen, self._count, rows.shape[1])
+            self._nodes = grown(self._nodes, self._count)
+            self._chosen[old : self._count], self._nodes[old : self._count] = rows == 1, fresh
             self._node_of.update(zip(map(_key, rows), fresh.tolist(), strict=True))
         self._seen = len(self._graph)
         return self
 
-    @property
-    def closed(self) -> IntArray:
-        """Codes of the leaves that may not be evaluated, one row each."""
-        return np.asarray(self._rows[self._graph.closed[self._nodes]])
+    def closed_beside(self, codes: IntArray) -> FloatArray:
+        """Closed leaves one swap away, where all leaves have one size: 1 for every place that is chosen."""
+        chosen = (codes == 1).astype(np.float32)
+        shared = self._chosen[: self._count] @ chosen
+        beside = np.flatnonzero(shared == chosen.sum() - 1.0)
+        return np.asarray(self._chosen[beside[self._graph.closed[self._nodes[beside]]]])
 
     def is_closed(self, codes: IntArray) -> bool:
         """Whether these are the codes of a leaf that may not be evaluated."""
@@ -201,7 +206,7 @@ class _KnownCodes:
 
 
 def _key(codes: IntArray) -> bytes:
-    return codes.astype(np.int32).tobytes()
+    return codes.astype(np.int32).tobytes()  # half as large
 
 
 def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float) -> FloatArray:
