@@ -194,27 +194,37 @@ def project(rows: SparseRows, wanted: IntArray, weights: Weights) -> tuple[Float
 
 @compiled
 def project_added(
-    rows: SparseRows,
-    parent_columns: IntArray,
-    parent_values: FloatArray,
+    added: SparseRows,
+    parent: SparseRows,
+    row: int,
+    parent_mean: float,
+    parent_var: float,
+    beyond: FloatArray,
+    private: float,
     weights: Weights,
     weight_var: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """What rows added to a parent's features add to φ·m and the variance of φ·w."""
-    q, _, _ = gain_vector(parent_columns, parent_values, weights)
-    starts, columns, values = rows
+    """g of children, less μ, whose features are those of one parent row and added ones.
+
+    ``parent_mean`` and ``parent_var`` are φ·m and the variance of φ·w of the parent, and ``beyond`` are the
+    children's variances by features without weights.
+    """
+    entries = slice(parent.starts[row], parent.starts[row + 1])
+    q, _, _ = gain_vector(parent.columns[entries], parent.values[entries], weights)
+    starts, columns, values = added
     weight_mean = weights.mean
-    mean, var = np.zeros(starts.size - 1), np.zeros(starts.size - 1)
+    mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
     for i in range(mean.size):
         first = starts[i]
         if starts[i + 1] == first + 1:
             column, value = columns[first], values[first]
-            mean[i] = value * weight_mean[column]
-            var[i] = value * (value * weight_var[column] + 2.0 * q[column])
-            continue
-        mean[i], var[i] = _linear_belief(rows, i, weights)
-        for e in range(first, starts[i + 1]):
-            var[i] += 2.0 * values[e] * q[columns[e]]
+            more = value * weight_mean[column]
+            wider = value * (value * weight_var[column] + 2.0 * q[column])
+        else:
+            more, wider = _linear_belief(added, i, weights)
+            for e in range(first, starts[i + 1]):
+                wider += 2.0 * values[e] * q[columns[e]]
+        mean[i], var[i] = more + parent_mean, max(wider + (parent_var + beyond[i]), 0.0) + private
     return mean, var
 
 

@@ -152,23 +152,17 @@ class WeightScores(JointScores):
         rows, beyond = self._known(added)
         if node is None:
             parent = self._weighted(self.covariance.features([children.parent]))
-            columns, values = parent.columns, parent.values
             linear = project(parent, np.zeros(1, np.int64), self._weights.arrays)
-            linear_mean, linear_var = float(linear[0][0]), float(linear[1][0])
+            place = 0, float(linear[0][0]), float(linear[1][0])
         else:
-            entries = slice(self._starts[node], self._starts[node + 1])
-            columns, values = self._columns[entries], self._values[entries]
             self.refresh([node])
-            linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
-        mean, var = project_added(rows, columns, values, self._weights.arrays, self._weights.variance)
-        mean += linear_mean
-        var += linear_var + beyond
+            parent, place = self._tracked, (node, self._linear_mean[node], self._linear_var[node])
+        weights, private = self._weights, self.covariance.private
+        mean, var = project_added(rows, parent, *place, beyond, private, weights.arrays, weights.variance)
         # The children are made only for a varying prior mean.
-        if callable(self._prior_mean):
-            mean += prior_means(self._prior_mean, children.states)
-        else:
-            mean += self._prior_mean
-        return mean, np.maximum(var, 0.0) + self.covariance.private
+        varies = callable(self._prior_mean)
+        mean += prior_means(self._prior_mean, children.states) if varies else self._prior_mean
+        return mean, var
 
     def predict_codes(
         self, codes: IntArray, most: int, leaf_of: LeafOf
@@ -315,11 +309,11 @@ class WeightScores(JointScores):
         self._weights.grow(self._weights.dimension + fresh.size)
         return rows._replace(columns=places[rows.columns])
 
-    def _known(self, rows: SparseRows) -> tuple[SparseRows, FloatArray | float]:
+    def _known(self, rows: SparseRows) -> tuple[SparseRows, FloatArray]:
         """Rows over the weights that there are, and the variance of each by its other features."""
         places = self._places()
         if places is None:
-            return rows, 0.0
+            return rows, np.zeros(len(rows.starts) - 1)
         count, columns = len(rows.starts) - 1, places[rows.columns]
         owner, known = np.repeat(np.arange(count), np.diff(rows.starts)), columns >= 0
         starts = np.append(0, np.cumsum(np.bincount(owner[known], minlength=count)))
