@@ -101,27 +101,6 @@ class WeightBelief:
         self.variance[variance.size : self.dimension] = 1.0
 
 
-def added_by(
-    old: float, old_noise: float, residual: float, variance: float, private: float
-) -> tuple[tuple[float, float], float, float]:
-    """A leaf's r̄, λ̄ after a further reward, and what that reward adds on φ·w: δ and h."""
-    if old_noise == math.inf:
-        precision = 1.0 / (private + variance)
-        return (residual, variance), precision, precision * residual
-    noise = old_noise * variance / (old_noise + variance)
-    merged = old + (residual - old) * noise / variance
-    precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
-    return (merged, noise), precision, precision * merged + (merged - old) / (private + old_noise)
-
-
-def offsets(noise: FloatArray, private: float | FloatArray) -> tuple[FloatArray, FloatArray]:
-    """κ of nodes, and the variance of their private offsets given the weights, from λ̄ and p."""
-    seen = np.isfinite(noise)
-    noise = np.where(seen, noise, 1.0)
-    kappa = np.where(seen, private / (private + noise), 0.0)
-    return kappa, np.where(seen, kappa * noise, private)
-
-
 @compiled
 def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tuple[FloatArray, float, float]:
     """q = (S − UᵀU) φ, φ·m and φ·q."""

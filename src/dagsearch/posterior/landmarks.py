@@ -20,17 +20,15 @@ noise variance λ̄, as in :mod:`dagsearch.posterior.weights`.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal import linalg
-from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows
-from dagsearch.posterior.base import MeanFunction, checked_noise, evenly, prior_means
-from dagsearch.posterior.belief import add_outer, added_by, offsets, subtract_outer
+from dagsearch.posterior.base import MeanFunction, evenly, offsets, prior_means
+from dagsearch.posterior.belief import add_outer, subtract_outer
 from dagsearch.posterior.cholesky import GrowingCholesky
 from dagsearch.posterior.whitened import WhitenedScores
 from dagsearch.problem import State
@@ -66,17 +64,6 @@ def greedy_landmarks(covariance: Covariance, rows: Rows, most: int = _MOST_LANDM
     return some[np.array(chosen, dtype=np.int64)]
 
 
-class _Before(NamedTuple):
-    """The state before fantasies."""
-
-    spread: FloatArray
-    """S."""
-    precision: FloatArray
-    """S⁻¹."""
-    leaves: list[tuple[IntArray, FloatArray, FloatArray]]
-    """The leaves of the fantasies, with r̄ and λ̄, in the order in which they came."""
-
-
 class InducedScores(WhitenedScores):
     """Gaussian regression on landmarks: O(m²) per reward, for any number of rewards.
 
@@ -100,30 +87,16 @@ class InducedScores(WhitenedScores):
         self._factor = GrowingCholesky.of(matrix)
         self._weights = np.zeros(len(landmarks))  # ω
         self._spread, self._precision = np.eye(len(landmarks)), np.eye(len(landmarks))  # S and its inverse
-        self._observed, self._observed_noise = np.zeros(0), np.zeros(0)  # r̄ and λ̄ of every node
-        self._before: _Before | None = None  # None if there are no fantasies
+        # S, S⁻¹, and r̄ and λ̄ of the nodes before fantasies; None if there are none.
+        self._before: tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]] | None = None
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "InducedScores":
-        """A model of the same nodes without rewards, with another covariance and noise.
-
-        Its landmarks are chosen anew, from the leaves that are rewarded by now.
-        """
+        # Landmarks are chosen anew, from the leaves that are rewarded by now.
         leaves = np.flatnonzero(np.isfinite(self._observed_noise[: self._nodes]))
         rows = self._rows.rows[leaves] if leaves.size > len(self._landmarks) else self._landmarks
         fresh = InducedScores(covariance, noise, self._prior_mean, rows)
         fresh._adopt_nodes(self)
         return fresh
-
-    def _adopt_nodes(self, other: WhitenedScores) -> None:
-        super()._adopt_nodes(other)
-        self._observed, self._observed_noise = np.zeros(self._nodes), np.full(self._nodes, np.inf)
-
-    def _number(self, rows: Rows, means: FloatArray, variances: FloatArray) -> slice:
-        new = super()._number(rows, means, variances)
-        self._observed = grown(self._observed, self._nodes)
-        self._observed_noise = grown(self._observed_noise, self._nodes)
-        self._observed_noise[new] = np.inf
-        return new
 
     # Beliefs ------------------------------------------------------------------------------------------
 
@@ -152,7 +125,6 @@ class InducedScores(WhitenedScores):
         )
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
         places = np.asarray(nodes, dtype=np.int64)
         rows = self.covariance.represent(states) if len(states) > 0 else self._rows.rows[:0]
         tracked, fresh = self._whiten(self._rows.rows[places]), self._whiten(rows)
@@ -169,14 +141,11 @@ class InducedScores(WhitenedScores):
     # Rewards ------------------------------------------------------------------------------------------
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
-        """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
         assert self._before is None, "discard fantasies first"
-        variance = self.noise if noise is None else checked_noise(noise)
+        variance = self._noise_of(noise)
         features, own = self._node_features(np.array([node]))
-        phi, residual = features[:, 0], reward - float(self._prior[node])
-        old = float(self._observed[node]), float(self._observed_noise[node])
-        merged, precision, information = added_by(*old, residual, variance, float(own[0]))
-        self._observed[node], self._observed_noise[node] = merged
+        phi = features[:, 0]
+        precision, information = self._merge(node, reward, variance, float(own[0]))
         missing = information - precision * float(phi @ self._weights)
         q, s = self._learn(phi, precision)
         self._weights += q * missing / (1.0 + precision * s)
@@ -193,7 +162,6 @@ class InducedScores(WhitenedScores):
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> None:
-        """:meth:`condition` on many rewards at once; the scores must have none before."""
         assert np.all(np.isinf(self._observed_noise[: self._nodes])), "a fresh model is needed"
         self._learn_merged(*self._merged(nodes, rewards, noises))
 
@@ -211,14 +179,12 @@ class InducedScores(WhitenedScores):
         self._changed()
 
     def fantasise(self, nodes: Sequence[int]) -> None:
-        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`."""
         if self._before is None:
-            self._before = _Before(self._spread, self._precision, [])
+            self._before = self._spread, self._precision, self._rewards_so_far()
             self._spread, self._precision = self._spread.copy(), self._precision.copy()
         leaves, counts = np.unique(np.asarray(nodes, dtype=np.int64), return_counts=True)
         features, own = self._node_features(leaves)
         old, old_noise = self._observed[leaves], self._observed_noise[leaves]
-        self._before.leaves.append((leaves, old, old_noise))
         noise = 1.0 / (1.0 / old_noise + counts / self.noise)
         kappa, _ = offsets(old_noise, own)
         expected = (1.0 - kappa) * (self._weights @ features) + kappa * old  # the rewards that are assumed
@@ -238,11 +204,9 @@ class InducedScores(WhitenedScores):
             self._spread = _inverse(self._precision)
 
     def discard(self) -> None:
-        """Take back all fantasies."""
         if self._before is not None:
-            self._spread, self._precision, changed = self._before
-            for leaves, observed, noise in reversed(changed):
-                self._observed[leaves], self._observed_noise[leaves] = observed, noise
+            self._spread, self._precision, rewards = self._before
+            self._restore_rewards(*rewards)
             self._before = None
             self._changed()
 

@@ -23,7 +23,6 @@ from typing import NoReturn
 
 import numpy as np
 
-from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import ByteArray, FloatArray, IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows, RowStore
@@ -45,10 +44,8 @@ class WhitenedScores(JointScores):
     ----------
     covariance : Covariance
         Any positive semi-definite one.
-    noise : float
-        Variance λ of a reward around its leaf's g.
-    mean : float or callable
-        Prior mean of g.
+    noise, mean
+        As for :class:`dagsearch.posterior.JointScores`.
     """
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
@@ -64,32 +61,28 @@ class WhitenedScores(JointScores):
 
     def _adopt_nodes(self, other: "WhitenedScores") -> None:
         """Track the same nodes as another model: rows do not depend on hyperparameters."""
-        self._rows, self._nodes, self._prior = other._rows, other._nodes, other._prior
-        variances = self._prior_variances(self.covariance.variances(self._rows.rows))
-        self._mean, self._variance = self._prior.copy(), grown(variances, self._prior.size)
+        variances = self._prior_variances(self.covariance.variances(other._rows.rows))
+        self._rows = other._rows
+        nodes = self._number(other._prior[: other._nodes])
+        self._variance[nodes] = variances
         self._scale = float(variances.max(initial=0.0))
 
     def track(self, states: Sequence[State]) -> None:
-        """Number new states; until they are refreshed, their beliefs are those before any reward."""
+        # Until they are refreshed, their beliefs are those before any reward.
         rows = self.covariance.represent(states)
         prior = self._prior_variances(self.covariance.variances(rows))
-        self._number(rows, prior_means(self._prior_mean, states), prior)
+        self._add(rows, prior_means(self._prior_mean, states), prior)
         self._stale = True
 
-    def _number(self, rows: Rows, means: FloatArray, variances: FloatArray) -> slice:
+    def _add(self, rows: Rows, means: FloatArray, variances: FloatArray) -> slice:
         """Number new nodes with their prior means and variances; returns their numbers."""
-        old, new = self._nodes, self._nodes + len(means)
         self._rows.append(rows)
-        self._prior = grown(self._prior, new)
-        self._mean, self._variance = grown(self._mean, new), grown(self._variance, new)
-        self._prior[old:new] = self._mean[old:new] = means
-        self._variance[old:new] = variances
+        new = self._number(means)
+        self._variance[new] = variances
         self._scale = max(self._scale, float(variances.max(initial=0.0)))
-        self._nodes = new
-        return slice(old, new)
+        return new
 
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Bring mean and variance of some nodes up to date, or of all."""
         if not self._stale:
             return
         wanted = np.arange(self._nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
@@ -106,7 +99,6 @@ class WhitenedScores(JointScores):
         self._stale, self._alpha_now = True, None
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of states that are not tracked."""
         if len(states) > _MOST_PREDICTED:  # their rows would take much memory
             firsts = range(0, len(states), _MOST_PREDICTED)
             parts = [self.predict(states[first : first + _MOST_PREDICTED]) for first in firsts]
@@ -117,11 +109,7 @@ class WhitenedScores(JointScores):
     def predict_codes(
         self, codes: IntArray, most: int, leaf_of: LeafOf
     ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """:meth:`predict` for the most promising of some leaves that are given by their codes.
-
-        Leaves are made only if the covariance cannot read codes or the prior mean varies. Returns the places
-        of the ``most`` leaves with the largest means, and the mean and variance of each.
-        """
+        # Leaves are made only if the covariance cannot read codes or the prior mean varies.
         reads_codes = self.covariance.reads_codes and self._factor.size > 0
         varies = callable(self._prior_mean)
         made = [] if reads_codes and not varies else [leaf_of(row) for row in codes]
@@ -137,11 +125,9 @@ class WhitenedScores(JointScores):
 
     @property
     def rates_swaps(self) -> bool:  # type: ignore[override]
-        """Whether the covariance can rate all swaps of a leaf at once."""
         return self.covariance.rates_swaps and self._factor.size > 0 and not callable(self._prior_mean)
 
     def best_swaps(self, codes: IntArray, most: int, closed: ByteArray) -> IntArray:
-        """Codes of the leaves with one chosen place exchanged for another that have the largest means."""
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
         if chosen.size == 0 or unchosen.size == 0:
             return np.zeros((0, codes.size), dtype=codes.dtype)
