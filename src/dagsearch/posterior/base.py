@@ -99,22 +99,23 @@ class JointScores(Scores):
     rounds_together = False
     """Whether the last digits depend on which leaves :meth:`fantasise` is given together."""
     covariance: Covariance
+    _by_node: tuple[str, ...] = ("_prior", "_mean", "_variance", "_observed", "_observed_noise")
+    """Arrays with one entry per node, and room for more."""
 
     def __init__(self, noise: float, mean: MeanFunction) -> None:
         self.noise = checked_noise(noise)
         """Variance of a reward around its leaf's g."""
         self._prior_mean = mean
-        # By node, with room for more: prior mean and belief; and of the rewards r̄ (less the prior mean) and
-        # λ̄, see dagsearch.posterior.weights.
         self._nodes = 0
         self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)
+        # r̄ and λ̄, see dagsearch.posterior.weights.
         self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
 
     def _number(self, means: FloatArray) -> slice:
         """Number new nodes with their prior means; returns their numbers."""
         new = slice(self._nodes, self._nodes + means.size)
         self._nodes = new.stop
-        for name in ("_prior", "_mean", "_variance", "_observed", "_observed_noise"):
+        for name in self._by_node:
             setattr(self, name, grown(getattr(self, name), new.stop))
         self._prior[new] = self._mean[new] = means
         self._observed[new], self._observed_noise[new] = 0.0, np.inf
@@ -188,11 +189,12 @@ class JointScores(Scores):
         ``states`` are the states of all nodes.
         """
 
-    @abstractmethod
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> None:
         """:meth:`condition` on many rewards; the model must be fresh."""
+        for node, reward, noise in zip(nodes, rewards, noises, strict=True):
+            self.condition(node, reward, noise)
 
     def _noise_of(self, noise: float | None) -> float:
         """The noise variance of a reward that was told with its own or without."""

@@ -133,14 +133,6 @@ def subtract_outer(matrix: FloatArray, u: FloatArray) -> None:
 
 
 @compiled
-def add_outer(matrix: FloatArray, u: FloatArray) -> None:
-    """``matrix += outer(u, u)``."""
-    for i in range(u.size):
-        for j in range(u.size):
-            matrix[i, j] += u[i] * u[j]
-
-
-@compiled
 def _linear_belief(rows: SparseRows, row: int, weights: Weights) -> tuple[float, float]:
     """φ·m and φᵀ(S − UᵀU)φ of a row."""
     starts, columns, values = rows

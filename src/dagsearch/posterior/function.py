@@ -14,7 +14,7 @@ d² = Σ_tt − l·l + λ = Σ'_tt + λ, and z_new = (r − μ'_t)/d. All reward
 variance λ̄, as in :mod:`dagsearch.posterior.weights`: a further one subtracts from the diagonal of Σ_OO + λ
 and changes one residual, so that n is the number of leaves, not of rewards.
 
-In the words of :mod:`dagsearch.posterior.whitened` the anchors are the rewarded leaves, the columns of V are
+In the words of :mod:`dagsearch.posterior.landmarks` the anchors are the rewarded leaves, the columns of V are
 the features φ, and z are the weights ω.
 
 :class:`KernelScores` keeps V of all tracked nodes. For the leaf t, l already stands in column t of V, so that
@@ -37,9 +37,8 @@ from dagsearch.covariances import Covariance
 from dagsearch.covariances.rows import Rows, RowStore
 from dagsearch.posterior.base import MeanFunction, prior_means
 from dagsearch.posterior.cholesky import GrowingCholesky, Rotation
-from dagsearch.posterior.landmarks import InducedScores
+from dagsearch.posterior.landmarks import InducedScores, WhitenedScores
 from dagsearch.posterior.samples import KernelSamples
-from dagsearch.posterior.whitened import WhitenedScores
 from dagsearch.problem import State
 
 # A posterior variance below −_SLACK times the prior one is not a rounding error.
@@ -229,10 +228,8 @@ class FunctionScores(WhitenedScores):
     def discard(self) -> None:
         # To the last digit: later results must not depend on fantasies.
         if self._fantasies > 0:
-            told = self._rewarded.size
-            self._anchors.truncate(told)
-            self._factor.truncate(told)
-            self._fantasies = 0
+            self._factor.size, self._fantasies = self._rewarded.size, 0
+            self._anchors.truncate(self._factor.size)
             self._changed()
 
 

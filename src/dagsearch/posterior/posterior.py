@@ -176,11 +176,12 @@ class Posterior:
         return bool(recorded)
 
     def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
-        scale_before = self.standardizer.scale
+        units = self.standardizer
+        before = units.shift, units.scale
         try:
             self._refit(evidence, recorded)
         except BaseException:  # such as Ctrl-C: beliefs and units must match
-            self.standardizer.scale = scale_before
+            units.shift, units.scale = before
             raise
 
     @one_thread()

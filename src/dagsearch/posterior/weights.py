@@ -78,6 +78,7 @@ class WeightScores(JointScores):
     """
 
     covariance: FeatureMap
+    _by_node = (*JointScores._by_node, "_linear_mean", "_linear_var")
 
     def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(noise, mean)
@@ -111,9 +112,6 @@ class WeightScores(JointScores):
         new = self._number(prior_means(self._prior_mean, states))
         self._append_rows(new, rows)
         linear = project(rows, np.arange(len(states)), self._weights.arrays)
-        self._linear_mean, self._linear_var = (
-            grown(array, new.stop) for array in (self._linear_mean, self._linear_var)
-        )
         self._linear_mean[new], self._linear_var[new] = linear
         self._mean[new] += linear[0]
         self._variance[new] = linear[1] + self.covariance.private
@@ -249,12 +247,6 @@ class WeightScores(JointScores):
         linear = (1.0 - kappa) * self._linear_mean[nodes]
         self._mean[nodes] = self._prior[nodes] + linear + kappa * self._observed[nodes]
         self._variance[nodes] = (1.0 - kappa) ** 2 * self._linear_var[nodes] + offset
-
-    def condition_all(
-        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
-    ) -> None:
-        for node, reward, noise in zip(nodes, rewards, noises, strict=True):
-            self.condition(node, reward, noise)
 
     @property
     def _beliefs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
