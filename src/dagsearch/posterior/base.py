@@ -115,8 +115,9 @@ class JointScores(Scores):
         """Number new nodes with their prior means; returns their numbers."""
         new = slice(self._nodes, self._nodes + means.size)
         self._nodes = new.stop
-        for name in self._by_node:
-            setattr(self, name, grown(getattr(self, name), new.stop))
+        if new.stop > self._prior.size:
+            for name in self._by_node:
+                setattr(self, name, grown(getattr(self, name), new.stop))
         self._prior[new] = self._mean[new] = means
         self._observed[new], self._observed_noise[new] = 0.0, np.inf
         return new
