@@ -576,7 +576,7 @@ def test_many_nodes_are_not_kept_prepared(monkeypatch):
     problem, leaves, rewards = rewarded(50)
     few, many = (KernelScores(SetKernel(private=0.1).bind(problem), 1e-2) for _ in range(2))
     for scores, most in ((few, 2_000), (many, 30)):
-        monkeypatch.setattr("dagsearch.posterior.columns._MOST_PREPARED", most)
+        monkeypatch.setattr("dagsearch.posterior.function._MOST_PREPARED", most)
         scores.track(leaves)
         for node, reward in enumerate(rewards):
             scores.condition(node, reward)

@@ -8,10 +8,10 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
+from dagsearch.data import Foresight
 from dagsearch.execution.stopping import Stop
 from dagsearch.optimum import sample_optimum
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
-from dagsearch.posterior.foresight import Foresight
 from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Sampled, _parents

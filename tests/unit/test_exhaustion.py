@@ -10,7 +10,7 @@ from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.durable.journal import read_events
 from dagsearch.posterior import KernelScores
 from dagsearch.posterior.evidence import LogPosterior
-from dagsearch.posterior.whitened import WhitenedScores
+from dagsearch.posterior.landmarks import WhitenedScores
 from dagsearch.problems import Choices, FunctionProblem, Knapsack, Orders, Sequences, SubsetRange, Subsets
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.expansions import AllChildren, OneChild

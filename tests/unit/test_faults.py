@@ -311,7 +311,7 @@ def test_many_states_are_predicted_in_parts(monkeypatch):
     scores.track(states[:5])
     scores.condition(2, 1.0)
     whole = scores.predict(states)
-    monkeypatch.setattr("dagsearch.posterior.whitened._MOST_PREDICTED", 7)
+    monkeypatch.setattr("dagsearch.posterior.landmarks._MOST_PREDICTED", 7)
     for one, other in zip(scores.predict(states), whole, strict=True):
         assert one == pytest.approx(other, abs=1e-12)
 

@@ -9,6 +9,7 @@ import pytest
 import dagsearch as ds
 from dagsearch._internal.ties import ENOUGH, TieBreaker
 from dagsearch.baselines import UCB1, Averages, NoScores, Traversed
+from dagsearch.methods import paper_parts
 from dagsearch.proposers import Descent
 from dagsearch.proposers.descent import UNKNOWN
 from dagsearch.proposers.expansions import AllChildren, OneChild
@@ -139,13 +140,18 @@ def compositions():
         "uct": lambda: ds.baselines.uct(game, seed=3),
         "ucd, all children": lambda: by_averages(AllChildren()),
         "values": lambda: ds.Search.paper(game, expansion=AllChildren(), seed=3),
+        "values, unmade children": lambda: ds.Search.paper(subsets(), expansion=OneChild(), seed=3),
     }
+
+
+def subsets():
+    return ds.problems.Subsets(7, 3, reward=sum)
 
 
 @pytest.mark.parametrize("name", compositions())
 def test_compiled_descents_take_the_best_rated_and_all_of_those_that_are_tied(name):
     search = compositions()[name]()
-    search.run(1 if name == "values" else 60)  # beliefs soon differ everywhere
+    search.run(1 if name.startswith("values") else 60)  # beliefs soon differ everywhere
     explored, one_by_one = search.explored, type(search.portfolio.descent.expansion) is OneChild
     tied_somewhere = False
     for node in np.flatnonzero(explored.graph.level[: len(explored.graph)] >= 0).tolist():
@@ -165,6 +171,20 @@ def test_compiled_descents_take_the_best_rated_and_all_of_those_that_are_tied(na
         assert taken == best
         tied_somewhere |= len(best) > 1
     assert tied_somewhere
+
+
+def test_compiled_steps_among_unmade_children_are_those_of_python():
+    class InPython(UpperConfidence):
+        """Inherits ``follow`` and is therefore not followed."""
+
+    def descents(policy):
+        parts = paper_parts(subsets(), expansion=OneChild())
+        parts |= {"proposers": Descent(policy, Uniform(), OneChild()), "repeats": False}
+        search = ds.Search(subsets(), **parts, seed=2)
+        search.run(35)  # all leaves
+        return [(evaluation.leaf, evaluation.actions) for evaluation in search.history]
+
+    assert descents(UpperConfidence(1.0)) == descents(InPython(1.0))
 
 
 def test_a_number_that_is_used_up_breaks_no_tie_until_it_is_renewed():

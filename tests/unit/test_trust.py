@@ -14,7 +14,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, cross_val_score
 
 from dagsearch.covariances import Relevance, SetKernel
-from dagsearch.posterior.foresight import Foresight
+from dagsearch.data import Foresight
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.search import Search
 from dagsearch.selection.bounds import score_bounds, within

@@ -103,7 +103,7 @@ class ScaledFeatures(Scaled, FeatureMap):
         return added and self._scaled(added)
 
     def _scaled(self, rows: SparseRows) -> SparseRows:
-        return rows._replace(values=math.sqrt(self._factor) * rows.values)
+        return SparseRows(rows.starts, rows.columns, math.sqrt(self._factor) * rows.values)
 
 
 class _Pair(Covariance):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from dagsearch.data import Foresight
 from dagsearch.pages.dag import best_part, best_told, decisions
 from dagsearch.pages.effects import Effect, Effects
 from dagsearch.pages.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
@@ -15,7 +16,6 @@ from dagsearch.pages.leaves import Part, leaf_text
 from dagsearch.pages.pairs import pairs_of
 from dagsearch.pages.record import Record, Told
 from dagsearch.pages.words import duration, number, sentence
-from dagsearch.posterior.foresight import Foresight
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12

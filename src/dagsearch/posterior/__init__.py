@@ -9,8 +9,7 @@ all nodes after every reward.
 
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.posterior.base import JointScores, MeanFunction, Samples, Scores
-from dagsearch.posterior.columns import KernelScores
-from dagsearch.posterior.function import FunctionScores
+from dagsearch.posterior.function import FunctionScores, KernelScores
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.posterior.weights import WeightScores
 

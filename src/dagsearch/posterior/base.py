@@ -1,11 +1,13 @@
 """What every score model does, what one with a joint belief does beyond that, and how parts require it."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
@@ -97,36 +99,46 @@ class JointScores(Scores):
     rounds_together = False
     """Whether the last digits depend on which leaves :meth:`fantasise` is given together."""
     covariance: Covariance
+    _by_node: tuple[str, ...] = ("_prior", "_mean", "_variance", "_observed", "_observed_noise")
+    """Arrays with one entry per node, and room for more."""
 
     def __init__(self, noise: float, mean: MeanFunction) -> None:
         self.noise = checked_noise(noise)
         """Variance of a reward around its leaf's g."""
         self._prior_mean = mean
         self._nodes = 0
-        self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)  # with room for more
+        self._prior, self._mean, self._variance = np.zeros(0), np.zeros(0), np.zeros(0)
+        # r̄ and λ̄, see dagsearch.posterior.weights.
+        self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
+
+    def _number(self, means: FloatArray) -> slice:
+        """Number new nodes with their prior means; returns their numbers."""
+        new = slice(self._nodes, self._nodes + means.size)
+        self._nodes = new.stop
+        if new.stop > self._prior.size:
+            for name in self._by_node:
+                setattr(self, name, grown(getattr(self, name), new.stop))
+        self._prior[new] = self._mean[new] = means
+        self._observed[new], self._observed_noise[new] = 0.0, np.inf
+        return new
 
     @property
     def uses_blas(self) -> bool:
-        """True."""
         return True
 
     @property
     def mean(self) -> FloatArray:
-        """Posterior mean of every tracked node's g, shape ``(nodes,)``."""
         self.refresh()
         return self._mean[: self._nodes]
 
     @property
     def variance(self) -> FloatArray:
-        """Posterior variance of every tracked node's g, shape ``(nodes,)``."""
         self.refresh()
         return self._variance[: self._nodes]
 
     def moments(self) -> tuple[FloatArray, FloatArray]:
-        """:attr:`mean` and :attr:`variance`, of each node as of its last :meth:`refresh`."""
         return self._mean[: self._nodes], self._variance[: self._nodes]
 
-    @abstractmethod
     def predict_codes(
         self, codes: IntArray, most: int, leaf_of: LeafOf
     ) -> tuple[IntArray, FloatArray, FloatArray]:
@@ -134,6 +146,9 @@ class JointScores(Scores):
 
         Returns the places of the ``most`` leaves with the largest means, and the mean and variance of each.
         """
+        mean, variance = self.predict([leaf_of(row) for row in codes])
+        closer = largest(mean, most)
+        return closer, mean[closer], variance[closer]
 
     def best_swaps(self, codes: IntArray, most: int, closed: FloatArray) -> IntArray:
         """Codes of the leaves with one chosen place exchanged for another that have the largest means.
@@ -175,18 +190,46 @@ class JointScores(Scores):
         ``states`` are the states of all nodes.
         """
 
-    @abstractmethod
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> None:
         """:meth:`condition` on many rewards; the model must be fresh."""
+        for node, reward, noise in zip(nodes, rewards, noises, strict=True):
+            self.condition(node, reward, noise)
+
+    def _noise_of(self, noise: float | None) -> float:
+        """The noise variance of a reward that was told with its own or without."""
+        return self.noise if noise is None else checked_noise(noise)
+
+    def _merge(self, node: int, reward: float, variance: float, private: float) -> tuple[float, float]:
+        """Merge a reward into its leaf's r̄ and λ̄; returns what it adds on the shared part of g: δ and h."""
+        residual = reward - float(self._prior[node])
+        old, old_noise = float(self._observed[node]), float(self._observed_noise[node])
+        if old_noise == math.inf:
+            self._observed[node], self._observed_noise[node] = residual, variance
+            precision = 1.0 / (private + variance)
+            return precision, precision * residual
+        noise = old_noise * variance / (old_noise + variance)
+        merged = old + (residual - old) * noise / variance
+        self._observed[node], self._observed_noise[node] = merged, noise
+        precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
+        return precision, precision * merged + (merged - old) / (private + old_noise)
+
+    def _rewards_so_far(self) -> tuple[FloatArray, FloatArray]:
+        """Copies of r̄ and λ̄ of all nodes."""
+        return self._observed[: self._nodes].copy(), self._observed_noise[: self._nodes].copy()
+
+    def _restore_rewards(self, observed: FloatArray, noise: FloatArray) -> None:
+        """Return to what :meth:`_rewards_so_far` returned; nodes that are new since have no rewards."""
+        self._observed[: observed.size], self._observed[observed.size :] = observed, 0.0
+        self._observed_noise[: noise.size], self._observed_noise[noise.size :] = noise, np.inf
 
     def _merged(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """The distinct leaves of many rewards, r̄ − μ and λ̄ of each."""
         leaves, place = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
-        variances = np.array([self.noise if noise is None else checked_noise(noise) for noise in noises])
+        variances = np.array([self._noise_of(noise) for noise in noises])
         precision = np.bincount(place, weights=1.0 / variances)
         total = np.bincount(place, weights=np.asarray(rewards, dtype=np.float64) / variances)
         return leaves, total / precision - self._prior[leaves], 1.0 / precision
@@ -209,6 +252,14 @@ def joint_draws(mean: FloatArray, covariance: FloatArray, count: int, rng: np.ra
         values, vectors = np.linalg.eigh(covariance)
         spread = vectors * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(mean[:, None] + spread @ rng.standard_normal((mean.size, count)))
+
+
+def offsets(noise: FloatArray, private: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+    """κ of nodes, and the variance of their private offsets given the shared part of g, from λ̄ and p."""
+    seen = np.isfinite(noise)
+    noise = np.where(seen, noise, 1.0)
+    kappa = np.where(seen, private / (private + noise), 0.0)
+    return kappa, np.where(seen, kappa * noise, private)
 
 
 def prior_means(mean: MeanFunction, states: Sequence[State]) -> FloatArray:

@@ -101,27 +101,6 @@ class WeightBelief:
         self.variance[variance.size : self.dimension] = 1.0
 
 
-def added_by(
-    old: float, old_noise: float, residual: float, variance: float, private: float
-) -> tuple[tuple[float, float], float, float]:
-    """A leaf's r̄, λ̄ after a further reward, and what that reward adds on φ·w: δ and h."""
-    if old_noise == math.inf:
-        precision = 1.0 / (private + variance)
-        return (residual, variance), precision, precision * residual
-    noise = old_noise * variance / (old_noise + variance)
-    merged = old + (residual - old) * noise / variance
-    precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
-    return (merged, noise), precision, precision * merged + (merged - old) / (private + old_noise)
-
-
-def offsets(noise: FloatArray, private: float | FloatArray) -> tuple[FloatArray, FloatArray]:
-    """κ of nodes, and the variance of their private offsets given the weights, from λ̄ and p."""
-    seen = np.isfinite(noise)
-    noise = np.where(seen, noise, 1.0)
-    kappa = np.where(seen, private / (private + noise), 0.0)
-    return kappa, np.where(seen, kappa * noise, private)
-
-
 @compiled
 def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tuple[FloatArray, float, float]:
     """q = (S − UᵀU) φ, φ·m and φ·q."""
@@ -151,14 +130,6 @@ def subtract_outer(matrix: FloatArray, u: FloatArray) -> None:
         if u[i] != 0.0:
             for j in range(u.size):
                 matrix[i, j] -= u[i] * u[j]
-
-
-@compiled
-def add_outer(matrix: FloatArray, u: FloatArray) -> None:
-    """``matrix += outer(u, u)``."""
-    for i in range(u.size):
-        for j in range(u.size):
-            matrix[i, j] += u[i] * u[j]
 
 
 @compiled
@@ -194,27 +165,37 @@ def project(rows: SparseRows, wanted: IntArray, weights: Weights) -> tuple[Float
 
 @compiled
 def project_added(
-    rows: SparseRows,
-    parent_columns: IntArray,
-    parent_values: FloatArray,
+    added: SparseRows,
+    parent: SparseRows,
+    row: int,
+    parent_mean: float,
+    parent_var: float,
+    beyond: FloatArray,
+    private: float,
     weights: Weights,
     weight_var: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """What rows added to a parent's features add to φ·m and the variance of φ·w."""
-    q, _, _ = gain_vector(parent_columns, parent_values, weights)
-    starts, columns, values = rows
+    """g of children, less μ, whose features are those of one parent row and added ones.
+
+    ``parent_mean`` and ``parent_var`` are φ·m and the variance of φ·w of the parent, and ``beyond`` are the
+    children's variances by features without weights.
+    """
+    entries = slice(parent.starts[row], parent.starts[row + 1])
+    q, _, _ = gain_vector(parent.columns[entries], parent.values[entries], weights)
+    starts, columns, values = added
     weight_mean = weights.mean
-    mean, var = np.zeros(starts.size - 1), np.zeros(starts.size - 1)
+    mean, var = np.empty(starts.size - 1), np.empty(starts.size - 1)
     for i in range(mean.size):
         first = starts[i]
         if starts[i + 1] == first + 1:
             column, value = columns[first], values[first]
-            mean[i] = value * weight_mean[column]
-            var[i] = value * (value * weight_var[column] + 2.0 * q[column])
-            continue
-        mean[i], var[i] = _linear_belief(rows, i, weights)
-        for e in range(first, starts[i + 1]):
-            var[i] += 2.0 * values[e] * q[columns[e]]
+            more = value * weight_mean[column]
+            wider = value * (value * weight_var[column] + 2.0 * q[column])
+        else:
+            more, wider = _linear_belief(added, i, weights)
+            for e in range(first, starts[i + 1]):
+                wider += 2.0 * values[e] * q[columns[e]]
+        mean[i], var[i] = more + parent_mean, max(wider + (parent_var + beyond[i]), 0.0) + private
     return mean, var
 
 

@@ -43,7 +43,7 @@ class GrowingCholesky:
 
     def __init__(self) -> None:
         self.size = 0
-        """Number of rows."""
+        """Number of rows; to lower it removes the last ones."""
         self._lower, self._inverse = np.zeros((0, 0)), np.zeros((0, 0))  # with room for further rows
 
     @classmethod
@@ -74,10 +74,6 @@ class GrowingCholesky:
         both = np.hstack([-carried, np.eye(len(corner))])
         self._inverse[old:new, :new] = linalg.solve_triangular(corner, both, lower=True, check_finite=False)
         self.size = new
-
-    def truncate(self, size: int) -> None:
-        """Keep the first ``size`` rows only."""
-        self.size = size
 
     def lessen(self, place: int, by: float) -> Rotation:
         """Subtract ``by`` from the matrix at one place of the diagonal; it must stay positive definite."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances import Hyperparameter
+from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, Scores
@@ -78,7 +78,7 @@ class Posterior:
 
     def _check_scale(self) -> None:
         """Say plainly if rewards are used as they are and the prior is of another scale."""
-        covariance = self._explored.scores.covariance
+        covariance = self.scores.covariance
         if covariance is None or not self._as_they_are:
             return
         rewards, leaves = [episode.reward for episode in self.told], {episode.leaf for episode in self.told}
@@ -122,12 +122,12 @@ class Posterior:
         refused = []
         for episode in episodes:
             try:
-                self._explored.scores.condition(episode.leaf, episode.reward, episode.noise)
+                self.scores.condition(episode.leaf, episode.reward, episode.noise)
             except CovarianceError as error:
                 refused.append(error)
         if episodes and self.evidence is not None and self._learns_now(self.evidence, recorded):
             self._learn_hyperparameters(self.evidence, recorded)
-        elif self._explored.scores.outgrown:
+        elif self.scores.outgrown:
             self._use_landmarks()
         return refused
 
@@ -176,62 +176,58 @@ class Posterior:
         return bool(recorded)
 
     def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
-        scale_before = self.standardizer.scale
+        units = self.standardizer
+        before = units.shift, units.scale
         try:
             self._refit(evidence, recorded)
         except BaseException:  # such as Ctrl-C: beliefs and units must match
-            self.standardizer.scale = scale_before
+            units.shift, units.scale = before
             raise
 
     @one_thread()
     def _refit(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence."""
-        explored, old = self._explored, cast(JointScores, self._explored.scores)
+        old = cast(JointScores, self.scores)
         self.standardizer.recalibrate([episode.reward for episode in self.told])
-        leaves, rewards, noises = self._all_rewards()
-        observed = self._observations(old)
+        known = old.covariance, self._noise(old), self._observations(old)
         if recorded is None:
-            covariance, noise = evidence.maximise(
-                old.covariance, self._noise(old), observed, shape_rng(), explored.deadline
-            )
+            covariance, noise = evidence.maximise(*known, shape_rng(), self._explored.deadline)
         else:
-            covariance, noise = evidence.recall(old.covariance, recorded, observed), recorded["noise"]
+            covariance, noise = evidence.recall(old.covariance, recorded, known[2]), recorded["noise"]
         self.recorder.learnt(covariance, noise)
-        scores = old.refitted(covariance, noise, explored.graph.states)
-        scores.condition_all(leaves, rewards, noises)
-        explored.replace_scores(scores)
-        logger.debug("after %d rewards: %r, noise %.3g", len(leaves), covariance, noise)
+        self._explored.replace_scores(self._refitted(old, covariance, noise))
+        logger.debug("after %d rewards: %r, noise %.3g", len(self.told), covariance, noise)
+
+    def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
+        """A model of the same rewards with another covariance and noise."""
+        fresh = scores.refitted(covariance, noise, self._explored.graph.states)
+        fresh.condition_all(*self._all_rewards())
+        return fresh
 
     def _observations(self, scores: JointScores) -> Observations:
-        leaves, rewards, noises = self._all_rewards()
         states = self._explored.graph.states
 
         def rows_of(nodes: IntArray) -> Rows:
             return scores.covariance.represent([states[node] for node in nodes])
 
-        return by_leaf(rows_of, leaves, rewards, noises)
+        return by_leaf(rows_of, *self._all_rewards())
 
     def plausible_models(self, count: int) -> list[JointScores]:
         """Models of the same rewards, with hyperparameters that the rewards leave open."""
-        now = cast(JointScores, self._explored.scores)
+        now = cast(JointScores, self.scores)
         if self.evidence is None:
             return [now]
-        leaves, rewards, noises = self._all_rewards()
-        draws = self.evidence.plausible(
-            now.covariance, self._noise(now), self._observations(now), count, shape_rng()
-        )
+        known = now.covariance, self._noise(now), self._observations(now)
         models = []
-        for covariance, noise in draws:
-            scores = now.refitted(covariance, noise, self._explored.graph.states)
+        for covariance, noise in self.evidence.plausible(*known, count, shape_rng()):
             with suppress(CovarianceError):  # by rounding: these values suit no computation
-                scores.condition_all(leaves, rewards, noises)
-                models.append(scores)
+                models.append(self._refitted(now, covariance, noise))
         return models or [now]
 
     @one_thread()
     def _use_landmarks(self) -> None:
         """Replace the scores by a model whose cost does not grow with the number of rewards."""
-        self._explored.replace_scores(cast(FunctionScores, self._explored.scores).induced())
+        self._explored.replace_scores(cast(FunctionScores, self.scores).induced())
         logger.debug("after %d rewards: scores by landmarks", len(self.told))
 
     def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:

@@ -16,7 +16,7 @@ from dagsearch.posterior.belief import gain_vector, linear_samples
 from dagsearch.posterior.cholesky import Rotation
 
 if TYPE_CHECKING:
-    from dagsearch.posterior.columns import KernelScores
+    from dagsearch.posterior.function import KernelScores
     from dagsearch.posterior.weights import WeightScores
 
 
@@ -51,8 +51,7 @@ class WeightSamples:
         """Move the samples; called before the scores themselves move."""
         self._grow()
         scores = self._scores
-        entries = slice(scores._starts[node], scores._starts[node + 1])
-        columns, values = scores._columns[entries], scores._values[entries]
+        columns, values = scores._row(node)
         q, _, s = gain_vector(columns, values, scores._weights.arrays)
         noise = np.sqrt(precision) * self._rng.standard_normal(self._count)
         missing = information + noise - precision * (values @ self._weights[columns])
@@ -88,12 +87,15 @@ class KernelSamples:
         self._whitened = np.zeros((0, count))
         self._grow()
         assert scores._fantasies == 0, "discard fantasies first"
-        n = scores._leaves
-        if n > 0:  # rewards that came before the samples
-            noise = np.sqrt(scores._noises[:n])[:, None] * rng.standard_normal((n, count))
-            gap = scores._residuals[:n, None] + noise - self._prior[scores._observed[:n]]
-            self._whitened = scores._factor.solve(gap)
-            self._values = self._values + scores._whitened[:n, : self._nodes].T @ self._whitened
+        leaves = scores._rewarded
+        if leaves.size > 0:  # rewards that came before the samples
+            normals = rng.standard_normal((leaves.size, count))
+            noise = np.sqrt(scores._observed_noise[leaves])[:, None] * normals
+            self._whitened = scores._factor.solve(
+                scores._observed[leaves, None] + noise - self._prior[leaves]
+            )
+            whitened = scores._whitened[: leaves.size, : self._nodes]
+            self._values = self._values + whitened.T @ self._whitened
 
     def _grow(self) -> None:
         """Draw the prior at new nodes, given its draw at the others."""
@@ -133,7 +135,7 @@ class KernelSamples:
             self._whitened = np.vstack([self._whitened, missing])
             return
         # Of a further reward, only its share of the leaf's mean is new.
-        old, factor = float(self._scores._noises[place]), self._scores._factor
+        old, factor = float(self._scores._observed_noise[node]), self._scores._factor
         gap = rewards - self._scores._prior[node] - self._prior[node] - factor.lower[place] @ self._whitened
         self._whitened += np.outer(factor.inverse[:, place], gap * old / (old + noise))
 

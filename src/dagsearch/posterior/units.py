@@ -70,16 +70,8 @@ class Standardizer:
             raise ValueError(f"standardize must be a whole number of at least 0, got {count!r}")
         self._missing = int(count)
         self._waiting: list[Episode] = []
-        self._shift, self._scale = 0.0, 1.0
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """Shift and scale of the rewards."""
-        return self._shift, self._scale
-
-    @scale.setter
-    def scale(self, scale: tuple[float, float]) -> None:
-        self._shift, self._scale = scale
+        self.shift, self.scale = 0.0, 1.0
+        """What is subtracted from rewards, and what they are divided by then."""
 
     def admit(self, episode: Episode) -> Sequence[Episode]:
         """Take a reward; returns the episodes that the model may learn from now, in its units."""
@@ -93,14 +85,13 @@ class Standardizer:
         """Standardise by the rewards so far, and return those that were held back."""
         self._missing = 0
         if self._waiting:
-            rewards = np.array([waiting.reward for waiting in self._waiting])
-            self._shift, self._scale = float(rewards.mean()), _spread(rewards)
+            self.recalibrate([waiting.reward for waiting in self._waiting])
         ready, self._waiting = [self.standardized(waiting) for waiting in self._waiting], []
         return ready
 
     def recalibrate(self, rewards: Sequence[float]) -> None:
         """Standardise by the mean and deviation of these rewards from now on."""
-        self._shift, self._scale = float(np.mean(rewards)), _spread(np.array(rewards))
+        self.shift, self.scale = float(np.mean(rewards)), _spread(np.array(rewards))
 
     @property
     def waiting(self) -> bool:
@@ -112,17 +103,17 @@ class Standardizer:
         path, leaf, reward, noise = episode
         # If the first rewards were tiny, others may be too large in these units until the next calibration.
         if noise is not None:
-            noise = min(noise / self._scale / self._scale, LARGEST_REWARD)
-        reward = min(max((reward - self._shift) / self._scale, -LARGEST_REWARD), LARGEST_REWARD)
+            noise = min(noise / self.scale / self.scale, LARGEST_REWARD)
+        reward = min(max((reward - self.shift) / self.scale, -LARGEST_REWARD), LARGEST_REWARD)
         return Episode(path, leaf, reward, noise)
 
     def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""
-        return Gaussian(self._shift + self._scale * belief.mean, self._scale**2 * belief.variance)
+        return Gaussian(self.shift + self.scale * belief.mean, self.scale**2 * belief.variance)
 
     def samples_in_units_of_reward(self, samples: FloatArray) -> FloatArray:
         """Samples from the model in the user's units."""
-        return self._shift + self._scale * samples
+        return self.shift + self.scale * samples
 
 
 def _spread(rewards: FloatArray) -> float:

@@ -40,15 +40,8 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.base import JointScores, LeafOf, MeanFunction, checked_noise, largest, prior_means
-from dagsearch.posterior.belief import (
-    WeightBelief,
-    added_by,
-    offsets,
-    project,
-    project_added,
-    project_step,
-)
+from dagsearch.posterior.base import JointScores, MeanFunction, offsets, prior_means
+from dagsearch.posterior.belief import WeightBelief, project, project_added, project_step
 from dagsearch.posterior.samples import WeightSamples
 from dagsearch.problem import Children, State
 
@@ -61,18 +54,14 @@ _MANY_FEATURES, _ASIDE = 128, 32
 class _Before(NamedTuple):
     """The state before fantasies."""
 
-    nodes: int
-    """Number of nodes."""
-    behind: int
-    """Number of updates that not all nodes had seen."""
-    some_ahead: bool
-    """Whether some nodes had."""
     beliefs: list[FloatArray]
-    """:attr:`WeightScores._beliefs`."""
+    """Of the nodes."""
+    rewards: tuple[FloatArray, FloatArray]
+    """r̄ and λ̄ of the nodes."""
+    behind: tuple[int, bool]
+    """Number of updates that not all nodes had seen, and whether some had."""
     weights: tuple[int, FloatArray]
-    """:meth:`WeightBelief.snapshot`."""
-    observed: list[tuple[int, float, float]]
-    """The leaves of the fantasies, in their order, with r̄ and λ̄."""
+    """What fantasies change of the weights."""
 
 
 class WeightScores(JointScores):
@@ -89,6 +78,7 @@ class WeightScores(JointScores):
     """
 
     covariance: FeatureMap
+    _by_node = (*JointScores._by_node, "_linear_mean", "_linear_var")
 
     def __init__(self, covariance: FeatureMap, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(noise, mean)
@@ -98,7 +88,6 @@ class WeightScores(JointScores):
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
         self._linear_mean, self._linear_var = np.zeros(0), np.zeros(0)
-        self._observed, self._observed_noise = np.zeros(0), np.zeros(0)
         self._samples: WeightSamples | None = None
         self._weight_of: IntArray | None = None  # weight of each feature, −1 without; None: the same number
         # Number of updates that not all nodes have seen, whether some have, and the last update: q, and the
@@ -108,7 +97,6 @@ class WeightScores(JointScores):
         self._before: _Before | None = None  # None if there are no fantasies
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
-        """A model of the same nodes without rewards, with another covariance and noise."""
         assert isinstance(covariance, FeatureMap)
         fresh = WeightScores(covariance, noise, self._prior_mean)
         fresh.track(states)
@@ -116,75 +104,56 @@ class WeightScores(JointScores):
 
     @property
     def uses_blas(self) -> bool:
-        """Whether a step multiplies matrices by BLAS; with few features compiled loops do it."""
+        # With few features compiled loops do it.
         return self._weights.dimension > _MANY_FEATURES or self._samples is not None
 
     def track(self, states: Sequence[State]) -> None:
-        """Number new states and bring their beliefs up to date."""
         rows = self._weighted(self.covariance.features(states))
-        old, new = self._nodes, self._nodes + len(states)
-        entries = int(self._starts[old])
-        self._reserve(new, entries + rows.columns.size)
-        self._starts[old + 1 : new + 1] = entries + rows.starts[1:]
-        self._columns[entries : entries + rows.columns.size] = rows.columns
-        self._values[entries : entries + rows.values.size] = rows.values
-        self._prior[old:new] = prior_means(self._prior_mean, states)
+        new = self._number(prior_means(self._prior_mean, states))
+        self._append_rows(new, rows)
         linear = project(rows, np.arange(len(states)), self._weights.arrays)
-        self._linear_mean[old:new], self._linear_var[old:new] = linear
-        self._observed[old:new], self._observed_noise[old:new] = 0.0, np.inf
-        self._mean[old:new] = self._prior[old:new] + linear[0]
-        self._variance[old:new] = linear[1] + self.covariance.private
+        self._linear_mean[new], self._linear_var[new] = linear
+        self._mean[new] += linear[0]
+        self._variance[new] = linear[1] + self.covariance.private
         self._some_ahead |= self._behind > 0  # the new nodes have seen all rewards
-        self._nodes = new
-        self._some_ahead = self._some_ahead or self._behind > 0
+
+    def _append_rows(self, nodes: slice, rows: SparseRows) -> None:
+        """Keep the features of new nodes."""
+        old = int(self._starts[nodes.start])
+        new = old + rows.columns.size
+        self._starts = grown(self._starts, nodes.stop + 1)
+        self._columns, self._values = grown(self._columns, new), grown(self._values, new)
+        self._starts[nodes.start + 1 : nodes.stop + 1] = old + rows.starts[1:]
+        self._columns[old:new], self._values[old:new] = rows.columns, rows.values
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of g of states that are not tracked."""
         rows, beyond = self._known(self.covariance.features(states))
         mean, var = project(rows, np.arange(len(states)), self._weights.arrays)
         return prior_means(self._prior_mean, states) + mean, var + beyond + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """:meth:`predict` for all children of a state; faster if its ``node`` is given."""
         added = self.covariance.added_features(children)
         if added is None:
             return self.predict(children.states)
         rows, beyond = self._known(added)
         if node is None:
             parent = self._weighted(self.covariance.features([children.parent]))
-            columns, values = parent.columns, parent.values
             linear = project(parent, np.zeros(1, np.int64), self._weights.arrays)
-            linear_mean, linear_var = float(linear[0][0]), float(linear[1][0])
+            place = 0, float(linear[0][0]), float(linear[1][0])
         else:
-            entries = slice(self._starts[node], self._starts[node + 1])
-            columns, values = self._columns[entries], self._values[entries]
             self.refresh([node])
-            linear_mean, linear_var = self._linear_mean[node], self._linear_var[node]
-        mean, var = project_added(rows, columns, values, self._weights.arrays, self._weights.variance)
-        mean += linear_mean
-        var += linear_var + beyond
-        # The children are made only for a varying prior mean.
-        if callable(self._prior_mean):
-            mean += prior_means(self._prior_mean, children.states)
-        else:
-            mean += self._prior_mean
-        return mean, np.maximum(var, 0.0) + self.covariance.private
-
-    def predict_codes(
-        self, codes: IntArray, most: int, leaf_of: LeafOf
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """:meth:`predict` for the ``most`` leaves with the largest means of some that are given by codes."""
-        mean, variance = self.predict([leaf_of(row) for row in codes])
-        closer = largest(mean, most)
-        return closer, mean[closer], variance[closer]
+            parent, place = self._tracked, (node, self._linear_mean[node], self._linear_var[node])
+        weights, private = self._weights, self.covariance.private
+        mean, var = project_added(rows, parent, *place, beyond, private, weights.arrays, weights.variance)
+        if callable(self._prior_mean):  # only then the children are made
+            return mean + prior_means(self._prior_mean, children.states), var
+        return mean + self._prior_mean, var
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
         fresh = self._weighted(self.covariance.features(states))
         dense = np.zeros((len(nodes) + len(states), self._weights.dimension))
         for row, node in zip(dense, nodes, strict=False):
-            entries = slice(self._starts[node], self._starts[node + 1])
-            np.add.at(row, self._columns[entries], self._values[entries])
+            np.add.at(row, *self._row(node))
         owners = len(nodes) + np.repeat(np.arange(len(states)), np.diff(fresh.starts))
         np.add.at(dense, (owners, fresh.columns), fresh.values)
         weight_mean, weight_cov, recent = self._weights.arrays
@@ -205,63 +174,49 @@ class WeightScores(JointScores):
         return offsets(self._observed_noise[nodes], self.covariance.private)
 
     def sampled(self, count: int, rng: np.random.Generator) -> WeightSamples:
-        """Joint posterior samples of all tracked nodes; they follow later rewards."""
         self._samples = WeightSamples(self, count, rng)
         return self._samples
 
     def fantasise(self, nodes: Sequence[int]) -> None:
-        """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`."""
         for node in nodes:
-            self._fantasise(node)
-
-    def _fantasise(self, node: int) -> None:
-        self.refresh([node])
-        if self._before is None:
-            beliefs = [belief[: self._nodes].copy() for belief in self._beliefs]
-            counts = self._nodes, self._behind, self._some_ahead
-            self._before = _Before(*counts, beliefs, self._weights.snapshot(), [])
-        observed = node, float(self._observed[node]), float(self._observed_noise[node])
-        self._before.observed.append(observed)
-        samples, self._samples = self._samples, None  # they follow real rewards only
-        try:
+            self.refresh([node])
+            if self._before is None:
+                beliefs = [belief[: self._nodes].copy() for belief in self._beliefs]
+                behind = self._behind, self._some_ahead
+                self._before = _Before(beliefs, self._rewards_so_far(), behind, self._weights.snapshot())
             self._learn(node, float(self._mean[node]), self.noise)  # a reward equal to the mean
-        finally:
-            self._samples = samples
 
     def discard(self) -> None:
-        """Take back all fantasies."""
         if self._before is None:
             return
         before, self._before = self._before, None
-        self._behind, self._some_ahead = before.behind, before.some_ahead
+        self._behind, self._some_ahead = before.behind
         for belief, old in zip(self._beliefs, before.beliefs, strict=True):
             belief[: old.size] = old
-        for node, observed, noise in reversed(before.observed):
-            self._observed[node], self._observed_noise[node] = observed, noise
+        self._restore_rewards(*before.rewards)
         self._weights.restore(before.weights)
-        self._project_nodes(np.arange(before.nodes, self._nodes))  # nodes that are new since
+        self._project_nodes(np.arange(before.rewards[0].size, self._nodes))  # nodes that are new since
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
-        """Learn that the leaf ``node`` earned ``reward``, with its own noise variance if given."""
         assert self._before is None, "discard fantasies first"
-        self._learn(node, reward, self.noise if noise is None else checked_noise(noise))
+        self._learn(node, reward, self._noise_of(noise))
         self._weights.absorb(_ASIDE if self._weights.dimension > _MANY_FEATURES else 1)
 
     def _learn(self, node: int, reward: float, variance: float) -> None:
-        """Merge a reward into its leaf's r̄ and λ̄, and learn what that adds on φ·w: δ and h."""
-        old = float(self._observed[node]), float(self._observed_noise[node])
-        residual = reward - self._prior[node]
-        merged, precision, information = added_by(*old, residual, variance, self.covariance.private)
-        self._observed[node], self._observed_noise[node] = merged
-        if self._samples is not None:
+        """Learn what a reward adds on φ·w: δ and h."""
+        precision, information = self._merge(node, reward, variance, self.covariance.private)
+        fantasy = self._before is not None
+        if self._samples is not None and not fantasy:  # they follow real rewards only
             self._samples.condition(node, precision, information)
-        entries = slice(self._starts[node], self._starts[node + 1])
-        row = self._columns[entries], self._values[entries]
-        self._last = self._weights.learn(*row, precision, information, fantasy=self._before is not None)
+        self._last = self._weights.learn(*self._row(node), precision, information, fantasy)
         self._behind += 1
 
+    def _row(self, node: int) -> tuple[IntArray, FloatArray]:
+        """Columns and values of a node's features."""
+        entries = slice(self._starts[node], self._starts[node + 1])
+        return self._columns[entries], self._values[entries]
+
     def refresh(self, nodes: Sequence[int] | IntArray | None = None) -> None:
-        """Bring mean and variance of some nodes up to date, or of all."""
         if self._behind == 0:
             return
         if nodes is not None:
@@ -293,13 +248,6 @@ class WeightScores(JointScores):
         self._mean[nodes] = self._prior[nodes] + linear + kappa * self._observed[nodes]
         self._variance[nodes] = (1.0 - kappa) ** 2 * self._linear_var[nodes] + offset
 
-    def condition_all(
-        self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
-    ) -> None:
-        """:meth:`condition` on many rewards."""
-        for node, reward, noise in zip(nodes, rewards, noises, strict=True):
-            self.condition(node, reward, noise)
-
     @property
     def _beliefs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """What a reward changes of the nodes."""
@@ -315,11 +263,11 @@ class WeightScores(JointScores):
         self._weights.grow(self._weights.dimension + fresh.size)
         return rows._replace(columns=places[rows.columns])
 
-    def _known(self, rows: SparseRows) -> tuple[SparseRows, FloatArray | float]:
+    def _known(self, rows: SparseRows) -> tuple[SparseRows, FloatArray]:
         """Rows over the weights that there are, and the variance of each by its other features."""
         places = self._places()
         if places is None:
-            return rows, 0.0
+            return rows, np.zeros(len(rows.starts) - 1)
         count, columns = len(rows.starts) - 1, places[rows.columns]
         owner, known = np.repeat(np.arange(count), np.diff(rows.starts)), columns >= 0
         starts = np.append(0, np.cumsum(np.bincount(owner[known], minlength=count)))
@@ -342,16 +290,3 @@ class WeightScores(JointScores):
         new = np.full(dimension - self._weight_of.size, -1, dtype=np.int64)
         self._weight_of = np.concatenate([self._weight_of, new])
         return self._weight_of
-
-    def _reserve(self, nodes: int, entries: int) -> None:
-        if entries > self._columns.size:
-            self._columns, self._values = grown(self._columns, entries), grown(self._values, entries)
-        if nodes <= self._mean.size and nodes < self._starts.size:
-            return
-        self._starts = grown(self._starts, nodes + 1)
-        self._linear_mean = grown(self._linear_mean, nodes)
-        self._linear_var = grown(self._linear_var, nodes)
-        self._prior = grown(self._prior, nodes)
-        self._observed = grown(self._observed, nodes)
-        self._observed_noise = grown(self._observed_noise, nodes)
-        self._mean, self._variance = grown(self._mean, nodes), grown(self._variance, nodes)

@@ -47,7 +47,9 @@ class Unchosen(Sequence[int]):
     @cached_property
     def array(self) -> IntArray:
         """The features as an array."""
-        return np.delete(self._features, self._taken)
+        left = np.ones(self._features.size, dtype=np.bool_)
+        left[self._taken] = False
+        return self._features[left]
 
     def __len__(self) -> int:
         return int(self._features.size) - len(self._taken)

@@ -185,10 +185,13 @@ def _follow(
     """Extend the path as far as the walker can; whether the descent has ended."""
     problem = explored.problem
     one_by_one = type(expansion) is OneChild
-    nodes, numbers, next_number = walker.follow(explored, path[-1], tie_breaker, one_by_one)
-    for node, number in zip(nodes.tolist(), numbers.tolist(), strict=True):
-        actions.append(problem.actions(explored.graph.states[path[-1]])[number])
-        path.append(node)
+    next_number, moved = UNKNOWN, True
+    while moved and next_number == UNKNOWN:
+        nodes, numbers, next_number = walker.follow(explored, path[-1], tie_breaker, one_by_one)
+        for node, number in zip(nodes.tolist(), numbers.tolist(), strict=True):
+            actions.append(problem.actions(explored.graph.states[path[-1]])[number])
+            path.append(node)
+        moved = nodes.size > 0
     if next_number == UNKNOWN:
         return False
     children = explored.children(path[-1])
@@ -251,6 +254,42 @@ def follow_values(node: int, value: float, resolution: float, beta: float, array
         path[length], actions[length] = node, graph.edge_action[chosen]
         length += 1
     return path[:length], actions[:length], UNKNOWN, value, resolution
+
+
+@compiled
+def step_by_values(
+    node: int,
+    value: float,
+    resolution: float,
+    beta: float,
+    arrays: PackedGraph,
+    mean: FloatArray,
+    variance: FloatArray,
+) -> Walk:
+    """One step by the same rule, with ``mean`` and ``variance`` of children outside the DAG, by action."""
+    graph = GraphArrays(*arrays)
+    sign, width = graph.sign[node], beta * math.sqrt(math.log(graph.visits[node] + 1))
+    children = np.full(mean.size, UNKNOWN)
+    for edge in range(graph.first[node], graph.first[node] + graph.count[node]):
+        child, action = graph.edge_child[edge], graph.edge_action[edge]
+        children[action] = child if child >= 0 else ~child
+    tied, best, ties = np.empty(mean.size, dtype=np.int64), -math.inf, 0
+    for action in range(mean.size):
+        child = children[action]
+        if child < 0:
+            rating = sign * mean[action] + width * math.sqrt(variance[action])
+        elif not graph.closed[child]:
+            rating = sign * graph.v_mean[child] + width * math.sqrt(graph.v_var[child])
+        else:
+            continue
+        best, ties = _compared(rating, action, best, tied, ties)
+    if ties == 0 or resolution < ties * ENOUGH:
+        return tied[:0], tied[:0], UNKNOWN, value, resolution
+    option, value, resolution = picked(value, resolution, ties)
+    chosen = tied[option : option + 1]
+    if children[chosen[0]] < 0:
+        return tied[:0], tied[:0], chosen[0], value, resolution
+    return children[chosen], chosen, UNKNOWN, value, resolution
 
 
 @compiled

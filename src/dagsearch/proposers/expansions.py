@@ -10,7 +10,9 @@ from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.problem import Action, Children, State
 from dagsearch.space import Space
 from dagsearch.values.explored import Explored
-from dagsearch.values.gaussians import Gaussian
+
+Moments = tuple[FloatArray, FloatArray]
+"""Means and variances."""
 
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40
@@ -61,30 +63,18 @@ class Options:
         unseen = self.children < 0
         if not unseen.any():
             return graph.v_mean[self.children], graph.v_var[self.children]
-        g_mean, g_var = explored.scores.predict_children(self._made, self.node)
-        delta = explored.increments.at(int(graph.level[self.node]) + 1)
-        unmade = explored.has_lazy_children  # then either all options are leaves, or none
-        if unmade and self._leads_to_leaves():
-            delta = Gaussian(0.0, 0.0)
-        mean = np.where(unseen, g_mean + delta.mean, graph.v_mean[self.children])
-        variance = np.where(unseen, g_var + delta.variance, graph.v_var[self.children])
-        if not unmade:
+        g, v = preview(explored, self.node, self._made)
+        mean = np.where(unseen, v[0], graph.v_mean[self.children])
+        variance = np.where(unseen, v[1], graph.v_var[self.children])
+        if not explored.has_lazy_children:
             for option in np.flatnonzero(unseen):
                 state = self._made.states[option]
                 node = explored.find(state)
                 if node >= 0:
                     mean[option], variance[option] = explored.value(node)
                 elif len(explored.problem.actions(state)) == 0:
-                    mean[option], variance[option] = g_mean[option], g_var[option]
+                    mean[option], variance[option] = g[0][option], g[1][option]
         return mean, variance
-
-    def _leads_to_leaves(self) -> bool:
-        """Whether the options are leaves, given that all are or none; leaves may be at any level."""
-        graph, problem = self._explored.graph, self._explored.problem
-        if graph.above_leaves[self.node] < 0:
-            child = problem.step(self._made.parent, self._made.actions[0])
-            graph.above_leaves[self.node] = len(problem.actions(child)) == 0
-        return bool(graph.above_leaves[self.node])
 
     @property
     def terminal(self) -> BoolArray:
@@ -115,6 +105,27 @@ class Options:
         before = len(self._explored.graph)
         child = self._explored.enter(self.node, self._made, int(self.actions[option]))
         return child, child == before
+
+
+def preview(explored: Explored, node: int, made: Children) -> tuple[Moments, Moments]:
+    """Mean and variance of g of all children of a node, and of v as if none of them were in the DAG: g + Δ.
+
+    Where children are not made, either all are leaves, whose v is g, or none is.
+    """
+    mean, variance = explored.scores.predict_children(made, node)
+    if explored.has_lazy_children and _leads_to_leaves(explored, node, made):
+        return (mean, variance), (mean, variance)
+    delta = explored.increments.at(int(explored.graph.level[node]) + 1)
+    return (mean, variance), (mean + delta.mean, variance + delta.variance)
+
+
+def _leads_to_leaves(explored: Explored, node: int, made: Children) -> bool:
+    """Whether all children are leaves, given that all are or none; leaves may be at any level."""
+    graph, problem = explored.graph, explored.problem
+    if graph.above_leaves[node] < 0:
+        child = problem.step(made.parent, made.actions[0])
+        graph.above_leaves[node] = len(problem.actions(child)) == 0
+    return bool(graph.above_leaves[node])
 
 
 class Expansion(Protocol):

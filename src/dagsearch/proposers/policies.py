@@ -8,8 +8,8 @@ import numpy as np
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.ties import TieBreaker
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.proposers.descent import follow_values
-from dagsearch.proposers.expansions import Options
+from dagsearch.proposers.descent import follow_values, step_by_values
+from dagsearch.proposers.expansions import Options, preview
 from dagsearch.values.backups import Backup, JointSamples
 from dagsearch.values.explored import Explored
 
@@ -93,9 +93,12 @@ class UpperConfidence(CompiledPolicy):
         self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
         """Where :meth:`rate` leads from a node, see :meth:`CompiledPolicy.follow`."""
-        walk = follow_values(
-            node, tie_breaker.value, tie_breaker.resolution, self.beta, explored.graph.arrays
-        )
+        graph = explored.graph
+        start = node, tie_breaker.value, tie_breaker.resolution, self.beta, graph.arrays
+        if one_by_one and explored.has_lazy_children and graph.count[node] < graph.branching[node]:
+            walk = step_by_values(*start, *preview(explored, node, explored.children(node))[1])
+        else:
+            walk = follow_values(*start)
         nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = walk
         return nodes, actions, next_action
 

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from dagsearch._internal.typing import BoolArray
+from dagsearch.data import REACH
 from dagsearch.optimum import Optimum
-from dagsearch.posterior.foresight import REACH
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, searched_columns
 from dagsearch.selection.bounds import within

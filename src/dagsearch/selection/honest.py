@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.posterior.foresight import REACH
+from dagsearch.data import REACH
 from dagsearch.selection.bounds import score_bounds, within
 from dagsearch.selection.confirm import standard_error
 

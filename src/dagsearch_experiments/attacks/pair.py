@@ -166,6 +166,6 @@ def knowledge(search: Search) -> Sequence[Any]:
         graph.states,
         *(array[:count].tolist() for array in arrays),
         search.portfolio.state,
-        search.posterior.standardizer.scale,
+        (search.posterior.standardizer.shift, search.posterior.standardizer.scale),
         search.rng.bit_generator.state,
     ]
