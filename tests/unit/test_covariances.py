@@ -17,7 +17,7 @@ from dagsearch.covariances import (
     check_covariance,
     correlation,
 )
-from dagsearch.covariances.algebra import Scaled
+from dagsearch.covariances.base import Scaled
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior import KernelScores, WeightScores
 from dagsearch.space import Space

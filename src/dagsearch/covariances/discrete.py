@@ -10,8 +10,8 @@ from dagsearch._internal.checks import is_finite
 from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances.base import Covariance
-from dagsearch.covariances.checks import checked_positive, checked_variance
 from dagsearch.covariances.overlap import parts_of
+from dagsearch.covariances.parameters import checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import State

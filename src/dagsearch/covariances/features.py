@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.base import Covariance, FeatureMap, changed
-from dagsearch.covariances.checks import checked_variance
+from dagsearch.covariances.base import Covariance, FeatureMap
 from dagsearch.covariances.items import GivenMatrix
+from dagsearch.covariances.parameters import changed, checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.covariances.vector import VectorKernel
 from dagsearch.errors import CovarianceError

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import Learnt, changed
-from dagsearch.covariances.checks import checked_positive, checked_variance
+from dagsearch.covariances.parameters import Learnt, changed, checked_positive, checked_variance
 from dagsearch.errors import CovarianceError
 
 # Default length, in median distances between nearest neighbours.

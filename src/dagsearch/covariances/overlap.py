@@ -12,7 +12,7 @@ import numpy as np
 from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import FeatureMap, Gradient
-from dagsearch.covariances.checks import checked_variance
+from dagsearch.covariances.parameters import checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State

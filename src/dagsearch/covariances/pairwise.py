@@ -7,7 +7,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances.base import Covariance
-from dagsearch.covariances.checks import checked_positive, checked_variance
+from dagsearch.covariances.parameters import checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows
 from dagsearch.problem import State
 

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import Covariance, changed
+from dagsearch.covariances.base import Covariance
 from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Relevance
+from dagsearch.covariances.parameters import changed
 from dagsearch.covariances.rows import Rows
 from dagsearch.covariances.vector import VectorKernel, squared_exponential
 from dagsearch.errors import CovarianceError

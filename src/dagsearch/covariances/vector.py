@@ -30,9 +30,15 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter, changed
-from dagsearch.covariances.checks import checked_factor, checked_positive, checked_variance
+from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.items import BetweenItems
+from dagsearch.covariances.parameters import (
+    Hyperparameter,
+    changed,
+    checked_factor,
+    checked_positive,
+    checked_variance,
+)
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 

@@ -29,9 +29,9 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
-from dagsearch.covariances.checks import checked_factor
+from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.counts import PlaceViews, views_of
+from dagsearch.covariances.parameters import Hyperparameter, checked_factor
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
