@@ -27,6 +27,8 @@ from dagsearch.space import Space
 
 # Step in the logarithm of a hyperparameter for central differences.
 _STEP = 1e-4
+# Number of swapped leaves that are compared at once.
+_AT_ONCE = 512
 # Relative to the largest entry: asymmetry, and negative eigenvalue per state, that count as rounding errors.
 _ROUNDING = 1e-8
 
@@ -128,7 +130,16 @@ class Covariance(Learnt, ABC):
             At row i and column j the sum for the leaf without the i-th chosen place and with the j-th
             unchosen place; both are in ascending order.
         """
-        raise CovarianceError(f"{self!r} cannot rate swaps")
+        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        drop, add = np.repeat(chosen, unchosen.size), np.tile(unchosen, chosen.size)
+        sums = np.empty(drop.size)
+        for first in range(0, drop.size, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            swapped = np.tile(codes, (drop[some].size, 1))
+            swapped[np.arange(len(swapped)), drop[some]] = 0
+            swapped[np.arange(len(swapped)), add[some]] = 1
+            sums[some] = self.of_leaves(swapped, others)[0] @ weights
+        return sums.reshape(chosen.size, unchosen.size)
 
     # Hyperparameters ------------------------------------------------------------------------------
 
@@ -377,7 +388,7 @@ class Product(_Composed):
     """The product of two covariances: states are alike if they are alike in both respects."""
 
     rates_swaps = False  # a sum of products is not made of the sums of the factors
-    sums_of_swaps = Covariance.sums_of_swaps
+    sums_of_swaps = Covariance.sums_of_swaps  # one by one
 
     def __init__(self, *parts: Covariance) -> None:
         super().__init__(*parts)

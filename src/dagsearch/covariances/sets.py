@@ -22,8 +22,6 @@ _WIDE = 500
 _LARGE = 150.0
 # Of at least the first number of items, rows with at most the second share of entries are taken as sparse.
 _MANY, _FEW = 128, 0.1
-# Number of swapped leaves that are compared at once.
-_AT_ONCE = 512
 
 
 class _Members(NamedTuple):
@@ -182,17 +180,12 @@ class SetKernel(VectorKernel):
         No term depends on y and on both items, so that the exponential has the factors F(y), A(i, y), B(j, y)
         and C(i, j), and the sums are a product of two matrices.
         """
-        if self._members is None:
-            return super().sums_of_swaps(codes, others, weights)
-        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        if chosen.size == 0 or unchosen.size == 0:
-            return np.zeros((chosen.size, unchosen.size))
-        sums = None
-        if self._members.item.size == codes.size and self._falloff is squared_exponential:
-            item = np.searchsorted(self._kept, self._members.item)  # column of each choice
-            row = self._members.rows(codes[None])[0, self._kept]
-            sums = self._sums_by_factors(row, item[chosen], item[unchosen], others, weights)
-        return self._sums_one_by_one(codes, chosen, unchosen, others, weights) if sums is None else sums
+        sums, members = None, self._members
+        if members and members.item.size == codes.size and self._falloff is squared_exponential:
+            item = np.searchsorted(self._kept, members.item)  # column of each choice
+            row = members.rows(codes[None])[0, self._kept]
+            sums = self._sums_by_factors(row, item[codes == 1], item[codes != 1], others, weights)
+        return super().sums_of_swaps(codes, others, weights) if sums is None else sums
 
     def _sums_by_factors(
         self, row: FloatArray, i: IntArray, j: IntArray, others: Rows, weights: FloatArray
@@ -208,7 +201,8 @@ class SetKernel(VectorKernel):
         between = self._metric.between(i, j)
         half = 0.5 * self._metric.diagonal(len(own))
         sharp = 1.0 / (2.0 * self.length**2)
-        if sharp * max(np.abs(out).max(), np.abs(into).max(), 2.0 * half.max()) > _LARGE:
+        largest = max(np.abs(out).max(initial=0.0), np.abs(into).max(initial=0.0), 2.0 * half.max())
+        if sharp * largest > _LARGE:
             return None
         by_out = np.exp(sharp * (out - half[i])) * (weights * np.exp(-0.5 * sharp * apart))[:, None]
         by_into = np.exp(-sharp * (into + half[j]))
@@ -216,20 +210,6 @@ class SetKernel(VectorKernel):
         sums += self.bias * weights.sum() + self.linear * float(weights @ inner)
         trend = self.linear * (weights @ smooth)
         return np.asarray(sums + trend[j] - trend[i][:, None])
-
-    def _sums_one_by_one(
-        self, codes: IntArray, chosen: IntArray, unchosen: IntArray, others: Rows, weights: FloatArray
-    ) -> FloatArray:
-        """:meth:`sums_of_swaps` from the covariances of every swapped leaf."""
-        drop, add = np.repeat(chosen, unchosen.size), np.tile(unchosen, chosen.size)
-        sums = np.empty(drop.size)
-        for first in range(0, drop.size, _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
-            swapped = np.tile(codes, (drop[some].size, 1))
-            swapped[np.arange(len(swapped)), drop[some]] = 0
-            swapped[np.arange(len(swapped)), add[some]] = 1
-            sums[some] = self.of_leaves(swapped, others)[0] @ weights
-        return sums.reshape(chosen.size, unchosen.size)
 
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)

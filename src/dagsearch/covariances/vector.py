@@ -13,15 +13,7 @@ s           falloff        —                  one of :data:`SHAPES`
 ==========  =============  =================  =====================================================
 
 The covariance is bias + linear · G + nonlinear · s(u): a linear trend in the entries, and a remainder that is
-alike for states that are close. Its shape s is one of these:
-
-===========================  ===================================
-name                         s(u)
-===========================  ===================================
-``"squared-exponential"``    e^(−u/2)
-``"matern-5/2"``             (1 + r + r²/3) e^(−r), r² = 5u
-``"matern-3/2"``             (1 + r) e^(−r), r² = 3u
-===========================  ===================================
+alike for states that are close.
 """
 
 from collections.abc import Callable, Sequence
@@ -150,15 +142,6 @@ class VectorKernel(Covariance):
 
     # Covariances -----------------------------------------------------------------------------------
 
-    def _from_inner(self, inner: FloatArray, a_norms: FloatArray, b_norms: FloatArray) -> FloatArray:
-        """The covariance, from inner products and squared norms."""
-        apart = a_norms[:, None] + b_norms - 2.0 * inner
-        apart /= 2.0 * self.length**2
-        remainder = self._falloff(np.maximum(apart, 0.0, out=apart))[0]
-        remainder *= self.nonlinear
-        remainder += self.bias + self.linear * inner
-        return remainder
-
     def cross(self, a: Rows, b: Rows) -> FloatArray:
         if len(a) > len(b):  # smooth the smaller of the two
             return self.cross(b, a).T
@@ -182,8 +165,12 @@ class VectorKernel(Covariance):
 
     def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
         centred = np.asarray(rows) - self._center
-        own = self._metric.norms(centred)
-        cross = self._from_inner(centred @ others[:, :-1].T, own, others[:, -1])
+        own, inner = self._metric.norms(centred), centred @ others[:, :-1].T
+        u = own[:, None] + others[:, -1] - 2.0 * inner
+        u /= 2.0 * self.length**2
+        cross = self._falloff(np.maximum(u, 0.0, out=u))[0]
+        cross *= self.nonlinear
+        cross += self.bias + self.linear * inner
         return cross, self.bias + self.linear * own + self.nonlinear
 
     # Hyperparameters -------------------------------------------------------------------------------
