@@ -148,7 +148,7 @@ class VectorKernel(Covariance):
         return self.of_rows(b, self.prepared(a))[0].T
 
     def variances(self, a: Rows) -> FloatArray:
-        norms = self._metric.norms(np.asarray(a) - self._center) if self.linear > 0.0 else np.zeros(len(a))
+        norms = self._metric.norms(np.asarray(a) - self._center)
         return self.bias + self.linear * norms + self.nonlinear
 
     def step_variances(self, rows: Rows) -> FloatArray:
