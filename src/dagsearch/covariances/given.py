@@ -9,7 +9,7 @@ from dagsearch.covariances.base import Covariance, FeatureMap
 from dagsearch.covariances.items import GivenMatrix
 from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
-from dagsearch.covariances.vector import VectorKernel
+from dagsearch.covariances.sets import VectorKernel
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
 from dagsearch.space import Space

@@ -158,17 +158,10 @@ class Relevance(BetweenItems):
 
 
 class GivenMatrix(BetweenItems):
-    """A matrix between items, plus a part that each item shares with no other.
+    """A positive semi-definite matrix between items, plus a part that each item shares with no other.
 
-    The second part is learnt: where the matrix does not explain the rewards, it outgrows the matrix.
-
-    Parameters
-    ----------
-    matrix : array, shape ``(items, items)``
-        Positive semi-definite; :class:`CovarianceError` if it is not.
-    own : float
-        Variance of the part that an item shares with no other item, relative to the mean variance of the
-        matrix. Learnt, unless 0.
+    The variance of the second part is ``own`` times the mean variance of the matrix. It is learnt, unless 0:
+    where the matrix does not explain the rewards, it outgrows the matrix.
     """
 
     _of_items = ("_matrix",)
