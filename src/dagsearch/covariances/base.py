@@ -12,14 +12,13 @@ Scales and lengths, which are usually not known beforehand, are :attr:`Covarianc
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from dagsearch._internal import linalg
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.parameters import Hyperparameter, Learnt, changed, checked_factor
+from dagsearch.covariances.parameters import Learnt, changed, checked_positive
 from dagsearch.covariances.rows import Rows, SparseRows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
@@ -252,7 +251,7 @@ class _Composed(Covariance):
     """
 
     def __init__(self, *parts: Covariance) -> None:
-        self._parts = parts
+        self._parts: Sequence[Covariance] = parts
         self.private = self._combined([part.private for part in parts])
 
     @abstractmethod
@@ -307,16 +306,6 @@ class _Composed(Covariance):
         parts = self._paired(others)
         return self._combined([part.sums_of_swaps(codes, other, weights) for part, other in parts])
 
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        return *super().hyperparameters, *chain.from_iterable(part.hyperparameters for part in self._parts)
-
-    def with_values(self, values: Sequence[float]) -> Self:
-        counts = [len(self._learnt), *(len(part.hyperparameters) for part in self._parts[:-1])]
-        own, *others = (some.tolist() for some in np.split(values, np.cumsum(counts)))
-        parts = [part.with_values(some) for part, some in zip(self._parts, others, strict=True)]
-        return super().with_values(own)._with_parts(parts)
-
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         found = [part.value_and_gradient(own) for part, own in self._paired(rows)]
         matrices, gradients = zip(*found, strict=True)
@@ -334,7 +323,7 @@ class Scaled(_Composed):
     """A covariance times a positive factor, which is learnt."""
 
     def __init__(self, base: Covariance, factor: float) -> None:
-        self.factor = checked_factor(factor)
+        self.factor = checked_positive("the factor of a covariance", factor)
         self._learn(factor=("scale", 1.0))
         super().__init__(base)
 
@@ -354,7 +343,7 @@ class Scaled(_Composed):
 class ScaledFeatures(Scaled, FeatureMap):
     """A feature map times a positive number: features times its square root."""
 
-    _parts: tuple[FeatureMap]
+    _parts: Sequence[FeatureMap]
 
     @property
     def dimension(self) -> int:

@@ -78,7 +78,7 @@ class PlaceViews:
     def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
         found = np.empty((len(codes), len(self.names)))
-        if _is_partial(codes):
+        if codes.min(initial=0) < 0:
             found[:, :2] = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
         else:
             norms = [float((1.0 - self._chance) @ relevance), len(self._chance) - 1 - self._pair_chance]
@@ -109,7 +109,7 @@ class PlaceViews:
     def _anywhere(self, codes: IntArray) -> FloatArray:
         """Counts of neighbouring categories, centred; of partial states, expected ones."""
         count = int(self.categories[0])
-        if _is_partial(codes):
+        if codes.min(initial=0) < 0:
             chances = self.values(codes).reshape(len(codes), -1, count) + 1.0 / count
             found = chances[:, :-1].transpose(0, 2, 1) @ chances[:, 1:]
         else:
@@ -251,11 +251,6 @@ class OrderViews:
             for view, features in enumerate(self.features(codes[some[0] : some[-1] + 2])):
                 found[some, view] = (np.diff(features, axis=0) ** 2).sum(axis=1)
         return found
-
-
-def _is_partial(codes: IntArray) -> bool:
-    """Whether a place of any state is undecided."""
-    return bool(np.minimum.reduce(codes, axis=None, initial=0) < 0)
 
 
 def _complete(codes: IntArray) -> BoolArray:

@@ -1,7 +1,6 @@
 """States as items or as places that hold values, compared by what they share or by where they differ."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -168,18 +167,34 @@ class Overlap(FeatureMap):
         return f"Overlap(bias={self.bias!r}, private={self.private!r})"
 
 
-class _Differing(Covariance):
-    """A product over places: the factor is 1 where two states agree, and smaller where they differ."""
+class Hamming(Covariance):
+    """exp(−h/ℓ) with h the number of places at which two states differ.
 
-    def __init__(self, length: float, private: float) -> None:
+    Tuples, strings and dataclasses have places; a set has one place for every element. A place that is not
+    decided yet counts as one more value.
+
+    Parameters
+    ----------
+    length : float
+        ℓ: number of differences that lower the covariance by a factor of e. Learnt.
+    private : float
+        Variance of an independent offset of every state; learnt, unless 0.
+
+    Examples
+    --------
+    >>> Hamming(length=1.0, private=0.0)(["abc"], ["abc", "abd", "xyz"]).round(3)
+    array([[1.   , 0.368, 0.05 ]])
+    """
+
+    def __init__(self, length: float = 3.0, private: float = 0.02) -> None:
         self.length, self.private = checked_positive("length", length), checked_variance("private", private)
         self._learn(length=("length", 1.0), private=("private", 1.0))
         self._places = _Index()
         self._values = _Index({None: 0})  # of all places; 0 is no value
 
-    @abstractmethod
     def _penalties(self, places: int) -> FloatArray:
-        """−log of the factor where states differ, for each place."""
+        """−log of the factor by which a difference lowers the covariance, for each place."""
+        return np.full(places, 1.0 / self.length)
 
     def represent(self, states: Sequence[State]) -> Rows:
         """The number of each place's value; 0 where the state has none."""
@@ -209,33 +224,7 @@ class _Differing(Covariance):
         return f"{type(self).__name__}(length={self.length!r}, private={self.private!r})"
 
 
-class Hamming(_Differing):
-    """exp(−h/ℓ) with h the number of places at which two states differ.
-
-    Tuples, strings and dataclasses have places; a set has one place for every element. A place that is not
-    decided yet counts as one more value.
-
-    Parameters
-    ----------
-    length : float
-        ℓ: number of differences that lower the covariance by a factor of e. Learnt.
-    private : float
-        Variance of an independent offset of every state; learnt, unless 0.
-
-    Examples
-    --------
-    >>> Hamming(length=1.0, private=0.0)(["abc"], ["abc", "abd", "xyz"]).round(3)
-    array([[1.   , 0.368, 0.05 ]])
-    """
-
-    def __init__(self, length: float = 3.0, private: float = 0.02) -> None:
-        super().__init__(length, private)
-
-    def _penalties(self, places: int) -> FloatArray:
-        return np.full(places, 1.0 / self.length)
-
-
-class Diffusion(_Differing):
+class Diffusion(Hamming):
     """Diffusion of heat over the values of every place (Kondor and Lafferty 2002).
 
     On the complete graph of a place's c values, after time t = 1/ℓ, the factor where two states differ is

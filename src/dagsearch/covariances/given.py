@@ -50,7 +50,7 @@ class Features(VectorKernel):
         leaves = np.asarray(self.represent(Space.of(problem).random_leaves), dtype=np.float64)
         deviations = leaves.std(axis=0)
         between = GivenMatrix(np.diag(1.0 / np.where(deviations > 0.0, deviations, 1.0) ** 2))
-        return changed(self, _between=between)._scaled_by(leaves, leaves.mean(axis=0))
+        return changed(self, _parts=[between])._scaled_by(leaves, leaves.mean(axis=0))
 
     def represent(self, states: Sequence[State]) -> Rows:
         return _feature_rows(self._features, states)

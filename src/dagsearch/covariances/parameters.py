@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from itertools import chain
 from typing import Any, NamedTuple, Self, TypeVar
 
 from dagsearch._internal.checks import is_finite
@@ -22,13 +23,6 @@ def checked_positive(name: str, value: float) -> float:
     return float(value)
 
 
-def checked_factor(factor: float) -> float:
-    """``factor`` as a float; :class:`CovarianceError` unless a covariance can be scaled by it."""
-    if not is_finite(factor) or factor <= 0.0:
-        raise CovarianceError(f"a covariance can be scaled by a positive number only, got {factor!r}")
-    return float(factor)
-
-
 class Hyperparameter(NamedTuple):
     """A positive number that is learnt from rewards, with its prior."""
 
@@ -47,6 +41,8 @@ class Learnt:
 
     _learnt: Mapping[str, Hyperparameter] = {}
     """By the name of the attribute; the attribute has the current value."""
+    _parts: Sequence["Learnt"] = ()
+    """What it consists of; their hyperparameters follow its own."""
 
     def _learn(self, **attributes: tuple[str, float]) -> None:
         """Have attributes learnt, unless they are 0.
@@ -64,13 +60,21 @@ class Learnt:
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
         """The parameters that are learnt from rewards; empty if all are fixed."""
-        return tuple(one._replace(value=getattr(self, name)) for name, one in self._learnt.items())
+        own = [one._replace(value=getattr(self, name)) for name, one in self._learnt.items()]
+        return *own, *chain.from_iterable(part.hyperparameters for part in self._parts)
 
     def with_values(self, values: Sequence[float]) -> Self:
         """The same with other values of the hyperparameters."""
-        if len(values) != len(self._learnt):
-            raise ValueError(f"{self!r} has {len(self._learnt)} hyperparameters, got {list(values)}")
-        return changed(self, **dict(zip(self._learnt, map(float, values), strict=True)))
+        if len(values) != len(self.hyperparameters):
+            raise ValueError(f"{self!r} has {len(self.hyperparameters)} hyperparameters, got {list(values)}")
+        left = map(float, values)
+        other = changed(self, **{name: next(left) for name in self._learnt})
+        parts = [part.with_values([next(left) for _ in part.hyperparameters]) for part in self._parts]
+        return other._with_parts(parts)
+
+    def _with_parts(self, parts: Sequence[Any]) -> Self:
+        """The same made of other parts."""
+        return self
 
 
 _Thing = TypeVar("_Thing")

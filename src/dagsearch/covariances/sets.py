@@ -25,13 +25,7 @@ from numpy.typing import ArrayLike
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Relevance
-from dagsearch.covariances.parameters import (
-    Hyperparameter,
-    changed,
-    checked_factor,
-    checked_positive,
-    checked_variance,
-)
+from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
@@ -125,7 +119,7 @@ class VectorKernel(Covariance):
             raise CovarianceError(f"shape must be one of {', '.join(SHAPES)}, got {shape!r}")
         self.shape, self._falloff = shape, SHAPES[shape]
         self.bias, self.private = checked_variance("bias", bias), checked_variance("private", private)
-        self._between = between
+        self._parts: Sequence[BetweenItems] = [] if between is None else [between]
         length_too = {"length": ("length", 0.7)} if self.nonlinear > 0.0 else {}
         variances = {name: (name, 1.0) for name in ("linear", "nonlinear", "private")}
         self._learn(**variances, **length_too)
@@ -137,18 +131,20 @@ class VectorKernel(Covariance):
     def _scaled_by(self, leaves: FloatArray, center: FloatArray) -> Self:
         """The kernel whose K is scaled by rows of random leaves."""
         centred = leaves - center
-        if self._between is None:
+        if not self._parts:
             mean = float(np.einsum("ij,ij->i", centred, centred).mean())
             return changed(self, _center=center, _metric=Metric(None, 1.0 / max(mean, 1e-300)))
         spread = centred.T @ centred / len(centred)
-        return changed(self, _center=center, _spread=spread)._with_items(self._between)
+        return changed(self, _center=center, _spread=spread)._with_parts(self._parts)
 
-    def _with_items(self, between: BetweenItems) -> Self:
+    def _with_parts(self, parts: Sequence[BetweenItems]) -> Self:
         """The kernel with another K. The mean of xᵀKx over random leaves is Σ K ∘ their covariance."""
-        matrix, scale = between.matrix(), 1.0
+        if not parts:
+            return self
+        matrix, scale = parts[0].matrix(), 1.0
         if self._spread is not None:
             scale = 1.0 / max(float(np.vdot(self._spread, matrix)), 1e-300)
-        return changed(self, _between=between, _metric=Metric(matrix, scale))
+        return changed(self, _parts=parts, _metric=Metric(matrix, scale))
 
     # Covariances -----------------------------------------------------------------------------------
 
@@ -184,18 +180,6 @@ class VectorKernel(Covariance):
         return cross, self.bias + self.linear * own + self.nonlinear
 
     # Hyperparameters -------------------------------------------------------------------------------
-
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        own = super().hyperparameters
-        return own if self._between is None else (*own, *self._between.hyperparameters)
-
-    def with_values(self, values: Sequence[float]) -> Self:
-        own = len(self._learnt)
-        other = super().with_values(values[:own])
-        if self._between is None or len(values) == own:
-            return other
-        return other._with_items(self._between.with_values(values[own:]))
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         entries, center = self._entries(rows)
@@ -235,7 +219,7 @@ class VectorKernel(Covariance):
         Σ A ∘ dG = Σ XᵀAX ∘ dK. The scale of K changes too: the mean change over random leaves is subtracted.
         """
         matrix, scale = self._metric
-        if self._between is None or matrix is None:
+        if matrix is None:
             return []
         by_u = by_u / self.length**2
         by_inner = self.linear * weights - by_u
@@ -247,11 +231,11 @@ class VectorKernel(Covariance):
             return scale * float(np.vdot(by_entries, change) + by_center @ (change @ center))
 
         spread = np.zeros((1, 1)) if self._spread is None else scale * along(matrix) * self._spread
-        return [along(change) - float((spread * change).sum()) for change in self._between.gradients()]
+        return [along(change) - float((spread * change).sum()) for change in self._parts[0].gradients()]
 
     def __rmul__(self, factor: float) -> "Covariance":
         """Scale the variances themselves, so that the factor needs no hyperparameter."""
-        factor = checked_factor(factor)
+        factor = checked_positive("the factor of a covariance", factor)
         variances = ("linear", "nonlinear", "private", "bias")
         scaled = changed(self, **{name: factor * getattr(self, name) for name in variances})
         learnt = {name: one._replace(median=getattr(scaled, name)) for name, one in self._learnt.items()}
@@ -357,23 +341,11 @@ class SetKernel(VectorKernel):
         free = np.flatnonzero((center > 0.0) & (center < 1.0))
         # Items that are in all subsets or in none distinguish no subsets.
         kept = free if 0 < free.size < center.size and center.size > _WIDE else np.arange(center.size)
-        between = self._between_of(kept, center.size, type(problem).__name__)
+        parts = [_of_kept(between, kept, center.size, type(problem).__name__) for between in self._parts]
         rows = np.asarray(own.inclusion(own.random_leaves), dtype=np.float64)
         members = _Members.of(own, own.random_leaves, rows)
-        bound = changed(self, _problem=problem, _kept=kept, _between=between, _members=members)
+        bound = changed(self, _problem=problem, _kept=kept, _parts=parts, _members=members)
         return bound._scaled_by(rows[:, kept], center[kept])
-
-    def _between_of(self, kept: IntArray, count: int, name: str) -> BetweenItems | None:
-        """How alike the items are that rows are about; ``name`` is that of the problem."""
-        between = self._between
-        if between is None or len(between) == kept.size:
-            return between
-        if len(between) == count:
-            return between.restricted(kept)
-        raise CovarianceError(
-            f"between_items must have one row per item: it has {len(between)} rows, but {name} has {count} "
-            "items"
-        )
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._problem is None:
@@ -384,7 +356,7 @@ class SetKernel(VectorKernel):
 
     def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
         dense = self._kept.size < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
-        if dense or self._between is None:
+        if dense or not self._parts:
             return super()._entries(rows)
         from scipy.sparse import csr_array  # slow to import
 
@@ -447,3 +419,14 @@ class SetKernel(VectorKernel):
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
         return f"SetKernel({self.shape}, {values})"
+
+
+def _of_kept(between: BetweenItems, kept: IntArray, count: int, name: str) -> BetweenItems:
+    """How alike the items are that rows are about; ``name`` is that of the problem."""
+    if len(between) == kept.size:
+        return between
+    if len(between) == count:
+        return between.restricted(kept)
+    raise CovarianceError(
+        f"between_items must have one row per item: it has {len(between)} rows, but {name} has {count} items"
+    )

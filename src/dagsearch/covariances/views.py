@@ -31,7 +31,7 @@ import numpy as np
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.counts import PlaceViews, views_of
-from dagsearch.covariances.parameters import Hyperparameter, checked_factor
+from dagsearch.covariances.parameters import Hyperparameter, checked_positive
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
@@ -216,7 +216,7 @@ class Views(Covariance):
 
     def __rmul__(self, factor: float) -> "Covariance":
         """Scale the variances themselves, so that the factor needs no hyperparameter."""
-        factor = checked_factor(factor)
+        factor = checked_positive("the factor of a covariance", factor)
         return Views(self._bound, self._scales(factor) * self._values, factor * self._factor)
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
