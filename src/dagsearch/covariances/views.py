@@ -83,9 +83,10 @@ class _Described:
     def products(self, rows: Rows) -> _Products:
         """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
         if self._last is None or self._last.rows is not rows:
-            only = [np.array([one, one]) for one in np.eye(len(self.squares))]
-            grams = [self.views.compared(rows, rows, self.alike, weights)[0] for weights in only]
-            scaled = [square * gram for square, gram in zip(self.squares, grams, strict=True)]
+            count = len(self.squares)
+            two_views = np.eye(count + count % 2, count).reshape(-1, 2, count)
+            grams = [gram for two in two_views for gram in self.views.compared(rows, rows, self.alike, two)]
+            scaled = [square * gram for square, gram in zip(self.squares, grams, strict=False)]
             values = np.empty((len(rows), 0))
             if self.places and isinstance(self.views, PlaceViews):
                 values = math.sqrt(self.squares[0]) * self.views.values(rows)
