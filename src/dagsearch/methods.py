@@ -14,7 +14,7 @@ from dagsearch.covariances import (
     Views,
     check_covariance,
 )
-from dagsearch.covariances.checks import as_covariance
+from dagsearch.covariances.base import as_covariance
 from dagsearch.posterior import scores_for
 from dagsearch.posterior.base import MeanFunction, Scores, check_requirements
 from dagsearch.posterior.evidence import Evidence

@@ -320,7 +320,7 @@ def test_scaling():
     pairwise = 2.0 * Pairwise(indefinite, private=1.0)
     assert isinstance(pairwise, Covariance)
     assert np.allclose(pairwise([1, 2]), [[4.0, -1.8], [-1.8, 4.0]])
-    with pytest.raises(ds.CovarianceError, match="positive number"):
+    with pytest.raises(ds.CovarianceError, match="factor of a covariance must be positive"):
         -1.0 * base
 
 

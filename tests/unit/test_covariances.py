@@ -17,7 +17,7 @@ from dagsearch.covariances import (
     check_covariance,
     correlation,
 )
-from dagsearch.covariances.algebra import Scaled
+from dagsearch.covariances.base import Scaled
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior import KernelScores, WeightScores
 from dagsearch.space import Space
@@ -271,7 +271,7 @@ def test_near_items_are_alike_and_far_ones_are_not():
         (lambda: SetKernel(shape="cubic"), "shape must be one of"),
         (lambda: SetKernel(linear=0.0, nonlinear=0.0), "must not both be zero"),
         (lambda: SetKernel(length=0.0), "length must be positive"),
-        (lambda: -1.0 * SetKernel(), "positive number only"),
+        (lambda: -1.0 * SetKernel(), "factor of a covariance must be positive"),
         (lambda: SetKernel()([frozenset()]), "not bound to a problem"),
         (lambda: SetKernel().bind(ds.problems.TicTacToe()), "needs inclusion"),
         (lambda: SetKernel(np.eye(3)).bind(subsets()), "has 3 rows, but Subsets has 16 items"),

@@ -135,19 +135,25 @@ def test_neighbours_that_cannot_be_reached_are_left_out():
 # Views ------------------------------------------------------------------------------------------------------
 
 
+def grams_of(views, codes, others, relevance):
+    """Inner products in each view, shape ``(views, codes, others)``."""
+    only = [np.array([one, one]) for one in np.eye(len(views.names))]
+    return np.array([views.compared(codes, others, relevance, weights)[0] for weights in only])
+
+
 @pytest.mark.parametrize("categories", [[3, 2, 4], [3, 3, 3]])
 def test_a_partial_vector_has_the_mean_features_of_its_completions(categories):
     views, leaves = PlaceViews(np.array(categories)), np.array(list(product(*map(range, categories))))
-    relevance, every = np.array([0.5, 1.0, 2.0]), np.full(len(views.names), True)
-    of_leaves = views.grams(leaves, leaves, relevance, every)
+    relevance = np.array([0.5, 1.0, 2.0])
+    of_leaves = grams_of(views, leaves, leaves, relevance)
     for partial in ([-1, -1, -1], [2, -1, -1], [2, 1, -1], [-1, 1, -1], [2, -1, 2], [-1, 1, 0]):
         row = np.array([partial])
         below = ((leaves == row) | (row < 0)).all(axis=1)
         means = of_leaves[:, below].mean(axis=1)
-        assert views.grams(row, leaves, relevance, every)[:, 0] == pytest.approx(means, abs=1e-12)
-        assert views.grams(leaves, row, relevance, every)[:, :, 0] == pytest.approx(means, abs=1e-12)
+        assert grams_of(views, row, leaves, relevance)[:, 0] == pytest.approx(means, abs=1e-12)
+        assert grams_of(views, leaves, row, relevance)[:, :, 0] == pytest.approx(means, abs=1e-12)
         norms = means[:, below].mean(axis=1)
-        assert views.grams(row, row, relevance, every)[:, 0, 0] == pytest.approx(norms, abs=1e-12)
+        assert grams_of(views, row, row, relevance)[:, 0, 0] == pytest.approx(norms, abs=1e-12)
         assert views.norms(row, relevance)[0] == pytest.approx(norms, abs=1e-12)
 
 
@@ -202,13 +208,13 @@ def features_of(views, codes):
 def test_counts_give_the_inner_products_of_features(name):
     views, below = COUNTED[name]
     codes, others = some_codes(views, below, 70), some_codes(views, below, 9, seed=1)
-    relevance, every = np.random.default_rng(2).random(codes.shape[1]), np.full(len(views.names), True)
+    relevance = np.random.default_rng(2).random(codes.shape[1])
     ours, theirs = features_of(views, codes), features_of(views, others)
     if isinstance(views, PlaceViews):
         by_column = np.sqrt(relevance).repeat(views.categories)
         ours[0], theirs[0] = ours[0] * by_column, theirs[0] * by_column
         assert views.values(codes) * by_column == pytest.approx(ours[0])
-    grams, norms = views.grams(codes, others, relevance, every), views.norms(codes, relevance)
+    grams, norms = grams_of(views, codes, others, relevance), views.norms(codes, relevance)
     steps = views.steps(codes, relevance)
     for view, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         assert grams[view] == pytest.approx(one @ other.T, abs=1e-10)
@@ -360,12 +366,12 @@ def test_no_features_are_made_of_leaves(problem, monkeypatch):
 def test_inner_products_are_computed_once_in_a_refit(monkeypatch):
     _, covariance, leaves = bound("order")
     rows = covariance.represent(leaves)
-    computed, compute = [], OrderViews.grams
-    monkeypatch.setattr(OrderViews, "grams", lambda *args: computed.append(args) or compute(*args))
+    computed, compute = [], OrderViews.compared
+    monkeypatch.setattr(OrderViews, "compared", lambda *args: computed.append(args) or compute(*args))
     for factor in (1.0, 2.0, 3.0):
         values = [factor * parameter.value for parameter in covariance.hyperparameters]
         covariance.with_values(values).value_and_gradient(rows)
-    assert len(computed) == 1
+    assert len(computed) == len(OrderViews.names) / 2  # two views at a time
 
 
 # Local search -----------------------------------------------------------------------------------------------

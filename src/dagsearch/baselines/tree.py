@@ -8,7 +8,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance, FeatureMap
-from dagsearch.covariances.overlap import items_of
+from dagsearch.covariances.discrete import items_of
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Children, Problem, State

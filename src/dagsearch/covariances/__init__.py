@@ -3,13 +3,11 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dagsearch.covariances.base import Covariance, FeatureMap, Hyperparameter
-from dagsearch.covariances.checks import check_covariance
-from dagsearch.covariances.discrete import Diffusion, Hamming
-from dagsearch.covariances.features import Features, LinearFeatures
+from dagsearch.covariances.base import Covariance, FeatureMap, check_covariance
+from dagsearch.covariances.discrete import Diffusion, Hamming, Overlap
+from dagsearch.covariances.given import Features, LinearFeatures, Pairwise, SharedPath
 from dagsearch.covariances.items import Nearness, Relevance, correlation
-from dagsearch.covariances.overlap import Overlap
-from dagsearch.covariances.pairwise import Pairwise, SharedPath
+from dagsearch.covariances.parameters import Hyperparameter
 from dagsearch.covariances.sets import SetKernel
 from dagsearch.covariances.views import Views
 

@@ -1,4 +1,4 @@
-"""Base classes of covariances: in general, and with features.
+"""Base classes of covariances: in general, and with features; and those made of others.
 
 A covariance turns states into rows of numbers once (:meth:`Covariance.represent`) and then works on rows, so
 that a score model can keep the rows of thousands of states and never needs the states again. A
@@ -9,75 +9,27 @@ Scales and lengths, which are usually not known beforehand, are :attr:`Covarianc
 :class:`dagsearch.posterior.evidence.Evidence` learns them from rewards.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
-from typing import Any, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from dagsearch._internal import linalg
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.rows import Rows, SparseRows
+from dagsearch.covariances.parameters import Learnt, changed, checked_positive
+from dagsearch.covariances.rows import Rows, SparseRows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
 from dagsearch.space import Space
 
 # Step in the logarithm of a hyperparameter for central differences.
 _STEP = 1e-4
-
-
-class Hyperparameter(NamedTuple):
-    """A positive number that is learnt from rewards, with its prior."""
-
-    name: str
-    """What it is."""
-    value: float
-    """Its current value."""
-    median: float
-    """Median of its log-normal prior."""
-    deviation: float
-    """Prior standard deviation of its logarithm."""
-
-
-class Learnt:
-    """A base class for objects with positive attributes that are learnt from rewards."""
-
-    _learnt: Mapping[str, Hyperparameter] = {}
-    """By the name of the attribute; the attribute has the current value."""
-
-    def _learn(self, **attributes: tuple[str, float]) -> None:
-        """Have attributes learnt, unless they are 0.
-
-        Each is given with what it is and with the prior deviation of its logarithm. Its present value is the
-        median.
-        """
-        values = {attribute: float(getattr(self, attribute)) for attribute in attributes}
-        self._learnt = {
-            attribute: Hyperparameter(name, values[attribute], values[attribute], deviation)
-            for attribute, (name, deviation) in attributes.items()
-            if values[attribute] > 0.0
-        }
-
-    @property
-    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        """The parameters that are learnt from rewards; empty if all are fixed."""
-        return tuple(one._replace(value=getattr(self, name)) for name, one in self._learnt.items())
-
-    def with_values(self, values: Sequence[float]) -> Self:
-        """The same with other values of the hyperparameters."""
-        if len(values) != len(self._learnt):
-            raise ValueError(f"{self!r} has {len(self._learnt)} hyperparameters, got {list(values)}")
-        return changed(self, **dict(zip(self._learnt, map(float, values), strict=True)))
-
-
-_Thing = TypeVar("_Thing")
-
-
-def changed(thing: _Thing, **attributes: Any) -> _Thing:
-    """A copy with other values of some attributes; everything else is shared with the original."""
-    other = copy(thing)
-    other.__dict__.update(attributes)
-    return other
+# Number of swapped leaves that are compared at once.
+_AT_ONCE = 512
+# Relative to the largest entry: asymmetry, and negative eigenvalue per state, that count as rounding errors.
+_ROUNDING = 1e-8
 
 
 Gradient = Callable[[FloatArray], FloatArray]
@@ -177,7 +129,16 @@ class Covariance(Learnt, ABC):
             At row i and column j the sum for the leaf without the i-th chosen place and with the j-th
             unchosen place; both are in ascending order.
         """
-        raise CovarianceError(f"{self!r} cannot rate swaps")
+        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
+        drop, add = np.repeat(chosen, unchosen.size), np.tile(unchosen, chosen.size)
+        sums = np.empty(drop.size)
+        for first in range(0, drop.size, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            swapped = np.tile(codes, (drop[some].size, 1))
+            swapped[np.arange(len(swapped)), drop[some]] = 0
+            swapped[np.arange(len(swapped)), add[some]] = 1
+            sums[some] = self.of_leaves(swapped, others)[0] @ weights
+        return sums.reshape(chosen.size, unchosen.size)
 
     # Hyperparameters ------------------------------------------------------------------------------
 
@@ -210,27 +171,17 @@ class Covariance(Learnt, ABC):
         matrix = self.cross(rows[: len(xs)], rows[len(xs) :])
         return matrix + self.private * _same(xs, xs if ys is None else ys)
 
-    # The classes of the algebra are covariances themselves, so their module imports this one.
-
     def __rmul__(self, factor: float) -> "Covariance":
-        from dagsearch.covariances.algebra import Scaled
-
         return Scaled(self, factor)
 
     def __mul__(self, other: "float | Covariance") -> "Covariance":
-        from dagsearch.covariances.algebra import Product
-
         return Product(self, other) if isinstance(other, Covariance) else self.__rmul__(other)
 
     def __add__(self, other: "Covariance") -> "Covariance":
-        from dagsearch.covariances.algebra import Sum
-
         return Sum(self, other) if isinstance(other, Covariance) else NotImplemented
 
     def step_variances(self, rows: Rows) -> FloatArray:
         """Variance of the change in g at each step of a path, given as rows; without ``private``."""
-        if len(rows) < 2:
-            return np.empty(0)
         matrix = self.cross(rows, rows)
         diagonal = matrix.diagonal()
         steps = diagonal[:-1] + diagonal[1:] - 2.0 * matrix.diagonal(1)
@@ -285,6 +236,199 @@ class FeatureMap(Covariance):
         return np.asarray(np.einsum("ij,ij->i", a, a), dtype=np.float64)
 
     def __rmul__(self, factor: float) -> "FeatureMap":
-        from dagsearch.covariances.algebra import ScaledFeatures
-
         return ScaledFeatures(self, factor)
+
+
+# Covariances made of others -----------------------------------------------------------------------
+
+_Entries = TypeVar("_Entries", float, FloatArray)
+
+
+class _Composed(Covariance):
+    """A covariance whose entries are computed from those of its parts.
+
+    Its rows are those of the parts, and its hyperparameters are its own followed by those of each part.
+    """
+
+    def __init__(self, *parts: Covariance) -> None:
+        self._parts: Sequence[Covariance] = parts
+        self.private = self._combined([part.private for part in parts])
+
+    @abstractmethod
+    def _combined(self, entries: Sequence[_Entries]) -> _Entries:
+        """Entries of the whole, from those of each part."""
+
+    @abstractmethod
+    def _slopes(self, entries: Sequence[FloatArray]) -> Sequence[float | FloatArray]:
+        """Derivatives of the combined entries by those of each part."""
+
+    def _with_parts(self, parts: Sequence[Covariance]) -> Self:
+        return type(self)(*parts)
+
+    def bind(self, problem: Problem | Space) -> "Covariance":
+        return self._with_parts([part.bind(problem) for part in self._parts])
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        return Stacked([part.represent(states) for part in self._parts])
+
+    def prepared(self, rows: Rows) -> Rows:
+        return Stacked([part.prepared(own) for part, own in self._paired(rows)])
+
+    def _paired(self, *rows: Rows) -> Iterable[Any]:
+        """Each part with its rows of each of the arguments."""
+        return zip(self._parts, *(each.parts for each in rows), strict=True)
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        return self._combined([part.cross(one, other) for part, one, other in self._paired(a, b)])
+
+    def variances(self, a: Rows) -> FloatArray:
+        return self._combined([part.variances(one) for part, one in self._paired(a)])
+
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        found = [part.of_rows(own, other) for part, own, other in self._paired(rows, others)]
+        cross, variances = zip(*found, strict=True)
+        return self._combined(cross), self._combined(variances)
+
+    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
+        found = [part.of_leaves(codes, other) for part, other in self._paired(others)]
+        cross, variances = zip(*found, strict=True)
+        return self._combined(cross), self._combined(variances)
+
+    @property
+    def reads_codes(self) -> bool:
+        return all(part.reads_codes for part in self._parts)
+
+    @property
+    def rates_swaps(self) -> bool:
+        return all(part.rates_swaps for part in self._parts)
+
+    def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
+        parts = self._paired(others)
+        return self._combined([part.sums_of_swaps(codes, other, weights) for part, other in parts])
+
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
+        found = [part.value_and_gradient(own) for part, own in self._paired(rows)]
+        matrices, gradients = zip(*found, strict=True)
+        whole, slopes = self._combined(matrices), self._slopes(matrices)
+
+        def gradient(weights: FloatArray) -> FloatArray:
+            own = [np.vdot(weights, whole) for _ in self._learnt]  # a factor, if any
+            of_parts = [of(weights * slope) for of, slope in zip(gradients, slopes, strict=True)]
+            return np.concatenate([own, *of_parts])
+
+        return whole, gradient
+
+
+class Scaled(_Composed):
+    """A covariance times a positive factor, which is learnt."""
+
+    def __init__(self, base: Covariance, factor: float) -> None:
+        self.factor = checked_positive("the factor of a covariance", factor)
+        self._learn(factor=("scale", 1.0))
+        super().__init__(base)
+
+    def _with_parts(self, parts: Sequence[Covariance]) -> Self:
+        return changed(type(self)(parts[0], self.factor), _learnt=self._learnt)
+
+    def _combined(self, entries: Sequence[_Entries]) -> _Entries:
+        return self.factor * entries[0]
+
+    def _slopes(self, entries: Sequence[FloatArray]) -> Sequence[float | FloatArray]:
+        return [self.factor]
+
+    def __repr__(self) -> str:
+        return f"{self.factor!r} * {self._parts[0]!r}"
+
+
+class ScaledFeatures(Scaled, FeatureMap):
+    """A feature map times a positive number: features times its square root."""
+
+    _parts: Sequence[FeatureMap]
+
+    @property
+    def dimension(self) -> int:
+        return self._parts[0].dimension
+
+    def features(self, states: Sequence[State]) -> SparseRows:
+        return self._scaled(self._parts[0].features(states))
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        added = self._parts[0].added_features(children)
+        return added and self._scaled(added)
+
+    def _scaled(self, rows: SparseRows) -> SparseRows:
+        return SparseRows(rows.starts, rows.columns, math.sqrt(self.factor) * rows.values)
+
+
+class Sum(_Composed):
+    """The sum of two covariances: g is a sum of two independent functions."""
+
+    def _combined(self, entries: Sequence[_Entries]) -> _Entries:
+        return entries[0] + entries[1]
+
+    def _slopes(self, entries: Sequence[FloatArray]) -> Sequence[float | FloatArray]:
+        return [1.0, 1.0]
+
+    def __repr__(self) -> str:
+        return f"({self._parts[0]!r} + {self._parts[1]!r})"
+
+
+class Product(_Composed):
+    """The product of two covariances: states are alike if they are alike in both respects."""
+
+    rates_swaps = False  # a sum of products is not made of the sums of the factors
+    sums_of_swaps = Covariance.sums_of_swaps  # one by one
+
+    def __init__(self, *parts: Covariance) -> None:
+        super().__init__(*parts)
+        if any(part.private > 0.0 for part in parts):
+            raise CovarianceError(
+                f"a product of covariances needs factors without private variance, got {parts[0]!r} and "
+                f"{parts[1]!r}: make them with private=0 and add one with private variance to the product"
+            )
+
+    def _combined(self, entries: Sequence[_Entries]) -> _Entries:
+        return entries[0] * entries[1]
+
+    def _slopes(self, entries: Sequence[FloatArray]) -> Sequence[float | FloatArray]:
+        return entries[::-1]
+
+    def __repr__(self) -> str:
+        return f"({self._parts[0]!r} * {self._parts[1]!r})"
+
+
+# Checks ------------------------------------------------------------------------------------------
+
+
+def as_covariance(covariance: Any) -> Covariance:
+    """``covariance`` itself; :class:`CovarianceError` unless it is a :class:`Covariance`."""
+    if not isinstance(covariance, Covariance):
+        advice = "wrap a function in Pairwise, give items to Overlap, or subclass Covariance"
+        raise CovarianceError(f"covariance must be a dagsearch covariance, got {covariance!r}: {advice}")
+    return covariance
+
+
+def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
+    """Raise :class:`CovarianceError` unless the matrix over ``states`` is a covariance matrix."""
+    matrix = covariance(states)
+    if not np.all(np.isfinite(matrix)):
+        i, j = (int(index) for index in np.argwhere(~np.isfinite(matrix))[0])
+        raise CovarianceError(
+            f"the covariance {covariance!r} of {states[i]!r} and {states[j]!r} is {matrix[i, j]}, "
+            "not a finite number"
+        )
+    scale = max(float(np.abs(matrix).max()), np.finfo(np.float64).tiny)
+    asymmetry = np.abs(matrix - matrix.T)
+    if asymmetry.max() > _ROUNDING * scale:
+        i, j = divmod(int(asymmetry.argmax()), len(states))
+        raise CovarianceError(
+            f"the covariance {covariance!r} is not symmetric: {matrix[i, j]} for ({states[i]!r}, "
+            f"{states[j]!r}) but {matrix[j, i]} the other way round"
+        )
+    smallest = float(linalg.eigvalsh(matrix)[0])
+    if smallest < -_ROUNDING * scale * len(states):
+        raise CovarianceError(
+            f"the covariance {covariance!r} is not positive semi-definite: over {len(states)} sampled "
+            f"states its matrix has the eigenvalue {smallest:.3g}. Use a valid kernel (sums and products "
+            "of kernels are), or add private variance of at least that size"
+        )

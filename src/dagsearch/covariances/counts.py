@@ -35,12 +35,8 @@ class PlaceViews:
     """Views of a categorical vector: values and neighbouring values at their place, and the latter anywhere.
 
     At a place, two states have the inner product 1 if they are equal, 0 if not, and the chance of equality if
-    one of them is undecided. Places are independent, so that of two places it is the product.
-
-    Parameters
-    ----------
-    categories : array of int, shape ``(places,)``
-        Number of categories of each place.
+    one of them is undecided. Places are independent, so that of two places it is the product. ``categories``
+    are the numbers of categories of each place.
     """
 
     def __init__(self, categories: IntArray) -> None:
@@ -62,47 +58,27 @@ class PlaceViews:
         ]
         return np.concatenate([chance - 1.0 / chance.shape[1] for chance in chances], axis=1)
 
-    def grams(
-        self, codes: IntArray, others: IntArray, relevance: FloatArray, wanted: BoolArray
-    ) -> FloatArray:
-        """Inner products in each view, shape ``(views, codes, others)``.
-
-        The first view is weighted by the relevance of each place. Views that are not wanted may be zero.
-        """
-        found = np.zeros((max(2, len(self.names)), len(codes), len(others)))
-        weights = np.array([[1.0, 0.0], [0.0, len(self.names) > 1 and wanted[1]]])
-        self._compare(codes, others, relevance, weights, found[:2])
-        if wanted[2:].any():
-            np.matmul(self._anywhere(codes), self._anywhere(others).T, out=found[2])
-        return found[: len(self.names)]
-
-    def _compare(
-        self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray, out: FloatArray
-    ) -> None:
-        """Write two weighted sums of the inner products in the views at their place, shape ``(2, …, …)``."""
-        by_place, of_pairs = weights[:, :1] * relevance, weights[:, 1]
-        common_places(codes, others, by_place, of_pairs, self._chance, out)
-        out -= (by_place @ self._chance + of_pairs * self._pair_chance)[:, None, None]
-
     def compared(
         self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Sums of the inner products in all views, and of the squared norms of the first states.
+    ) -> FloatArray:
+        """Two weighted sums of the inner products in all views, shape ``(2, codes, others)``.
 
-        Two of each: with ``weights`` of the shape ``(2, views)`` they have the shapes ``(2, codes, others)``
-        and ``(2, codes)``.
+        ``weights`` have the shape ``(2, views)``; in the first view each place counts by its relevance.
         """
+        by_place, of_pairs = weights[:, :1] * relevance, np.zeros(2)
+        if len(self.names) > 1:
+            of_pairs[:] = weights[:, 1]
         sums = np.zeros((2, len(codes), len(others)))
-        near = weights if len(self.names) > 1 else np.hstack([weights, np.zeros((2, 1))])
-        self._compare(codes, others, relevance, near, sums)
-        if len(self.names) == 3 and (weights[0, 2] > 0.0 or weights[1, 2] > 0.0):
+        common_places(codes, others, by_place, of_pairs, self._chance, sums)
+        sums -= (by_place @ self._chance + of_pairs * self._pair_chance)[:, None, None]
+        if len(self.names) == 3 and weights[:, 2].any():
             sums += weights[:, 2, None, None] * (self._anywhere(codes) @ self._anywhere(others).T)
-        return sums, weights @ self.norms(codes, relevance).T
+        return sums
 
     def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
         found = np.empty((len(codes), len(self.names)))
-        if _is_partial(codes):
+        if codes.min(initial=0) < 0:
             found[:, :2] = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
         else:
             norms = [float((1.0 - self._chance) @ relevance), len(self._chance) - 1 - self._pair_chance]
@@ -133,7 +109,7 @@ class PlaceViews:
     def _anywhere(self, codes: IntArray) -> FloatArray:
         """Counts of neighbouring categories, centred; of partial states, expected ones."""
         count = int(self.categories[0])
-        if _is_partial(codes):
+        if codes.min(initial=0) < 0:
             chances = self.values(codes).reshape(len(codes), -1, count) + 1.0 / count
             found = chances[:, :-1].transpose(0, 2, 1) @ chances[:, 1:]
         else:
@@ -145,13 +121,7 @@ class OrderViews:
     """Views of an order: item at its position, who comes before whom, who follows whom, who is beside whom.
 
     Orders are decided from the front; the rest of a partial order is a random order of the remaining items.
-
-    Parameters
-    ----------
-    items : int
-        Number of items.
-    length : int
-        Number of items in a complete order.
+    A complete order has ``length`` of the ``items``.
     """
 
     names = ("item at its position", "before", "follows", "adjacent")
@@ -207,13 +177,15 @@ class OrderViews:
         rank[row, codes[row, place]] = place
         return np.asarray(np.sign(rank[:, self._upper[1]] - rank[:, self._upper[0]]))
 
-    def grams(
-        self, codes: IntArray, others: IntArray, relevance: FloatArray, wanted: BoolArray
+    def compared(
+        self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray
     ) -> FloatArray:
-        """Inner products in each view, shape ``(views, codes, others)``.
+        """Two weighted sums of the inner products in all views; positions have no relevance."""
+        grams = self._grams(codes, others, np.add.reduce(weights) > 0.0)
+        return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, len(codes), len(others)))
 
-        Positions have no relevance. Views that are not wanted may be zero.
-        """
+    def _grams(self, codes: IntArray, others: IntArray, wanted: BoolArray) -> FloatArray:
+        """Inner products in each view, shape ``(views, codes, others)``; zero where not wanted."""
         whole, others_whole = _complete(codes), _complete(others)
         if whole.all() and others_whole.all():
             return self._counted(codes, others, wanted)
@@ -228,21 +200,13 @@ class OrderViews:
                         gram[np.ix_(ours, theirs)] = one @ other.T
         return found
 
-    def compared(
-        self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Weighted sums of inner products and of squared norms, as of :meth:`PlaceViews.compared`."""
-        grams = self.grams(codes, others, relevance, np.add.reduce(weights) > 0.0)
-        sums = (weights @ grams.reshape(len(grams), -1)).reshape(2, len(codes), len(others))
-        return sums, weights @ self.norms(codes, relevance).T
-
     def _blocks(self, some: BoolArray) -> Iterator[IntArray]:
         """Indices of some states, as many at a time as may have features at once."""
         places = np.flatnonzero(some)
         return (places[first : first + self._at_once] for first in range(0, len(places), self._at_once))
 
     def _counted(self, codes: IntArray, others: IntArray, wanted: BoolArray) -> FloatArray:
-        """:meth:`grams` of complete states."""
+        """Inner products of complete states."""
         found = np.zeros((len(self.names), len(codes), len(others)))
         common_orders(codes, others, self._items, found[0], found[2], found[3])
         if wanted[1]:
@@ -287,11 +251,6 @@ class OrderViews:
             for view, features in enumerate(self.features(codes[some[0] : some[-1] + 2])):
                 found[some, view] = (np.diff(features, axis=0) ** 2).sum(axis=1)
         return found
-
-
-def _is_partial(codes: IntArray) -> bool:
-    """Whether a place of any state is undecided."""
-    return bool(np.minimum.reduce(codes, axis=None, initial=0) < 0)
 
 
 def _complete(codes: IntArray) -> BoolArray:

@@ -1,67 +1,28 @@
-"""States as places that hold values, compared by where they differ."""
+"""States as items or as places that hold values, compared by what they share or by where they differ."""
 
 import math
-from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.order import in_order
-from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.base import Covariance
-from dagsearch.covariances.checks import checked_positive, checked_variance
-from dagsearch.covariances.overlap import parts_of
-from dagsearch.covariances.rows import Rows
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.covariances.base import Covariance, FeatureMap, Gradient
+from dagsearch.covariances.parameters import checked_positive, checked_variance
+from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
-from dagsearch.problem import State
+from dagsearch.problem import Children, Problem, State
+from dagsearch.space import Space
 
 
-class _Differing(Covariance):
-    """A product over places: the factor is 1 where two states agree, and smaller where they differ."""
-
-    def __init__(self, length: float, private: float) -> None:
-        self.length, self.private = checked_positive("length", length), checked_variance("private", private)
-        self._learn(length=("length", 1.0), private=("private", 1.0))
-        self._places: dict[Hashable, int] = {}
-        self._values: list[dict[Hashable, int]] = []
-
-    @abstractmethod
-    def _penalties(self, places: int) -> FloatArray:
-        """−log of the factor where states differ, for each place."""
-
-    def represent(self, states: Sequence[State]) -> Rows:
-        """The number of each place's value; 0 where the state has none."""
-        placed = [dict(_places_of(state)) for state in states]
-        for places in placed:
-            for place, value in places.items():
-                column = self._places.setdefault(place, len(self._places))
-                if column == len(self._values):
-                    self._values.append({})
-                self._values[column].setdefault(value, len(self._values[column]) + 1)
-        rows = np.zeros((len(states), len(self._places)), dtype=np.int64)
-        for row, places in zip(rows, placed, strict=True):
-            for place, value in places.items():
-                column = self._places[place]
-                row[column] = self._values[column][value]
-        return rows
-
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        a, b = np.asarray(a), np.asarray(b)
-        width = max(a.shape[1], b.shape[1])
-        penalties = self._penalties(width)
-        differing = np.zeros((len(a), len(b)))
-        for place in range(width):  # a place added since is empty in older rows
-            one = a[:, place] if place < a.shape[1] else np.zeros(len(a), dtype=np.int64)
-            other = b[:, place] if place < b.shape[1] else np.zeros(len(b), dtype=np.int64)
-            differing += penalties[place] * (one[:, None] != other[None])
-        return np.asarray(np.exp(-differing))
-
-    def variances(self, a: Rows) -> FloatArray:
-        return np.ones(len(a))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(length={self.length!r}, private={self.private!r})"
+def items_of(state: State) -> Iterable[Hashable]:
+    """What a state consists of, by its type: elements of a set, otherwise places with their values."""
+    return state if isinstance(state, (frozenset, set)) else _places_of(state)
 
 
 def _places_of(state: State) -> list[tuple[Hashable, Hashable]]:
@@ -71,17 +32,142 @@ def _places_of(state: State) -> list[tuple[Hashable, Hashable]]:
     if isinstance(state, (set, frozenset)):
         return [(element, True) for element in in_order(state)]
     found: list[tuple[Hashable, Hashable]] = []
-    for name, part in parts_of(state):
+    for name, part in _parts_of(state):
         if isinstance(part, (set, frozenset)):
             found += [((name, element), True) for element in in_order(part)]
         elif isinstance(part, tuple):
             found += [((name, i), element) for i, element in enumerate(part)]
         else:
-            found.append(((name,), part))
+            found.append((name, part))
     return found
 
 
-class Hamming(_Differing):
+def _parts_of(state: State) -> Iterable[tuple[Hashable, Any]]:
+    """The places of a tuple or text, or the fields of a dataclass, each with what it holds."""
+    if isinstance(state, (str, bytes, tuple)):
+        return enumerate(state)
+    if is_dataclass(state):
+        return [(field.name, getattr(state, field.name)) for field in fields(state)]
+    raise CovarianceError(
+        f"cannot tell what the state {state!r} of type {type(state).__name__} consists of: pass "
+        "covariance=dagsearch.covariances.Overlap(items=...), give the problem an items(state) method, "
+        "or use another covariance"
+    )
+
+
+class _Index(dict[Hashable, int]):
+    """Numbers items in the order in which they are first seen."""
+
+    def __missing__(self, item: Hashable) -> int:
+        self[item] = len(self)
+        return self[item]
+
+
+class _Common(Enum):
+    """The item that all states share; an enumeration member, which copying and pickling keep identical."""
+
+    BIAS = 0
+
+
+class Overlap(FeatureMap):
+    """How many items two states share: |x ∩ y| + bias, the covariance of the paper's experiments.
+
+    Equivalently, g is the sum of one unknown weight per item of the state, an unknown constant of variance
+    ``bias`` that all states share, and an independent offset of variance ``private`` per state.
+
+    Parameters
+    ----------
+    items : callable, optional
+        ``items(state)`` returns what the state consists of. By default these are the elements of a set, the
+        (position, element) pairs of a tuple or string, the (field, value) pairs of a dataclass. A set or
+        tuple inside a tuple or dataclass counts element by element.
+    bias : float
+        Added to every covariance.
+    private : float
+        Added on the diagonal; by default 1, as in the paper's feature selection. It keeps the matrix
+        positive definite and lets g of a leaf differ from the sum of its items' weights.
+    added_items : callable, optional
+        ``added_items(state, actions)``, see :class:`dagsearch.Problem`.
+
+    Examples
+    --------
+    >>> Overlap()([frozenset({1, 2}), frozenset({2, 3})])
+    array([[3., 1.],
+           [1., 3.]])
+    """
+
+    def __init__(
+        self,
+        items: Callable[[State], Iterable[Hashable]] | None = None,
+        bias: float = 0.0,
+        private: float = 1.0,
+        added_items: Callable[[State, Sequence[Any]], Sequence[Collection[Hashable]]] | None = None,
+    ) -> None:
+        self._items = items_of if items is None else items
+        self._added_items = added_items
+        self.bias = checked_variance("bias", bias)
+        self.private = checked_variance("private", private)
+        self._learn(private=("private", 1.0))
+        self._index = _Index({_Common.BIAS: 0})
+        # For problems whose actions are the features that they add.
+        self._column_of_feature: IntArray | None = None
+
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
+        matrix = self.cross(rows, rows) + self.private * np.eye(len(rows))
+        return matrix, lambda weights: np.array([self.private * weights.trace()] if self._learnt else [])
+
+    @classmethod
+    def of(cls, problem: Problem, bias: float = 0.0, private: float = 1.0) -> "Overlap":
+        """The overlap of the problem's own ``items``, where it has them."""
+        space = Space.of(problem)
+        items, added = space.items, space.added_items
+        covariance = cls(items, bias, private, added if items is not None else None)
+        if items is not None and added is not None:
+            covariance._number_items(space.problem)
+        return covariance
+
+    def _number_items(self, problem: Problem) -> None:
+        """Number all items in advance: rounding must not depend on which states are seen first."""
+        state, before = problem.root(), self.dimension
+        while self.dimension == before and len(actions := problem.actions(state)) > 0:
+            self.added_features(Children(problem, state, actions))
+            if self.dimension == before:  # the first decision adds no items
+                state = problem.step(state, actions[0])
+            elif hasattr(actions, "array"):
+                self._column_of_feature = np.zeros(int(actions.array.max()) + 1, dtype=np.int64)
+                self._column_of_feature[actions.array] = [self._index[feature] for feature in actions]
+
+    @property
+    def dimension(self) -> int:
+        return len(self._index)
+
+    def features(self, states: Sequence[State]) -> SparseRows:
+        common = [_Common.BIAS] if self.bias > 0.0 else []
+        return self._rows([[*common, *in_order(self._items(state))] for state in states])
+
+    def added_features(self, children: Children) -> SparseRows | None:
+        if self._added_items is None:
+            return None
+        features = getattr(children.actions, "array", None)
+        if features is not None and self._column_of_feature is not None:
+            return SparseRows(
+                np.arange(features.size + 1), self._column_of_feature[features], np.ones(features.size)
+            )
+        added = self._added_items(children.parent, children.actions)
+        return self._rows([list(in_order(items)) for items in added])
+
+    def _rows(self, items_by_row: Sequence[Collection[Hashable]]) -> SparseRows:
+        starts = np.zeros(len(items_by_row) + 1, dtype=np.int64)
+        np.cumsum(np.fromiter(map(len, items_by_row), np.int64, len(items_by_row)), out=starts[1:])
+        items = chain.from_iterable(items_by_row)
+        columns = np.fromiter(map(self._index.__getitem__, items), np.int64, int(starts[-1]))
+        return SparseRows(starts, columns, np.where(columns == 0, math.sqrt(self.bias), 1.0))
+
+    def __repr__(self) -> str:
+        return f"Overlap(bias={self.bias!r}, private={self.private!r})"
+
+
+class Hamming(Covariance):
     """exp(−h/ℓ) with h the number of places at which two states differ.
 
     Tuples, strings and dataclasses have places; a set has one place for every element. A place that is not
@@ -101,13 +187,44 @@ class Hamming(_Differing):
     """
 
     def __init__(self, length: float = 3.0, private: float = 0.02) -> None:
-        super().__init__(length, private)
+        self.length, self.private = checked_positive("length", length), checked_variance("private", private)
+        self._learn(length=("length", 1.0), private=("private", 1.0))
+        self._places = _Index()
+        self._values = _Index({None: 0})  # of all places; 0 is no value
 
     def _penalties(self, places: int) -> FloatArray:
+        """−log of the factor by which a difference lowers the covariance, for each place."""
         return np.full(places, 1.0 / self.length)
 
+    def represent(self, states: Sequence[State]) -> Rows:
+        """The number of each place's value; 0 where the state has none."""
+        held = [
+            [(self._places[place], self._values[place, value]) for place, value in _places_of(state)]
+            for state in states
+        ]
+        rows = np.zeros((len(states), len(self._places)), dtype=np.int64)
+        for row, values in zip(rows, held, strict=True):
+            for place, value in values:
+                row[place] = value
+        return rows
 
-class Diffusion(_Differing):
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        width = max(a.shape[1], b.shape[1])
+        # A place that was added since is empty in older rows.
+        one, other = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (a, b))
+        differing = np.zeros((len(a), len(b)))
+        for place, penalty in enumerate(self._penalties(width)):
+            differing += penalty * (one[:, place, None] != other[:, place])
+        return np.asarray(np.exp(-differing))
+
+    def variances(self, a: Rows) -> FloatArray:
+        return np.ones(len(a))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(length={self.length!r}, private={self.private!r})"
+
+
+class Diffusion(Hamming):
     """Diffusion of heat over the values of every place (Kondor and Lafferty 2002).
 
     On the complete graph of a place's c values, after time t = 1/ℓ, the factor where two states differ is
@@ -140,10 +257,9 @@ class Diffusion(_Differing):
     def _penalties(self, places: int) -> FloatArray:
         found = []
         for place in list(self._places)[:places]:
-            key = place[0] if isinstance(place, tuple) and len(place) == 1 else place
-            count = self._counts.get(key) if isinstance(self._counts, Mapping) else self._counts
+            count = self._counts.get(place) if isinstance(self._counts, Mapping) else self._counts
             if count is None:
-                raise CovarianceError(f"values must give the number of values of the place {key!r}")
+                raise CovarianceError(f"values must give the number of values of the place {place!r}")
             decay = math.exp(-count / self.length)
             found.append(math.log1p((count - 1) * decay) - math.log1p(-decay))
         return np.array(found)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import Learnt, changed
-from dagsearch.covariances.checks import checked_positive, checked_variance
+from dagsearch.covariances.parameters import Learnt, changed, checked_positive, checked_variance
 from dagsearch.errors import CovarianceError
 
 # Default length, in median distances between nearest neighbours.
@@ -20,9 +19,8 @@ _ROUNDING = 1e-8
 class BetweenItems(Learnt, ABC):
     """How alike items are: a matrix with hyperparameters."""
 
-    @abstractmethod
-    def __len__(self) -> int:
-        """Number of items."""
+    _of_items: tuple[str, ...]
+    """Names of the attributes that are arrays with one entry per item along every axis."""
 
     @abstractmethod
     def matrix(self) -> FloatArray:
@@ -32,9 +30,14 @@ class BetweenItems(Learnt, ABC):
     def gradients(self) -> list[FloatArray]:
         """Derivatives of the matrix by the logarithm of each hyperparameter."""
 
-    @abstractmethod
+    def __len__(self) -> int:
+        """Number of items."""
+        return len(getattr(self, self._of_items[0]))
+
     def restricted(self, items: IntArray) -> Self:
         """The same for some of the items."""
+        arrays = {name: getattr(self, name) for name in self._of_items}
+        return changed(self, **{name: each[np.ix_(*[items] * each.ndim)] for name, each in arrays.items()})
 
 
 class Nearness(BetweenItems):
@@ -59,6 +62,8 @@ class Nearness(BetweenItems):
            [0.  , 0.  , 1.5 ]])
     """
 
+    _of_items = ("_squared",)
+
     def __init__(self, positions: ArrayLike, length: float | None = None, own: float = 0.4) -> None:
         where = np.asarray(positions, dtype=np.float64)
         if where.ndim != 2 or where.shape[0] == 0 or not np.all(np.isfinite(where)):
@@ -75,12 +80,6 @@ class Nearness(BetweenItems):
         apart = np.where(self._squared > 0.0, self._squared, np.inf).min(axis=1)
         apart = apart[np.isfinite(apart)]
         return _SPACINGS * float(np.sqrt(np.median(apart))) if apart.size else 1.0
-
-    def __len__(self) -> int:
-        return len(self._squared)
-
-    def restricted(self, items: IntArray) -> Self:
-        return changed(self, _squared=self._squared[np.ix_(items, items)])
 
     def matrix(self) -> FloatArray:
         near = np.exp(-0.5 * self._squared / self.length**2)
@@ -121,6 +120,8 @@ class Relevance(BetweenItems):
            [0.2 , 0.08]])
     """
 
+    _of_items = ("_relevance", "_alike")
+
     def __init__(
         self,
         relevance: ArrayLike,
@@ -142,11 +143,7 @@ class Relevance(BetweenItems):
         self.flat, self.trend = checked_positive("flat", flat), checked_positive("trend", trend)
         self._learn(flat=("weight of irrelevant items", 1.0), trend=("trend of relevance", 1.0))
 
-    def __len__(self) -> int:
-        return self._relevance.size
-
     def matrix(self) -> FloatArray:
-        """How alike items are and how much they matter, shape ``(items, items)``."""
         weight = np.sqrt(self.flat + self._relevance)
         found = self._alike + self.trend
         found *= weight[:, None]
@@ -159,23 +156,15 @@ class Relevance(BetweenItems):
         by_flat = self.matrix() * (change[:, None] + change)
         return [by_flat, self.trend * np.outer(weight, weight)]
 
-    def restricted(self, items: IntArray) -> Self:
-        return changed(self, _relevance=self._relevance[items], _alike=self._alike[np.ix_(items, items)])
-
 
 class GivenMatrix(BetweenItems):
-    """A matrix between items, plus a part that each item shares with no other.
+    """A positive semi-definite matrix between items, plus a part that each item shares with no other.
 
-    The second part is learnt: where the matrix does not explain the rewards, it outgrows the matrix.
-
-    Parameters
-    ----------
-    matrix : array, shape ``(items, items)``
-        Positive semi-definite; :class:`CovarianceError` if it is not.
-    own : float
-        Variance of the part that an item shares with no other item, relative to the mean variance of the
-        matrix. Learnt, unless 0.
+    The variance of the second part is ``own`` times the mean variance of the matrix. It is learnt, unless 0:
+    where the matrix does not explain the rewards, it outgrows the matrix.
     """
+
+    _of_items = ("_matrix",)
 
     def __init__(self, matrix: ArrayLike, own: float = 0.1) -> None:
         given = np.asarray(matrix, dtype=np.float64)
@@ -195,12 +184,6 @@ class GivenMatrix(BetweenItems):
         self._matrix, self._mean = given, float(given.diagonal().mean())
         self.own = checked_variance("own", own)
         self._learn(own=("own share of items", 2.0))  # a wide prior
-
-    def __len__(self) -> int:
-        return len(self._matrix)
-
-    def restricted(self, items: IntArray) -> Self:
-        return changed(self, _matrix=self._matrix[np.ix_(items, items)])
 
     def matrix(self) -> FloatArray:
         return np.asarray(self._matrix + self.own * self._mean * np.eye(len(self._matrix)))

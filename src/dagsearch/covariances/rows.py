@@ -1,6 +1,6 @@
 """States as rows of numbers: the arrays that covariances and score models exchange."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,49 +32,34 @@ class RowStore:
 
     def __init__(self) -> None:
         self._count = 0
-        self._stored: list[NDArray[Any]] = []
+        self._array: NDArray[Any] | None = None
+        self._parts: list[RowStore] = []  # of stacked rows
 
     def append(self, rows: Rows) -> None:
         """Add rows at the end; if they are wider than earlier rows, those are padded with zeros."""
-        parts = _flat(rows)
-        if not self._stored:
-            self._stored = [np.zeros((0, 0), dtype=part.dtype) for part in parts]
-            self._nested = _nested(rows)
-            self._flat = self._nested is not None and not any(self._nested)
         new = self._count + len(rows)
-        for number, part in enumerate(parts):
-            stored = grown(self._stored[number], new, part.shape[1])
-            stored[self._count : new, : part.shape[1]] = part
-            self._stored[number] = stored
+        if isinstance(rows, Stacked):
+            self._parts = self._parts or [RowStore() for _ in rows.parts]
+            for store, part in zip(self._parts, rows.parts, strict=True):
+                store.append(part)
+        else:
+            stored = np.zeros((0, 0), dtype=rows.dtype) if self._array is None else self._array
+            self._array = grown(stored, new, rows.shape[1])
+            self._array[self._count : new, : rows.shape[1]] = rows
         self._count = new
 
     def truncate(self, count: int) -> None:
         """Keep the first ``count`` rows only."""
         self._count = count
+        for store in self._parts:
+            store.truncate(count)
 
     @property
     def rows(self) -> Rows:
         """All rows so far."""
-        parts = [part[: self._count] for part in self._stored]
-        if self._nested is None:
-            return parts[0]
-        return Stacked(parts) if self._flat else _rebuilt(self._nested, iter(parts))
-
-
-def _flat(rows: Rows) -> list[NDArray[Any]]:
-    if isinstance(rows, Stacked):
-        return [array for part in rows.parts for array in _flat(part)]
-    return [rows]
-
-
-def _nested(rows: Rows) -> list[Any] | None:
-    """How rows are stacked: ``None`` for an array, otherwise a list with one such value per part."""
-    return [_nested(part) for part in rows.parts] if isinstance(rows, Stacked) else None
-
-
-def _rebuilt(nested: list[Any] | None, arrays: Iterator[NDArray[Any]]) -> Rows:
-    """The inverse of :func:`_flat`."""
-    return next(arrays) if nested is None else Stacked([_rebuilt(part, arrays) for part in nested])
+        if self._array is None:
+            return Stacked([store.rows for store in self._parts])
+        return self._array[: self._count]
 
 
 class SparseRows(NamedTuple):

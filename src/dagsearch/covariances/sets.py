@@ -1,16 +1,32 @@
-"""Sets as vectors of inclusion probabilities; the notation is that of :mod:`dagsearch.covariances.vector`."""
+r"""States as vectors, compared by inner product and by distance; sets as vectors of inclusion probabilities.
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+==========  =============  =================  =====================================================
+symbol      code           shape              meaning
+==========  =============  =================  =====================================================
+x           row            ``(n,)``           a state's vector; of a subset, its inclusion probabilities
+x̄           center         ``(n,)``           mean vector of random leaves
+K           metric         ``(n, n)``         how alike two entries are, scaled so that random leaves have
+                                              (x − x̄)ᵀK(x − x̄) = 1 on average
+G           inner          ``(a, b)``         (x − x̄)ᵀK(y − x̄)
+u           u              ``(a, b)``         (x − y)ᵀK(x − y) / 2ℓ²
+s           falloff        —                  one of :data:`SHAPES`
+==========  =============  =================  =====================================================
+
+The covariance is bias + linear · G + nonlinear · s(u): a linear trend in the entries, and a remainder that is
+alike for states that are close.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import Covariance, changed
+from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.items import BetweenItems, GivenMatrix, Nearness, Relevance
+from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows
-from dagsearch.covariances.vector import VectorKernel, squared_exponential
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
 from dagsearch.space import Space
@@ -21,8 +37,209 @@ _WIDE = 500
 _LARGE = 150.0
 # Of at least the first number of items, rows with at most the second share of entries are taken as sparse.
 _MANY, _FEW = 128, 0.1
-# Number of swapped leaves that are compared at once.
-_AT_ONCE = 512
+
+
+def squared_exponential(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """e^(−u/2), and the derivative −e^(−u/2) / 2."""
+    value = np.exp(-0.5 * u)
+    return value, -0.5 * value
+
+
+def matern52(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(1 + r + r²/3) e^(−r) with r² = 5u, and the derivative −5/6 (1 + r) e^(−r)."""
+    r = np.sqrt(5.0 * u)
+    decay = np.exp(-r)
+    return (1.0 + r + r * r / 3.0) * decay, -5.0 / 6.0 * (1.0 + r) * decay
+
+
+def matern32(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(1 + r) e^(−r) with r² = 3u, and the derivative −3/2 e^(−r)."""
+    r = np.sqrt(3.0 * u)
+    decay = np.exp(-r)
+    return (1.0 + r) * decay, -1.5 * decay
+
+
+Shape = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+"""A fall-off function with s(0) = 1: from u ≥ 0 to s(u) and its derivative."""
+
+SHAPES: Final[dict[str, Shape]] = {
+    "squared-exponential": squared_exponential,
+    "matern-5/2": matern52,
+    "matern-3/2": matern32,
+}
+"""Shapes by the names that covariances take."""
+
+
+class Metric(NamedTuple):
+    """K, as a matrix times a number."""
+
+    matrix: FloatArray | None
+    """How alike entries are; ``None`` for the identity."""
+    scale: float = 1.0
+    """The number."""
+
+    def times(self, centred: FloatArray) -> FloatArray:
+        """K(x − x̄) of each row."""
+        return np.asarray(self.scale * (centred if self.matrix is None else centred @ self.matrix))
+
+    def norms(self, centred: FloatArray) -> FloatArray:
+        """(x − x̄)ᵀK(x − x̄) of each row."""
+        return np.asarray(np.einsum("ij,ij->i", self.times(centred), centred))
+
+    def diagonal(self, count: int) -> FloatArray:
+        """The diagonal of K, which has this number of rows."""
+        return self.scale * (np.ones(count) if self.matrix is None else self.matrix.diagonal())
+
+    def between(self, some: IntArray, others: IntArray) -> FloatArray:
+        """Entries of K at some rows and other columns."""
+        if self.matrix is None:
+            return np.asarray(self.scale * (some[:, None] == others))
+        return np.asarray(self.scale * self.matrix[np.ix_(some, others)])
+
+
+class VectorKernel(Covariance):
+    """bias + linear · G + nonlinear · s(u), over vectors that subclasses make of states."""
+
+    def __init__(
+        self,
+        between: BetweenItems | None,
+        linear: float,
+        nonlinear: float,
+        length: float,
+        shape: str,
+        bias: float,
+        private: float,
+    ) -> None:
+        self.linear = checked_variance("linear", linear)
+        self.nonlinear = checked_variance("nonlinear", nonlinear)
+        if self.linear == self.nonlinear == 0.0:
+            raise CovarianceError("linear and nonlinear must not both be zero")
+        self.length = checked_positive("length", length)
+        if not isinstance(shape, str) or shape not in SHAPES:
+            raise CovarianceError(f"shape must be one of {', '.join(SHAPES)}, got {shape!r}")
+        self.shape, self._falloff = shape, SHAPES[shape]
+        self.bias, self.private = checked_variance("bias", bias), checked_variance("private", private)
+        self._parts: Sequence[BetweenItems] = [] if between is None else [between]
+        length_too = {"length": ("length", 0.7)} if self.nonlinear > 0.0 else {}
+        variances = {name: (name, 1.0) for name in ("linear", "nonlinear", "private")}
+        self._learn(**variances, **length_too)
+        # Mean of random leaves; without a problem, vectors are neither centred nor scaled.
+        self._center: FloatArray = np.zeros(1)
+        self._spread: FloatArray | None = None  # covariance matrix of random leaves, if there are items
+        self._metric = Metric(None if between is None else between.matrix())
+
+    def _scaled_by(self, leaves: FloatArray, center: FloatArray) -> Self:
+        """The kernel whose K is scaled by rows of random leaves."""
+        centred = leaves - center
+        if not self._parts:
+            mean = float(np.einsum("ij,ij->i", centred, centred).mean())
+            return changed(self, _center=center, _metric=Metric(None, 1.0 / max(mean, 1e-300)))
+        spread = centred.T @ centred / len(centred)
+        return changed(self, _center=center, _spread=spread)._with_parts(self._parts)
+
+    def _with_parts(self, parts: Sequence[BetweenItems]) -> Self:
+        """The kernel with another K. The mean of xᵀKx over random leaves is Σ K ∘ their covariance."""
+        if not parts:
+            return self
+        matrix, scale = parts[0].matrix(), 1.0
+        if self._spread is not None:
+            scale = 1.0 / max(float(np.vdot(self._spread, matrix)), 1e-300)
+        return changed(self, _parts=parts, _metric=Metric(matrix, scale))
+
+    # Covariances -----------------------------------------------------------------------------------
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        if len(a) > len(b):  # smooth the smaller of the two
+            return self.cross(b, a).T
+        return self.of_rows(b, self.prepared(a))[0].T
+
+    def variances(self, a: Rows) -> FloatArray:
+        norms = self._metric.norms(np.asarray(a) - self._center)
+        return self.bias + self.linear * norms + self.nonlinear
+
+    def step_variances(self, rows: Rows) -> FloatArray:
+        """linear · q + 2 nonlinear · (1 − s(q / 2ℓ²)) of squared distances q."""
+        squared = self._metric.norms(np.diff(np.asarray(rows), axis=0))
+        fallen = self._falloff(squared / (2.0 * self.length**2))[0]
+        return self.linear * squared + 2.0 * self.nonlinear * (1.0 - fallen)
+
+    def prepared(self, rows: Rows) -> Rows:
+        """K(x − x̄) of each row, and (x − x̄)ᵀK(x − x̄) in the last column."""
+        centred = np.asarray(rows) - self._center
+        smooth = self._metric.times(centred)
+        return np.concatenate([smooth, np.einsum("ij,ij->i", smooth, centred)[:, None]], axis=1)
+
+    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
+        centred = np.asarray(rows) - self._center
+        own, inner = self._metric.norms(centred), centred @ others[:, :-1].T
+        u = own[:, None] + others[:, -1] - 2.0 * inner
+        u /= 2.0 * self.length**2
+        cross = self._falloff(np.maximum(u, 0.0, out=u))[0]
+        cross *= self.nonlinear
+        cross += self.bias + self.linear * inner
+        return cross, self.bias + self.linear * own + self.nonlinear
+
+    # Hyperparameters -------------------------------------------------------------------------------
+
+    def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
+        entries, center = self._entries(rows)
+        smooth = self._metric.times(entries)
+        towards = smooth @ center
+        inner = entries @ smooth.T - towards[:, None] - towards + self._metric.norms(center[None])
+        norms = inner.diagonal()
+        u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
+        fallen, slope = self._falloff(u)
+        matrix = self.bias + self.linear * inner + self.nonlinear * fallen
+        matrix[np.diag_indices(len(matrix))] += self.private
+
+        def gradient(weights: FloatArray) -> FloatArray:
+            by_u = self.nonlinear * weights * slope
+            own = {
+                "linear": self.linear * float(np.vdot(weights, inner)),
+                "nonlinear": self.nonlinear * float(np.vdot(weights, fallen)),
+                "length": -2.0 * float(np.vdot(by_u, u)),
+                "private": self.private * float(weights.trace()),
+            }
+            return np.array(
+                [own[name] for name in self._learnt] + self._by_items(entries, center, weights, by_u)
+            )
+
+        return matrix, gradient
+
+    def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
+        """Rows less some vector, as an array or a sparse array, and the center less that vector."""
+        return np.asarray(rows) - self._center, np.zeros(np.shape(rows)[1])
+
+    def _by_items(
+        self, entries: Any, center: FloatArray, weights: FloatArray, by_u: FloatArray
+    ) -> list[float]:
+        """Derivatives by the hyperparameters of K; ``by_u`` are the weighted derivatives by u.
+
+        With X the centred rows, G = XKXᵀ and u = (Gᵢᵢ + Gⱼⱼ − 2Gᵢⱼ) / 2ℓ², so that Σ W ∘ matrix changes by
+        Σ A ∘ dG = Σ XᵀAX ∘ dK. The scale of K changes too: the mean change over random leaves is subtracted.
+        """
+        matrix, scale = self._metric
+        if matrix is None:
+            return []
+        by_u = by_u / self.length**2
+        by_inner = self.linear * weights - by_u
+        by_inner[np.diag_indices(len(by_u))] += by_u.sum(axis=0)
+        by_entries = entries.T @ (by_inner @ entries)
+        by_center = float(by_inner.sum()) * center - 2.0 * (entries.T @ by_inner.sum(axis=0))
+
+        def along(change: FloatArray) -> float:
+            return scale * float(np.vdot(by_entries, change) + by_center @ (change @ center))
+
+        spread = np.zeros((1, 1)) if self._spread is None else scale * along(matrix) * self._spread
+        return [along(change) - float((spread * change).sum()) for change in self._parts[0].gradients()]
+
+    def __rmul__(self, factor: float) -> "Covariance":
+        """Scale the variances themselves, so that the factor needs no hyperparameter."""
+        factor = checked_positive("the factor of a covariance", factor)
+        variances = ("linear", "nonlinear", "private", "bias")
+        scaled = changed(self, **{name: factor * getattr(self, name) for name in variances})
+        learnt = {name: one._replace(median=getattr(scaled, name)) for name, one in self._learnt.items()}
+        return changed(scaled, _learnt=learnt)
 
 
 class _Members(NamedTuple):
@@ -124,24 +341,11 @@ class SetKernel(VectorKernel):
         free = np.flatnonzero((center > 0.0) & (center < 1.0))
         # Items that are in all subsets or in none distinguish no subsets.
         kept = free if 0 < free.size < center.size and center.size > _WIDE else np.arange(center.size)
-        between = self._between_of(kept, center.size, type(problem).__name__)
-        bound = changed(self, _problem=problem, _kept=kept, _between=between)
-        leaves = own.random_leaves
-        rows = np.asarray(own.inclusion(leaves), dtype=np.float64)
-        bound = changed(bound, _members=_Members.of(own, leaves, rows))
+        parts = [_of_kept(between, kept, center.size, type(problem).__name__) for between in self._parts]
+        rows = np.asarray(own.inclusion(own.random_leaves), dtype=np.float64)
+        members = _Members.of(own, own.random_leaves, rows)
+        bound = changed(self, _problem=problem, _kept=kept, _parts=parts, _members=members)
         return bound._scaled_by(rows[:, kept], center[kept])
-
-    def _between_of(self, kept: IntArray, count: int, name: str) -> BetweenItems | None:
-        """How alike the items are that rows are about; ``name`` is that of the problem."""
-        between = self._between
-        if between is None or len(between) == kept.size:
-            return between
-        if len(between) == count:
-            return between.restricted(kept)
-        raise CovarianceError(
-            f"between_items must have one row per item: it has {len(between)} rows, but {name} has {count} "
-            "items"
-        )
 
     def represent(self, states: Sequence[State]) -> Rows:
         if self._problem is None:
@@ -152,7 +356,7 @@ class SetKernel(VectorKernel):
 
     def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
         dense = self._kept.size < _MANY or np.count_nonzero(rows) > _FEW * np.size(rows)
-        if dense or self._between is None:
+        if dense or not self._parts:
             return super()._entries(rows)
         from scipy.sparse import csr_array  # slow to import
 
@@ -181,17 +385,12 @@ class SetKernel(VectorKernel):
         No term depends on y and on both items, so that the exponential has the factors F(y), A(i, y), B(j, y)
         and C(i, j), and the sums are a product of two matrices.
         """
-        if self._members is None:
-            return super().sums_of_swaps(codes, others, weights)
-        chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        if chosen.size == 0 or unchosen.size == 0:
-            return np.zeros((chosen.size, unchosen.size))
-        sums = None
-        if self._members.item.size == codes.size and self._falloff is squared_exponential:
-            item = np.searchsorted(self._kept, self._members.item)  # column of each choice
-            row = self._members.rows(codes[None])[0, self._kept]
-            sums = self._sums_by_factors(row, item[chosen], item[unchosen], others, weights)
-        return self._sums_one_by_one(codes, chosen, unchosen, others, weights) if sums is None else sums
+        sums, members = None, self._members
+        if members and members.item.size == codes.size and self._falloff is squared_exponential:
+            item = np.searchsorted(self._kept, members.item)  # column of each choice
+            row = members.rows(codes[None])[0, self._kept]
+            sums = self._sums_by_factors(row, item[codes == 1], item[codes != 1], others, weights)
+        return super().sums_of_swaps(codes, others, weights) if sums is None else sums
 
     def _sums_by_factors(
         self, row: FloatArray, i: IntArray, j: IntArray, others: Rows, weights: FloatArray
@@ -207,7 +406,8 @@ class SetKernel(VectorKernel):
         between = self._metric.between(i, j)
         half = 0.5 * self._metric.diagonal(len(own))
         sharp = 1.0 / (2.0 * self.length**2)
-        if sharp * max(np.abs(out).max(), np.abs(into).max(), 2.0 * half.max()) > _LARGE:
+        largest = max(np.abs(out).max(initial=0.0), np.abs(into).max(initial=0.0), 2.0 * half.max())
+        if sharp * largest > _LARGE:
             return None
         by_out = np.exp(sharp * (out - half[i])) * (weights * np.exp(-0.5 * sharp * apart))[:, None]
         by_into = np.exp(-sharp * (into + half[j]))
@@ -216,20 +416,17 @@ class SetKernel(VectorKernel):
         trend = self.linear * (weights @ smooth)
         return np.asarray(sums + trend[j] - trend[i][:, None])
 
-    def _sums_one_by_one(
-        self, codes: IntArray, chosen: IntArray, unchosen: IntArray, others: Rows, weights: FloatArray
-    ) -> FloatArray:
-        """:meth:`sums_of_swaps` from the covariances of every swapped leaf."""
-        drop, add = np.repeat(chosen, unchosen.size), np.tile(unchosen, chosen.size)
-        sums = np.empty(drop.size)
-        for first in range(0, drop.size, _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
-            swapped = np.tile(codes, (drop[some].size, 1))
-            swapped[np.arange(len(swapped)), drop[some]] = 0
-            swapped[np.arange(len(swapped)), add[some]] = 1
-            sums[some] = self.of_leaves(swapped, others)[0] @ weights
-        return sums.reshape(chosen.size, unchosen.size)
-
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
         return f"SetKernel({self.shape}, {values})"
+
+
+def _of_kept(between: BetweenItems, kept: IntArray, count: int, name: str) -> BetweenItems:
+    """How alike the items are that rows are about; ``name`` is that of the problem."""
+    if len(between) == kept.size:
+        return between
+    if len(between) == count:
+        return between.restricted(kept)
+    raise CovarianceError(
+        f"between_items must have one row per item: it has {len(between)} rows, but {name} has {count} items"
+    )

@@ -29,19 +29,18 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
-from dagsearch.covariances.base import Covariance, Gradient, Hyperparameter
-from dagsearch.covariances.checks import checked_factor
+from dagsearch.covariances.base import Covariance, Gradient
 from dagsearch.covariances.counts import PlaceViews, views_of
+from dagsearch.covariances.parameters import Hyperparameter, checked_positive
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
 from dagsearch.space import Coding, Space
 
 _BIAS = 0.3
-# Prior medians and deviations of the logarithms: first view, other views.
-_LINEAR, _LINEAR_DEVIATION = (0.6, 0.3), 1.2
-_DECAY, _DECAY_DEVIATION = (1.0, 0.3), (1.0, 1.5)
-_NONLINEAR, _PRIVATE = 0.5, 0.01
+# Prior medians and deviations of the logarithms: of the first view, of other views.
+_LINEAR = (0.6, 1.2), (0.3, 1.2)
+_DECAY = (1.0, 1.0), (0.3, 1.5)
 # Numbers of places up to which their relevance is learnt.
 _MOST_RELEVANCES = 64
 # A view whose weights are below this share of the largest ones is left out.
@@ -62,15 +61,7 @@ class _Products(NamedTuple):
 
 
 class _Described:
-    """The states of a problem as views that are scaled by random leaves.
-
-    Parameters
-    ----------
-    coding : Coding
-        How states are written as codes.
-    leaves : array of int, shape ``(leaves, places)``
-        Codes of random leaves.
-    """
+    """The states of a problem as views that are scaled by random leaves, given as codes."""
 
     def __init__(self, coding: Coding, leaves: IntArray) -> None:
         self.coding, self.views = coding, views_of(coding.layout)
@@ -78,24 +69,24 @@ class _Described:
         self.places = count if coding.layout.kind == "places" and count <= _MOST_RELEVANCES else 0
         self.alike = np.ones(count)
         self.squares = 1.0 / np.maximum(self.views.norms(leaves, self.alike).mean(axis=0), 1e-12)
-        others = len(self.squares) - 1
-        linear, decay = [_LINEAR[0], *[_LINEAR[1]] * others], [_DECAY[0], *[_DECAY[1]] * others]
-        self.medians = np.array([*linear, *decay, _NONLINEAR, _PRIVATE, *[1.0] * self.places])
-        spread = [*[_LINEAR_DEVIATION] * (others + 1), _DECAY_DEVIATION[0], *[_DECAY_DEVIATION[1]] * others]
-        self.deviations = np.array([*spread, 1.0, 1.0, *[1.0] * self.places])
+        of_views = [
+            (f"{part}, {name}", *(first if view == 0 else other))
+            for part, first, other in (("linear", *_LINEAR), ("decay", *_DECAY))
+            for view, name in enumerate(self.views.names)
+        ]
+        of_places = [(f"relevance of place {place}", 1.0, 1.0) for place in range(self.places)]
+        # Names, medians and deviations of the logarithms of the hyperparameters.
+        self.prior = [*of_views, ("nonlinear", 0.5, 1.0), ("private", 0.01, 1.0), *of_places]
+        self.medians = np.array([median for _, median, _ in self.prior])
         self._last: _Products | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the hyperparameters."""
-        names = [f"{part}, {name}" for part in ("linear", "decay") for name in self.views.names]
-        return [*names, "nonlinear", "private", *(f"relevance of place {i}" for i in range(self.places))]
 
     def products(self, rows: Rows) -> _Products:
         """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
         if self._last is None or self._last.rows is not rows:
-            grams = self.views.grams(rows, rows, self.alike, np.full(len(self.squares), True))
-            scaled = [square * gram for square, gram in zip(self.squares, grams, strict=True)]
+            count = len(self.squares)
+            two_views = np.eye(count + count % 2, count).reshape(-1, 2, count)
+            grams = [gram for two in two_views for gram in self.views.compared(rows, rows, self.alike, two)]
+            scaled = [square * gram for square, gram in zip(self.squares, grams, strict=False)]
             values = np.empty((len(rows), 0))
             if self.places and isinstance(self.views, PlaceViews):
                 values = math.sqrt(self.squares[0]) * self.views.values(rows)
@@ -137,11 +128,7 @@ class Views(Covariance):
                 f"Views needs states with codes, which {type(space.problem).__name__} does not have. Use "
                 "problems.Choices, Orders or Sequences, or states that are tuples of decisions"
             )
-        return self.with_coding(coding, space.random_leaves)
-
-    def with_coding(self, coding: Coding, leaves: Sequence[State]) -> "Covariance":
-        """The covariance for states with these codes; ``leaves`` are random leaves of their problem."""
-        described = _Described(coding, coding.codes(leaves))
+        described = _Described(coding, coding.codes(space.random_leaves))
         return Views(described, described.medians)
 
     @property
@@ -190,8 +177,8 @@ class Views(Covariance):
         # Compiled functions are compiled anew for other types and layouts.
         codes = np.ascontiguousarray(rows, dtype=np.int64)
         theirs = np.ascontiguousarray(others.parts[0], dtype=np.int64)
-        sums, norms = self._bound.views.compared(codes, theirs, self.relevance, self._weights)
-        (cross, near), (trend, falloff) = sums, norms
+        cross, near = self._bound.views.compared(codes, theirs, self.relevance, self._weights)
+        trend, falloff = self._weights @ self._bound.views.norms(codes, self.relevance).T
         near -= 0.5 * falloff[:, None]
         near -= others.parts[1][:, 0]
         np.exp(np.minimum(near, 0.0, out=near), out=near)
@@ -214,10 +201,9 @@ class Views(Covariance):
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
-        described = self._bound
-        medians = described.medians * self._scales(self._factor)
-        numbers = zip(described.names, self._values, medians, described.deviations, strict=True)
-        return tuple(Hyperparameter(name, *map(float, three)) for name, *three in numbers)
+        medians = (self._bound.medians * self._scales(self._factor)).tolist()
+        each = zip(self._bound.prior, self._values.tolist(), medians, strict=True)
+        return tuple(Hyperparameter(name, own, median, spread) for (name, _, spread), own, median in each)
 
     def with_values(self, values: Sequence[float]) -> Self:
         return type(self)(self._bound, np.asarray(values, dtype=np.float64), self._factor)
@@ -231,7 +217,7 @@ class Views(Covariance):
 
     def __rmul__(self, factor: float) -> "Covariance":
         """Scale the variances themselves, so that the factor needs no hyperparameter."""
-        factor = checked_factor(factor)
+        factor = checked_positive("the factor of a covariance", factor)
         return Views(self._bound, self._scales(factor) * self._values, factor * self._factor)
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:

@@ -7,8 +7,8 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.base import FeatureMap
-from dagsearch.covariances.features import LinearFeatures
-from dagsearch.covariances.overlap import Overlap
+from dagsearch.covariances.discrete import Overlap
+from dagsearch.covariances.given import LinearFeatures
 from dagsearch.space import Space
 from dagsearch.space.walks import shape_rng
 

@@ -1,15 +1,15 @@
-"""States as features that the user computes: compared by distance, or by a linear function of these."""
+"""Covariances given as functions: of a state, which returns its features, or of two states."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.covariances.base import Covariance, FeatureMap, changed
-from dagsearch.covariances.checks import checked_variance
+from dagsearch.covariances.base import Covariance, FeatureMap
 from dagsearch.covariances.items import GivenMatrix
+from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
-from dagsearch.covariances.vector import VectorKernel
+from dagsearch.covariances.sets import VectorKernel
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Problem, State
 from dagsearch.space import Space
@@ -50,7 +50,7 @@ class Features(VectorKernel):
         leaves = np.asarray(self.represent(Space.of(problem).random_leaves), dtype=np.float64)
         deviations = leaves.std(axis=0)
         between = GivenMatrix(np.diag(1.0 / np.where(deviations > 0.0, deviations, 1.0) ** 2))
-        return changed(self, _between=between)._scaled_by(leaves, leaves.mean(axis=0))
+        return changed(self, _parts=[between])._scaled_by(leaves, leaves.mean(axis=0))
 
     def represent(self, states: Sequence[State]) -> Rows:
         return _feature_rows(self._features, states)
@@ -103,3 +103,67 @@ def _feature_rows(features: Callable[[State], Sequence[float]], states: Sequence
                 f"features({state!r}) must be {found[0].size} finite numbers, as for {states[0]!r}, got {row}"
             )
     return np.array(found).reshape(len(states), -1)
+
+
+class Pairwise(Covariance):
+    """A covariance given as a plain function of two states.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(x, y)``, symmetric and positive semi-definite.
+    private : float
+        Variance of an independent offset of every state.
+
+    Examples
+    --------
+    >>> Pairwise(lambda x, y: float(min(x, y)))([1, 2])
+    array([[1., 1.],
+           [1., 2.]])
+    """
+
+    def __init__(self, function: Callable[[State, State], float], private: float = 0.0) -> None:
+        self._function = function
+        self.private = checked_variance("private", private)
+
+    def represent(self, states: Sequence[State]) -> Rows:
+        rows = np.empty((len(states), 1), dtype=object)
+        for i, state in enumerate(states):  # a slice assignment would unpack tuples
+            rows[i, 0] = state
+        return rows
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        values = [[self._function(x, y) for y in b[:, 0]] for x in a[:, 0]]
+        return np.array(values, dtype=np.float64).reshape(len(a), len(b))
+
+    def __repr__(self) -> str:
+        return f"Pairwise({self._function!r}, private={self.private!r})"
+
+
+class SharedPath(Pairwise):
+    """Random walk down a tree, for :func:`dagsearch.as_tree`: states are alike by the path that they share.
+
+    Parameters
+    ----------
+    step : float
+        Variance of the change from a state to its child.
+    root : float
+        Variance of the root.
+
+    Examples
+    --------
+    >>> from dagsearch.baselines import TreeState
+    >>> SharedPath(step=1.0)([TreeState(("a", "b"), None)], [TreeState(("a", "c"), None)])
+    array([[1.]])
+    """
+
+    def __init__(self, step: float, root: float = 0.0) -> None:
+        self.step, self.root = checked_positive("step", step), checked_variance("root", root)
+
+    def _function(self, x: State, y: State) -> float:
+        steps = enumerate(zip(x.path, y.path, strict=False))
+        parting = (step for step, (one, other) in steps if one != other)
+        return self.root + self.step * next(parting, min(len(x.path), len(y.path)))
+
+    def __repr__(self) -> str:
+        return f"SharedPath(step={self.step!r}, root={self.root!r})"

@@ -1,0 +1,87 @@
+"""Parameters of covariances: checked, and learnt from rewards."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from itertools import chain
+from typing import Any, NamedTuple, Self, TypeVar
+
+from dagsearch._internal.checks import is_finite
+from dagsearch.errors import CovarianceError
+
+
+def checked_variance(name: str, value: float) -> float:
+    """``value`` as a float; :class:`CovarianceError` unless it is finite and not negative."""
+    if not is_finite(value) or value < 0.0:
+        raise CovarianceError(f"{name} must be finite and not negative, got {value!r}")
+    return float(value)
+
+
+def checked_positive(name: str, value: float) -> float:
+    """``value`` as a float; :class:`CovarianceError` unless it is finite and positive."""
+    if not is_finite(value) or value <= 0.0:
+        raise CovarianceError(f"{name} must be positive and finite, got {value!r}")
+    return float(value)
+
+
+class Hyperparameter(NamedTuple):
+    """A positive number that is learnt from rewards, with its prior."""
+
+    name: str
+    """What it is."""
+    value: float
+    """Its current value."""
+    median: float
+    """Median of its log-normal prior."""
+    deviation: float
+    """Prior standard deviation of its logarithm."""
+
+
+class Learnt:
+    """A base class for objects with positive attributes that are learnt from rewards."""
+
+    _learnt: Mapping[str, Hyperparameter] = {}
+    """By the name of the attribute; the attribute has the current value."""
+    _parts: Sequence["Learnt"] = ()
+    """What it consists of; their hyperparameters follow its own."""
+
+    def _learn(self, **attributes: tuple[str, float]) -> None:
+        """Have attributes learnt, unless they are 0.
+
+        Each is given with what it is and with the prior deviation of its logarithm. Its present value is the
+        median.
+        """
+        values = {attribute: float(getattr(self, attribute)) for attribute in attributes}
+        self._learnt = {
+            attribute: Hyperparameter(name, values[attribute], values[attribute], deviation)
+            for attribute, (name, deviation) in attributes.items()
+            if values[attribute] > 0.0
+        }
+
+    @property
+    def hyperparameters(self) -> tuple[Hyperparameter, ...]:
+        """The parameters that are learnt from rewards; empty if all are fixed."""
+        own = [one._replace(value=getattr(self, name)) for name, one in self._learnt.items()]
+        return *own, *chain.from_iterable(part.hyperparameters for part in self._parts)
+
+    def with_values(self, values: Sequence[float]) -> Self:
+        """The same with other values of the hyperparameters."""
+        if len(values) != len(self.hyperparameters):
+            raise ValueError(f"{self!r} has {len(self.hyperparameters)} hyperparameters, got {list(values)}")
+        left = map(float, values)
+        other = changed(self, **{name: next(left) for name in self._learnt})
+        parts = [part.with_values([next(left) for _ in part.hyperparameters]) for part in self._parts]
+        return other._with_parts(parts)
+
+    def _with_parts(self, parts: Sequence[Any]) -> Self:
+        """The same made of other parts."""
+        return self
+
+
+_Thing = TypeVar("_Thing")
+
+
+def changed(thing: _Thing, **attributes: Any) -> _Thing:
+    """A copy with other values of some attributes; everything else is shared with the original."""
+    other = copy(thing)
+    other.__dict__.update(attributes)
+    return other
