@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from dagsearch.errors import ProblemError
-from dagsearch.problems.chosen import Answer, Chosen, Question
+from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.lookahead import MOST_STEPS, Watch
-from dagsearch.problems.named import NamedChoices
 from dagsearch.problems.options import Options, as_tuple, identified
-from dagsearch.problems.survey import NOT_TWICE, Walk, surveyed
+from dagsearch.problems.survey import NOT_TWICE, Answer, Chosen, Question, Walk, surveyed
 
 logger = logging.getLogger(__name__)
 
