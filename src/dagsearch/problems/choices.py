@@ -16,17 +16,7 @@ from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.options import Options, as_tuple, checked_options, digest, identified
-from dagsearch.problems.survey import (
-    NOT_TWICE,
-    Answer,
-    Branches,
-    Chosen,
-    Decision,
-    Question,
-    Survey,
-    Walk,
-    surveyed,
-)
+from dagsearch.problems.survey import NOT_TWICE, Answer, Branches, Chosen, Decision, Question, Survey, Walk
 from dagsearch.space.codes import draw_moves, one_place_changed
 
 # Number of states whose next question is remembered.
@@ -62,10 +52,6 @@ class NamedChoices(ABC):
     @abstractmethod
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
         """One complete way through the choices that begins with the answers that are known."""
-
-    @abstractmethod
-    def reward(self, leaf: Chosen) -> float:
-        """What the choices earn."""
 
     def _use(self, survey: Survey, has_layout: bool = True) -> None:
         """Number names and values as a survey found them."""
@@ -114,16 +100,14 @@ class NamedChoices(ABC):
             raise ProblemError(f"the choices {state.asdict()!r} do not lead to a state: {NOT_TWICE}")
         return branch.question
 
-    def _interned(self, name: str, options: Options, made: Mapping[str, Any]) -> Question:
-        """The question with this name and these options, checked when it is new, after some choices."""
+    def _asked(self, name: str, options: Options, made: Mapping[str, Any]) -> Question:
+        """The question with this name and these options after some choices, checked when it is new."""
         try:
-            known = self._questions.get((name, options))
-        except TypeError:  # something is not hashable, which the check says better
-            known = None
-        if known is None:
+            return self._questions[name, options]
+        except (KeyError, TypeError):  # of something that is not hashable, which the check says better
             what = f"the options of {name!r} after the choices {dict(made)!r}"
-            known = self._questions[name, options] = Question(name, checked_options(what, options))
-        return known
+            new = self._questions[name, options] = Question(name, checked_options(what, options))
+            return new
 
     # The four methods --------------------------------------------------------------------------------
 
@@ -150,10 +134,8 @@ class NamedChoices(ABC):
 
     def parents(self, state: Chosen) -> list[tuple[Chosen, Decision]]:
         """The choices without the last one, and that one."""
-        if not state.names:
-            return []
         before = Chosen(state.names[:-1], state.chosen[:-1])
-        return [(before, Decision(state.names[-1], state.chosen[-1]))]
+        return [(before, decision) for decision in self.path_to(state)[-1:]]
 
     def random_leaf(self, state: Chosen, rng: np.random.Generator) -> tuple[Chosen, list[Decision]]:
         """A leaf by uniformly random options from ``state`` on, and these."""
@@ -229,12 +211,9 @@ class NamedChoices(ABC):
         if self._question(state) is None:
             return self._absent.copy()
         branch = self._survey.branches.at(state)
-        if branch is None:
-            return [-1] * len(self._names)
-        return [
-            -1 if n in branch.followers else absent
-            for n, absent in zip(self._names, self._absent, strict=True)
-        ]
+        open_names = self._place if branch is None else branch.followers
+        pairs = zip(self._names, self._absent, strict=True)
+        return [-1 if name in open_names else absent for name, absent in pairs]
 
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; the first option is chosen where a code does not fit."""
@@ -306,7 +285,7 @@ class NamedChoices(ABC):
 
     def encode(self, state: Chosen) -> list[list[Any]]:
         """Names and values; a value that JSON does not know is encoded as the number of its option."""
-        encoded, reached = [], self.root()
+        encoded, reached = [], _ROOT
         for name, value in self.items(state):
             plain = value.item() if isinstance(value, np.generic) else value
             if not (plain is None or isinstance(plain, (bool, str)) or is_finite(plain)):
@@ -392,7 +371,7 @@ class Choices(NamedChoices):
         super().__init__(always if len(always) == len(self._places) else None)
         self._read: set[str] = set()
         if self._fixed is None:
-            self._use(surveyed(partial(self._found, ()), self._read))
+            self._use(Survey.of_walks(partial(self._found, ()), self._read))
         else:
             self._use(Survey.of_fixed(self._fixed))
 
@@ -401,7 +380,6 @@ class Choices(NamedChoices):
         return self._reward(leaf.asdict())
 
     def identity(self) -> str:
-        """A digest of all names and values that were found, and what the reward says of itself."""
         return identified(super().identity(), self._reward)
 
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
@@ -428,7 +406,7 @@ class Choices(NamedChoices):
                 f"the options of {name!r} for {state.asdict()!r} failed ({type(error).__name__}: {error}); "
                 "a place that is not in a branch is missing from the mapping: look at it with .get(name)"
             ) from error
-        return self._interned(name, found, state) if found else None
+        return self._asked(name, found, state) if found else None
 
 
 class _Watched(Mapping[str, Any]):

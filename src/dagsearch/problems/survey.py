@@ -233,40 +233,40 @@ class Survey(NamedTuple):
         widths = [len(question.options) for question in questions]
         return cls(values, frozenset(), frozenset(), Branches(), widths, complete=True)
 
+    @classmethod
+    def of_walks(cls, walk: Callable[[Answer], Walk], read: set[str] | None = None) -> "Survey":
+        """Walk through the choices until nothing new is found.
 
-def surveyed(walk: Callable[[Answer], Walk], read: set[str] | None = None) -> Survey:
-    """Walk through the choices until nothing new is found.
-
-    Parameters
-    ----------
-    walk : callable
-        Goes through the choices once, with an answer to every question.
-    read : set of str, optional
-        Where the walks note the steering names; by default these are the names that explain the walks.
-    """
-    found = _Walks(walk)
-    complete = False
-    while not complete and len(found.walks) < _MOST and len(found.values) <= _NAMES:
-        found.walk_once()
-        complete = found.quiet >= max(_QUIET, 2 * found.widest)
-    walks = found.walks
-    if read is not None:
-        steering = frozenset(read)
-    else:
-        steering = steering_names(walks) if complete else frozenset(found.names)
-    counts = Counter(question.name for one in walks for question in one.questions)
-    branches = Branches(steering)
-    for one in walks if steering else ():
-        branches.add(one)
-    branches.find_followers()
-    return Survey(
-        {name: tuple(found.values[name]) for name in found.names},
-        frozenset(name for name in found.names if counts[name] < len(walks)),
-        steering,
-        branches,
-        _widths(walks[::2]),  # the others are not random play
-        complete,
-    )
+        Parameters
+        ----------
+        walk : callable
+            Goes through the choices once, with an answer to every question.
+        read : set of str, optional
+            Where the walks note the steering names; by default these are the names that explain the walks.
+        """
+        found = _Walks(walk)
+        complete = False
+        while not complete and len(found.walks) < _MOST and len(found.values) <= _NAMES:
+            found.walk_once()
+            complete = found.quiet >= max(_QUIET, 2 * found.widest)
+        walks = found.walks
+        if read is not None:
+            steering = frozenset(read)
+        else:
+            steering = steering_names(walks) if complete else frozenset(found.names)
+        counts = Counter(question.name for one in walks for question in one.questions)
+        branches = Branches(steering)
+        for one in walks if steering else ():
+            branches.add(one)
+        branches.find_followers()
+        return cls(
+            {name: tuple(found.values[name]) for name in found.names},
+            frozenset(name for name in found.names if counts[name] < len(walks)),
+            steering,
+            branches,
+            _widths(walks[::2]),  # the others are not random play
+            complete,
+        )
 
 
 class _Walks:
