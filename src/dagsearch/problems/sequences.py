@@ -97,6 +97,7 @@ class Orders(TupleProblem):
             raise ValueError(
                 f"length must be a whole number between 1 and {count} (the number of items), got {length!r}"
             )
+        self._stretches = stretches(self.depth)
         self.layout = Layout("order", np.full(self.depth, count, dtype=np.int64))
         """One place per position; the category is the item's number."""
 
@@ -158,7 +159,9 @@ class Orders(TupleProblem):
         Two items exchanged, one item moved to another position, one stretch reversed or, where not all items
         are placed, one item replaced by one that is not.
         """
-        moves, unused = stretches(self.depth), np.setdiff1d(np.arange(len(self.labels)), codes)
+        moves, is_unused = self._stretches, np.ones(len(self.labels), dtype=np.bool_)
+        is_unused[codes] = False
+        unused = np.flatnonzero(is_unused)
         group, number = draw_moves(np.append(moves, np.full(self.depth, unused.size)), count, rng)
         moved, place = group < moves.size, group[group >= moves.size] - moves.size
         replaced = np.tile(codes, (place.size, 1))
