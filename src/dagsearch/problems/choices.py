@@ -5,7 +5,6 @@ Places of the arrays are names, so that a name means the same wherever it is ask
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -103,11 +102,14 @@ class NamedChoices(ABC):
 
     def _asked(self, name: str, options: Options, made: Mapping[str, Any]) -> Question:
         """The question with this name and these options after some choices, checked when it is new."""
-        with suppress(KeyError, TypeError):  # of something that is not hashable, which the check says better
-            return self._questions[name, options]
-        what = f"the options of {name!r} after the choices {dict(made)!r}"
-        new = self._questions[name, options] = Question(name, checked_options(what, options))
-        return new
+        try:
+            known = self._questions.get((name, options))
+        except TypeError:  # something is not hashable, which the check says better
+            known = None
+        if known is None:
+            what = f"the options of {name!r} after the choices {dict(made)!r}"
+            known = self._questions[name, options] = Question(name, checked_options(what, options))
+        return known
 
     # The four methods --------------------------------------------------------------------------------
 

@@ -300,11 +300,15 @@ class _Walks:
                 self.quiet = 0
 
     def _random(self, question: Question) -> Hashable:
-        return question.options[int(self._rng.integers(len(question.options)))]
+        return self._one_of(question.options)
 
     def _least_tried(self, question: Question) -> Hashable:
-        tried = np.array([self._tried[question.name, value] for value in question.options])
-        return question.options[int(self._rng.choice(np.flatnonzero(tried == tried.min())))]
+        tried = [self._tried[question.name, value] for value in question.options]
+        fewest = min(tried)
+        return self._one_of([v for v, count in zip(question.options, tried, strict=True) if count == fewest])
+
+    def _one_of(self, options: Sequence[Hashable]) -> Hashable:
+        return options[int(self._rng.integers(len(options)))]
 
 
 def _widths(walks: Sequence[Walk]) -> list[int]:
