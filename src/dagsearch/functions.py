@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 from dagsearch.covariances import Covariance
 from dagsearch.durable.journal import has_begun
@@ -18,6 +18,20 @@ from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Result
 from dagsearch.search import Search, Seed
 from dagsearch.values.gaussians import Gaussian
+
+
+class Settings(Execution, total=False):
+    """The keywords of :func:`search`, which explains them."""
+
+    covariance: Covariance | None
+    noisy: bool
+    patience: int | None
+    target: float | None
+    seconds: float | None
+    confidence: float | None
+    seed: Seed
+    progress: bool | Literal["notebook"]
+    journal: str | PathLike[str] | None
 
 
 def search(
@@ -85,28 +99,15 @@ def search(
     SearchInterrupted
         On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
-    stop = Stop(patience, target, seconds, confidence)
-    settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
-    return run_search(problem, budget, stop, progress, execution, settings)
-
-
-def run_search(
-    problem: Problem,
-    budget: int,
-    stop: Stop,
-    progress: bool | Literal["notebook"],
-    execution: Execution,
-    settings: Any,
-    sign: int = 1,
-) -> Result:
-    """What :func:`search` does; ``settings`` are for :meth:`Search.default`, ``sign`` is for the bar."""
-    budget, journal = checked_budget(budget), settings["journal"]
+    budget, stop = checked_budget(budget), Stop(patience, target, seconds, confidence)
     if journal is not None and has_begun(journal):
-        names = ("noisy",) if settings["covariance"] is None else ("noisy", "covariance")
-        run = Search.resume(journal, problem, **{name: settings[name] for name in names})
+        given = {} if covariance is None else {"covariance": covariance}
+        run = Search.resume(journal, problem, noisy=noisy, **given)
     else:
-        run = Search.default(problem, initial=default_initial(budget), **settings)
+        settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
+        run = Search.default(problem, initial=default_initial(budget), **settings)  # type: ignore[arg-type]
     done, budget = len(run.history), run.steered.total(budget)
+    sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1
     try:
         if done < budget:
             steps = run.steps(budget - done, stop, **execution)
@@ -127,21 +128,7 @@ def run_search(
         run.close()
 
 
-def maximize(
-    function: Callable[[Choose], float],
-    budget: int,
-    *,
-    covariance: Covariance | None = None,
-    noisy: bool = False,
-    patience: int | None = None,
-    target: float | None = None,
-    seconds: float | None = None,
-    confidence: float | None = None,
-    seed: Seed = None,
-    progress: bool | Literal["notebook"] = False,
-    journal: str | PathLike[str] | None = None,
-    **execution: Unpack[Execution],
-) -> Result:
+def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpack[Settings]) -> Result:
     """Find the choices with which a function returns the largest number.
 
     Parameters
@@ -153,8 +140,10 @@ def maximize(
         choice, many times. See :class:`dagsearch.problems.FunctionProblem`.
     budget : int
         Maximum number of evaluations: of complete runs of the function.
-    covariance, noisy, patience, target, seconds, confidence, seed, progress, journal, **execution
-        As for :func:`dagsearch.search`.
+    **settings
+        ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``confidence``, ``seed``,
+        ``progress``, ``journal``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``: as
+        for :func:`dagsearch.search`.
 
     Returns
     -------
@@ -173,27 +162,10 @@ def maximize(
     >>> result.best_reward, result.best_state["width"]
     (15.0, 5)
     """
-    problem = FunctionProblem(function)
-    stop = Stop(patience, target, seconds, confidence)
-    settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
-    return run_search(problem, budget, stop, progress, execution, settings)
+    return search(FunctionProblem(function), budget, **settings)
 
 
-def minimize(
-    function: Callable[[Choose], float],
-    budget: int,
-    *,
-    covariance: Covariance | None = None,
-    noisy: bool = False,
-    patience: int | None = None,
-    target: float | None = None,
-    seconds: float | None = None,
-    confidence: float | None = None,
-    seed: Seed = None,
-    progress: bool | Literal["notebook"] = False,
-    journal: str | PathLike[str] | None = None,
-    **execution: Unpack[Execution],
-) -> Result:
+def minimize(function: Callable[[Choose], float], budget: int, **settings: Unpack[Settings]) -> Result:
     """Find the choices with which a function returns the smallest number.
 
     Everything is as for :func:`maximize`, except that small numbers are good: ``target`` stops the search
@@ -205,19 +177,16 @@ def minimize(
     >>> minimize(lambda choose: abs(choose("x", range(30)) - 7), budget=30, seed=0).best_reward
     0.0
     """
-    problem = FunctionProblem(function, minimize=True)
-    stop = Stop(patience, None if target is None else -target, seconds, confidence)
-    failed = execution.get("on_error", "raise")
-    if not isinstance(failed, str):
-        execution["on_error"] = -failed
+    if (target := settings.get("target")) is not None:
+        settings["target"] = -target
+    if not isinstance(failed := settings.get("on_error", "raise"), str):
+        settings["on_error"] = -failed
     try:
-        settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
-        found = run_search(problem, budget, stop, progress, execution, settings, sign=-1)
+        return turned(search(FunctionProblem(function, minimize=True), budget, **settings))
     except (Exception, SearchInterrupted) as error:
         if isinstance(result := getattr(error, "result", None), Result):
             error.result = turned(result)  # type: ignore[union-attr]
         raise
-    return turned(found)
 
 
 def turned(result: Result) -> Result:
@@ -225,19 +194,19 @@ def turned(result: Result) -> Result:
     return replace(
         result,
         best_reward=None if result.best_reward is None else 0.0 - result.best_reward,
-        value=Gaussian(0.0 - result.value.mean, result.value.variance),
+        value=_turned(result.value),
         minimized=not result.minimized,
         history=tuple(
             replace(
                 evaluation,
                 reward=0.0 - evaluation.reward,
                 best_reward=0.0 - evaluation.best_reward,
-                predicted=_turned(evaluation.predicted),
+                predicted=None if evaluation.predicted is None else _turned(evaluation.predicted),
             )
             for evaluation in result.history
         ),
     )
 
 
-def _turned(belief: Gaussian | None) -> Gaussian | None:
-    return None if belief is None else Gaussian(0.0 - belief.mean, belief.variance)
+def _turned(belief: Gaussian) -> Gaussian:
+    return Gaussian(0.0 - belief.mean, belief.variance)

@@ -4,7 +4,7 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 :class:`dagsearch.space.Space`), so a problem needs no base class and no import from here.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -159,63 +159,3 @@ def check_members(problem: Any) -> None:
             f"{type(problem).__name__} has no method {', no method '.join(missing)}; a problem needs "
             "root(), actions(state), step(state, action) and reward(leaf)"
         )
-
-
-class KeyFunction:
-    """What identifies a state, with a readable error for states that cannot be a key.
-
-    Parameters
-    ----------
-    key : callable, optional
-        The problem's ``key``; by default the state identifies itself.
-    """
-
-    def __init__(self, key: Callable[[State], Hashable] | None) -> None:
-        self._key = key
-
-    @property
-    def declared(self) -> bool:
-        """Whether the problem has a ``key`` method."""
-        return self._key is not None
-
-    def __call__(self, state: State) -> Hashable:
-        """The key of a state."""
-        identity: Hashable = state if self._key is None else self._key(state)
-        try:
-            hash(identity)
-        except TypeError as error:
-            what = "state" if self._key is None else "key of state"
-            raise ProblemError(
-                f"the {what} {state!r} is not hashable ({error}); "
-                "use tuples or frozensets, or give the problem a key(state) method"
-            ) from error
-        return identity
-
-
-class PlayerFunction:
-    """Who decides at a state, checked.
-
-    Parameters
-    ----------
-    player : callable, optional
-        The problem's ``player``; by default every decision maximises.
-    """
-
-    def __init__(self, player: Callable[[State], int] | None) -> None:
-        self._player = player
-
-    @property
-    def declared(self) -> bool:
-        """Whether the problem has a ``player`` method."""
-        return self._player is not None
-
-    def __call__(self, state: State) -> int:
-        """``MAX`` or ``MIN``."""
-        if self._player is None:
-            return MAX
-        whose = self._player(state)
-        if whose != MAX and whose != MIN:
-            raise ProblemError(
-                f"player({state!r}) returned {whose!r}; it must return dagsearch.MAX or dagsearch.MIN"
-            )
-        return int(whose)

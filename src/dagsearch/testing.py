@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -79,9 +79,7 @@ class _Walker:
 
     def __init__(self, problem: Any, longest: int, rewards: int, rng: np.random.Generator) -> None:
         self._problem, self._space = problem, Space(problem)
-        self._longest = longest
-        self._rewards = rewards
-        self._rng = rng
+        self._longest, self._rewards, self._rng = longest, rewards, rng
         self._findings: dict[Hashable, str] = {}
         self._seen: dict[Hashable, tuple[list[str], Any]] = {}
         self._widths: dict[int, list[int]] = {}
@@ -93,12 +91,13 @@ class _Walker:
                 self._one_walk()
             if "endless" in self._findings:  # such a walk is slow: one is enough
                 break
-        for _ in range(walks if self._space.random_leaf is not None else 0):
+        members = [
+            (self._space.random_leaf, self._check_random_leaf),
+            (self._space.leaves, self._check_leaves),
+        ]
+        for check in [check for member, check in members if member is not None for _ in range(walks)]:
             with suppress(_Stop):
-                self._check_random_leaf()
-        for _ in range(walks if self._space.leaves is not None else 0):
-            with suppress(_Stop):
-                self._check_leaves()
+                check()
         with suppress(_Stop):
             self._check_depth()
             self._check_branching()
@@ -107,14 +106,18 @@ class _Walker:
     def _note(self, kind: Hashable, finding: str) -> None:
         self._findings.setdefault(kind, finding)
 
+    def _stop(self, kind: Hashable, finding: str) -> NoReturn:
+        """Record a finding with which the walk cannot continue."""
+        self._note(kind, finding)
+        raise _Stop
+
     def _call(self, name: str, *arguments: Any) -> Any:
         """What a method returns; an exception is recorded as a finding and ends the walk."""
         try:
             return getattr(self._problem, name)(*arguments)
         except Exception as error:
             given = ", ".join(repr(argument) for argument in arguments)
-            self._note((name, "raised"), f"{name}({given}) raised {type(error).__name__}: {error}")
-            raise _Stop from error
+            self._stop((name, "raised"), f"{name}({given}) raised {type(error).__name__}: {error}")
 
     def _one_walk(self) -> None:
         state = self._call("root")
@@ -122,8 +125,7 @@ class _Walker:
         while True:
             key = self._key(state)
             if key in path:
-                self._note("cycle", f"cycle: a path leads from the state {state!r} back to it")
-                raise _Stop
+                self._stop("cycle", f"cycle: a path leads from the state {state!r} back to it")
             path.add(key)
             actions = self._actions(state, key)
             self._check_player(state, key)
@@ -133,26 +135,25 @@ class _Walker:
                 return
             self._widths.setdefault(level, []).append(len(actions))
             if level >= self._longest:
-                self._note(
+                self._stop(
                     "endless", f"no leaf within {self._longest} decisions of the root; every path must end"
                 )
-                raise _Stop
             self._check_children(state, actions)
             state = self._step(state, actions[int(self._rng.integers(len(actions)))])
 
     def _key(self, state: State) -> Hashable:
-        key = self._call("key", state) if self._space.key.declared else state
+        key = self._call("key", state) if hasattr(self._problem, "key") else state
         what = "state" if key is state else f"key of the state {state!r},"
         try:
             hash(key)
         except TypeError as error:
-            self._note(
+            self._stop(
                 ("unhashable", type(key)),
                 f"unhashable: the {what} {key!r} cannot be hashed ({error}); use tuples, frozensets "
                 "or frozen dataclasses, or define key(state)",
             )
-            raise _Stop from error
-        if _looks_mutable(key):
+        # Its hash depends on attributes that can be assigned to.
+        if is_dataclass(key) and not type(key).__dataclass_params__.frozen:  # type: ignore[union-attr]
             self._note(
                 ("mutable", type(key)),
                 f"mutable: the {what} {key!r} is of type {type(key).__name__}, whose hash depends "
@@ -164,13 +165,13 @@ class _Walker:
         first, second = self._call("actions", state), self._call("actions", state)
         fault = not_a_sequence(state, first)
         if fault is not None:
-            self._note("actions", fault)
-            raise _Stop
+            self._stop("actions", fault)
         first, second = list(first), list(second)
-        if [repr(action) for action in first] != [repr(action) for action in second]:
+        shown = [repr(action) for action in first]
+        if shown != [repr(action) for action in second]:
             self._note("actions change", in_another_order(state, first, second))
-        known = self._seen.setdefault(key, ([repr(action) for action in first], None))[0]
-        if known != [repr(action) for action in first]:
+        known = self._seen.setdefault(key, (shown, None))[0]
+        if known != shown:
             self._note(
                 "actions differ",
                 f"the state {state!r} has the actions {first!r}, but an equal one had {', '.join(known)}: "
@@ -214,10 +215,9 @@ class _Walker:
             leaf, actions = found
             actions = list(actions)
         except (TypeError, ValueError):
-            self._note(
+            self._stop(
                 "random_leaf", f"random_leaf({state!r}) returned {found!r}, not a leaf and a list of actions"
             )
-            raise _Stop from None
         self._check_way("random_leaf", state, leaf, actions)
 
     def _random_state(self) -> State:
@@ -231,10 +231,9 @@ class _Walker:
         """Check that actions lead from a state to a leaf, as ``member`` says."""
         for action in actions:
             if action not in self._call("actions", state):
-                self._note(
+                self._stop(
                     member, f"{member} takes the action {action!r}, which is not possible at {state!r}"
                 )
-                raise _Stop
             state = self._call("step", state, action)
         if self._key(state) != self._key(leaf) or len(self._call("actions", leaf)) > 0:
             self._note(
@@ -248,10 +247,9 @@ class _Walker:
         try:
             listed = [(leaf, list(actions)) for leaf, actions in islice(found, _LEAVES_LISTED + 1)]
         except (TypeError, ValueError):
-            self._note(
+            self._stop(
                 "leaves", f"leaves({state!r}) does not list pairs: a leaf, and actions that lead there"
             )
-            raise _Stop from None
         for leaf, actions in listed:
             self._check_way("leaves", state, leaf, actions)
         known = {self._key(leaf) for leaf, _ in listed}
@@ -324,21 +322,11 @@ class _Walker:
         self._check_added_items(state, action, first)
         one, other = self._key(first), self._key(second)
         if one != other:
-            identity = type(one).__eq__ is object.__eq__
-            self._note(
-                "step changes",
+            finding = (
                 f"step({state!r}, {action!r}) returned states that are not equal, {first!r} and {second!r}"
-                + (
-                    f": {type(one).__name__} compares by identity; define __eq__ and __hash__, or key(state)"
-                    if identity
-                    else ""
-                ),
             )
+            if type(one).__eq__ is object.__eq__:
+                kind = type(one).__name__
+                finding += f": {kind} compares by identity; define __eq__ and __hash__, or key(state)"
+            self._note("step changes", finding)
         return first
-
-
-def _looks_mutable(key: Hashable) -> bool:
-    """Whether the key's hash depends on attributes that can be assigned to."""
-    if is_dataclass(key):
-        return not type(key).__dataclass_params__.frozen  # type: ignore[attr-defined]
-    return False

@@ -108,6 +108,14 @@ def test_codes_and_leaves_belong_together(make):
 
 
 @KINDS
+def test_few_leaves_are_all_of_them_each_once(make):
+    problem = make()
+    leaves = Space(problem).few_leaves
+    assert len(leaves) == len(set(leaves))
+    assert set(leaves) == set(leaves_of(problem))
+
+
+@KINDS
 def test_codes_of_a_partial_state_are_those_of_all_its_leaves_where_decided(make):
     problem = make()
     states = all_states(problem)

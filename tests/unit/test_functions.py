@@ -14,6 +14,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.durable.journal import read_events
 from dagsearch.problems import Decision, FunctionProblem
+from dagsearch.space import Space
 from dagsearch.testing import check_problem
 
 worked = []
@@ -531,6 +532,19 @@ def test_a_function_is_run_once_for_what_is_known():
     assert len(runs) - before <= 5  # the states on the way that no walk had come to
     shown = {tuple(row) for row in problem.neighbours(codes, 50, np.random.default_rng(0)).tolist()}
     assert {tuple(problem.codes([problem.leaf_of(np.array(row))])[0].tolist()) for row in shown} == shown
+
+
+def test_many_states_are_noticed_before_a_leaf_is_looked_at():
+    runs = []
+
+    def wide(choose):
+        runs.append(1)
+        return sum(choose(f"x{i}", range(5)) for i in range(6))
+
+    problem = FunctionProblem(wide)
+    before = len(runs)
+    assert Space(problem).few_leaves == []
+    assert len(runs) - before < 500  # there are at most that many states with the first 2,000 below them
 
 
 def test_a_deep_problem_with_conditions_goes_to_other_processes():

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dagsearch.problem import Action, Problem
+from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.functions import FunctionProblem
-from dagsearch.problems.named import NamedChoices
-from dagsearch.problems.orders import Orders
-from dagsearch.problems.sequences import Sequences
+from dagsearch.problems.sequences import TupleProblem
 from dagsearch.space import Space
 
 # Largest number of labels that a journal holds, and of characters of one.
@@ -33,7 +32,7 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
     labels = None
     if isinstance(problem, NamedChoices):
         form: str | None = "choices"
-    elif isinstance(problem, (Orders, Sequences)):
+    elif isinstance(problem, TupleProblem):
         form, labels = "sequence", [str(letter)[:_LONGEST] for letter in problem.labels[:_MOST_LABELS]]
     else:
         form = "set" if Space(problem).inclusion is not None else None

@@ -2,16 +2,12 @@
 
 from dagsearch.games.openspiel import OpenSpielGame, Position
 from dagsearch.problems.choices import Choices
-from dagsearch.problems.chosen import Chosen, Decision
 from dagsearch.problems.functions import Choose, FunctionProblem
-from dagsearch.problems.knapsack import Knapsack
 from dagsearch.problems.options import END
-from dagsearch.problems.orders import Orders
-from dagsearch.problems.pixels import DigitsPixels
-from dagsearch.problems.sequences import Prefix, Sequences
-from dagsearch.problems.subsets import SubsetRange, Subsets
-from dagsearch.problems.synthetic import Synthetic
-from dagsearch.problems.tictactoe import TicTacToe
+from dagsearch.problems.paper import DigitsPixels, Synthetic, TicTacToe
+from dagsearch.problems.sequences import Orders, Prefix, Sequences
+from dagsearch.problems.subsets import Knapsack, SubsetRange, Subsets
+from dagsearch.problems.survey import Chosen, Decision
 
 __all__ = [
     "END",

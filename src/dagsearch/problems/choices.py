@@ -1,17 +1,318 @@
-"""Find the best values of named choices."""
+"""Find the best values of named choices.
 
+Places of the arrays are names, so that a name means the same wherever it is asked.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from random import Random
+from typing import Any, Final
 
+import numpy as np
+
+from dagsearch._internal.checks import is_finite
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problems.chosen import Answer, Chosen, Question
-from dagsearch.problems.named import NamedChoices
-from dagsearch.problems.options import as_tuple, checked_options, identified
-from dagsearch.problems.survey import Walk, surveyed
+from dagsearch.problem import Layout
+from dagsearch.problems.options import Options, as_tuple, checked_options, digest, identified
+from dagsearch.problems.survey import NOT_TWICE, Answer, Branches, Chosen, Decision, Question, Survey, Walk
+from dagsearch.space.codes import draw_moves, one_place_changed
+
+# Number of states whose next question is remembered.
+_REMEMBERED: Final = 50_000
+# What is no option of any question.
+_NOTHING: Final = object()
+# Number of ways in which a neighbour is completed if its change makes new choices appear.
+_COMPLETIONS: Final = 3
 
 OptionsOf = Callable[[Mapping[str, Any]], Iterable[Hashable] | None]
 """The options of a place, given the choices before it; ``None`` or nothing if there is no such place."""
+
+
+_ROOT = Chosen()
+
+
+class NamedChoices(ABC):
+    """A problem that asks one question after another; which one is next may depend on the answers so far.
+
+    A state is a :class:`dagsearch.problems.Chosen`, an action a :class:`dagsearch.problems.Decision`.
+    """
+
+    layout: Layout | None
+    """One place per name; the category is the number of the value, or "absent"."""
+    depth: int
+    """Number of decisions to the deepest leaf that was found."""
+
+    def __init__(self, fixed: tuple[Question, ...] | None = None) -> None:
+        self._fixed = fixed
+        """The questions, where the same ones are asked on every way: nothing is to be found out."""
+        self._forget()
+
+    @abstractmethod
+    def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
+        """One complete way through the choices that begins with the answers that are known."""
+
+    def _use(self, survey: Survey, has_layout: bool = True) -> None:
+        """Number names and values as a survey found them."""
+        self._survey = survey
+        self.depth = len(survey.widths)
+        self._names, self._values = tuple(survey.values), list(survey.values.values())
+        self._place = {name: place for place, name in enumerate(self._names)}
+        self._code = [{value: code for code, value in enumerate(values)} for values in self._values]
+        optional = np.array([name in survey.optional for name in self._names], dtype=np.bool_)
+        sizes = np.array([len(values) for values in self._values], dtype=np.int64)
+        self._absent: list[int] = np.where(optional, sizes, -1).tolist()
+        self.layout = Layout("places", sizes + optional) if has_layout else None
+        self._is_steering = np.array([name in survey.steering for name in self._names], dtype=np.bool_)
+
+    # What is asked -----------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        self._questions: dict[tuple[str, Options], Question] = {}
+        self._known = Branches()
+
+    def _walk(self, answer: Answer) -> Walk:
+        """One complete way through the choices; what is known of it is not found out again."""
+        if self._fixed is not None:
+            return Walk(self._fixed, tuple(map(answer, self._fixed)))
+        walk, complete = self._known.follow(answer)
+        return walk if complete else self._found(walk.values, answer)
+
+    def _found(self, known: Sequence[Hashable], answer: Answer) -> Walk:
+        """One complete way, found out anew and remembered; raise if what was remembered has changed."""
+        if len(self._known) > _REMEMBERED:
+            self._forget()
+        walk = self._discover(known, answer)
+        self._known.add(walk)
+        return walk
+
+    def _question(self, state: Chosen) -> Question | None:
+        """What is to be chosen next; ``None`` at a leaf."""
+        if self._fixed is not None:
+            return self._fixed[len(state)] if len(state) < len(self._fixed) else None
+        branch = self._known.at(state)
+        if branch is None:
+            random = Random(0)  # any way will do that begins with the state
+            self._found(state.chosen, lambda asked: random.choice(asked.options))
+            branch = self._known.at(state)
+        if branch is None:
+            raise ProblemError(f"the choices {state.asdict()!r} do not lead to a state: {NOT_TWICE}")
+        return branch.question
+
+    def _asked(self, name: str, options: Options, made: Mapping[str, Any]) -> Question:
+        """The question with this name and these options after some choices, checked when it is new."""
+        try:
+            known = self._questions.get((name, options))
+        except TypeError:  # something is not hashable, which the check says better
+            known = None
+        if known is None:
+            what = f"the options of {name!r} after the choices {dict(made)!r}"
+            known = self._questions[name, options] = Question(name, checked_options(what, options))
+        return known
+
+    # The four methods --------------------------------------------------------------------------------
+
+    def root(self) -> Chosen:
+        """Nothing is chosen."""
+        return _ROOT
+
+    def actions(self, state: Chosen) -> Sequence[Decision]:
+        """The options of the next choice."""
+        question = self._question(state)
+        return () if question is None else question.decisions
+
+    def step(self, state: Chosen, action: Decision) -> Chosen:
+        """The choices with one more."""
+        return state.with_choice(*action)
+
+    def branching(self, level: int) -> int:
+        """Mean number of options at a level, rounded."""
+        return self._survey.widths[level]
+
+    def items(self, state: Chosen) -> list[tuple[str, Hashable]]:
+        """The choices with their names."""
+        return list(zip(state.names, state.chosen, strict=True))
+
+    def parents(self, state: Chosen) -> list[tuple[Chosen, Decision]]:
+        """The choices without the last one, and that one."""
+        before = Chosen(state.names[:-1], state.chosen[:-1])
+        return [(before, decision) for decision in self.path_to(state)[-1:]]
+
+    def random_leaf(self, state: Chosen, rng: np.random.Generator) -> tuple[Chosen, list[Decision]]:
+        """A leaf by uniformly random options from ``state`` on, and these."""
+        known, random = iter(state.chosen), rng.random
+
+        def answer(question: Question) -> Hashable:
+            for value in known:
+                return value
+            return question.options[int(random() * len(question.options))]
+
+        leaf = self._walk(answer).chosen
+        return leaf, self.path_to(leaf)[len(state) :]
+
+    def leaf(self, choices: Mapping[str, Hashable]) -> Chosen:
+        """The leaf with these choices, in whatever order they are given; for ``tell``, say."""
+
+        def answer(question: Question) -> Hashable:
+            if question.name not in choices:
+                raise ProblemError(f"{question!r} is not chosen in {dict(choices)!r}")
+            value = choices[question.name]
+            if value not in question.options:
+                raise ProblemError(f"{value!r} cannot be chosen for {question!r}")
+            return value
+
+        leaf = self._walk(answer).chosen
+        if extra := sorted(set(choices) - set(leaf)):
+            raise ProblemError(f"{extra[0]!r} is not a choice beside {leaf.asdict()!r}")
+        return leaf
+
+    def validate(self, state: Chosen) -> None:
+        """Raise :class:`ProblemError` unless decisions can lead to ``state``."""
+        if not isinstance(state, Chosen):
+            raise ProblemError(
+                f"{state!r} is not a state of this problem: make a leaf with problem.leaf({{name: value, …}})"
+            )
+        reached = self.root()
+        for name, value in self.items(state):
+            question = self._question(reached)
+            if question is None or question.name != name or value not in question.options:
+                raise ProblemError(
+                    f"{state!r} is not a state of this problem: after {reached.asdict()!r} comes "
+                    f"{'nothing' if question is None else question!r}"
+                )
+            reached = reached.with_choice(name, value)
+
+    # Arrays --------------------------------------------------------------------------------------------
+
+    def codes(self, states: Sequence[Chosen]) -> IntArray:
+        """Number of the value of each name, shape ``(states, names)``.
+
+        −1 where it is not decided yet, and where the value or the whole branch was not found when the problem
+        was made.
+        """
+        rows = [self._coded(self._undecided(state), state) for state in states]
+        return np.array(rows, dtype=np.int64).reshape(-1, len(self._names))
+
+    def _coded(self, row: list[int], state: Chosen) -> list[int]:
+        """A row with the codes of some choices."""
+        if self._fixed is not None:  # places and choices are in the same order
+            codes = [code_of[value] for code_of, value in zip(self._code, state.chosen, strict=False)]
+            return codes + row[len(codes) :]
+        place_of, code_of = self._place, self._code
+        for name, value in zip(state.names, state.chosen, strict=True):
+            if name in place_of:
+                place = place_of[name]
+                row[place] = code_of[place].get(value, -1)
+        return row
+
+    def _undecided(self, state: Chosen) -> list[int]:
+        """−1 for every name that may still be asked, its category "absent" for those that cannot."""
+        if not self._survey.steering:
+            return [-1] * len(self._names)
+        if self._question(state) is None:
+            return self._absent.copy()
+        branch = self._survey.branches.at(state)
+        open_names = self._place if branch is None else branch.followers
+        pairs = zip(self._names, self._absent, strict=True)
+        return [-1 if name in open_names else absent for name, absent in pairs]
+
+    def leaf_of(self, codes: IntArray) -> Chosen:
+        """The leaf with these codes; the first option is chosen where a code does not fit."""
+        if self._fixed is not None:
+            pairs = zip(self._values, codes.tolist(), strict=True)
+            return Chosen(self._names, tuple([values[max(code, 0)] for values, code in pairs]))
+        return self._walk(self._answers(codes, lambda options: options[0])).chosen
+
+    def _answers(self, codes: IntArray, otherwise: Callable[[Options], Hashable]) -> Answer:
+        """Answers with the value that the codes give to a name, or ``otherwise`` if it is not an option."""
+        places = zip(self._names, self._values, codes.tolist(), strict=True)
+        wanted = {name: values[code] for name, values, code in places if 0 <= code < len(values)}
+
+        def answer(question: Question) -> Hashable:
+            value = wanted.get(question.name, _NOTHING)
+            return value if value in question.options else otherwise(question.options)
+
+        return answer
+
+    def path_to(self, leaf: Chosen) -> list[Decision]:
+        """The decisions in their order."""
+        return [Decision(*item) for item in self.items(leaf)]
+
+    def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Codes of leaves with one choice changed, each once: all, or ``count`` of them at random.
+
+        Where the change decides which other choices there are, these keep their values if they can. Those
+        that appear, and those whose value is not an option any more, are drawn, in several ways if there is
+        room for them. What is asked is what the survey was asked; :meth:`leaf_of` asks the problem itself.
+        """
+        if not self._survey.steering:
+            return one_place_changed(codes, np.array([len(v) for v in self._values]), count, rng)
+        place, code = self._changes(codes, count, rng)
+        rows = np.tile(codes, (place.size, 1))
+        rows[np.arange(place.size), place] = code
+        steered = rows[self._is_steering[place]]
+        if len(steered) == 0:
+            return rows
+        kept = rows[~self._is_steering[place]]
+        ways = min(max((count - len(kept)) // len(steered), 1), _COMPLETIONS)
+        completed = [self._completed(row, rng) for row in np.repeat(steered, ways, axis=0)]
+        return np.concatenate([kept, np.unique(completed, axis=0)])
+
+    def _changes(self, codes: IntArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Place and new category of changes of single choices in the branch of a leaf."""
+        walk = self._guessed(self._answers(codes, lambda options: options[0]))
+        found = [pair for pair in zip(*walk, strict=True) if pair[0].name in self._place]
+        sizes = np.array([len(question.options) for question, _ in found])
+        own = np.array([question.options.index(value) for question, value in found])
+        choice, number = draw_moves(sizes - 1, count, rng)
+        option = (own[choice] + 1 + number) % sizes[choice]
+        places = [self._place[question.name] for question, _ in found]
+        known = [self._code[p].get(v, -1) for p, (q, _) in zip(places, found, strict=True) for v in q.options]
+        code = np.array(known)[(np.cumsum(sizes) - sizes)[choice] + option]
+        return np.array(places)[choice][code >= 0], code[code >= 0]
+
+    def _completed(self, codes: IntArray, rng: np.random.Generator) -> list[int]:
+        """The codes of a leaf with random options where codes do not fit."""
+        random = rng.random
+        walk = self._guessed(self._answers(codes, lambda options: options[int(random() * len(options))]))
+        return self._coded(self._absent.copy(), walk.chosen)
+
+    def _guessed(self, answer: Answer) -> Walk:
+        """One complete way through the choices as the survey found it, or else as the problem has it."""
+        walk, complete = self._survey.branches.follow(answer)
+        return walk if complete else self._walk(answer)
+
+    # For a journal -------------------------------------------------------------------------------------
+
+    def encode(self, state: Chosen) -> list[list[Any]]:
+        """Names and values; a value that JSON does not know is encoded as the number of its option."""
+        encoded, reached = [], _ROOT
+        for name, value in self.items(state):
+            plain = value.item() if isinstance(value, np.generic) else value
+            if not (plain is None or isinstance(plain, (bool, str)) or is_finite(plain)):
+                question = self._question(reached)
+                plain = {"option": -1 if question is None else question.options.index(value)}
+            encoded.append([name, plain])
+            reached = reached.with_choice(name, value)
+        return encoded
+
+    def decode(self, encoded: Sequence[Sequence[Any]]) -> Chosen:
+        """The state that :meth:`encode` was given."""
+        state = self.root()
+        for name, value in encoded:
+            if isinstance(value, dict):
+                question = self._question(state)
+                value = None if question is None else question.options[value["option"]]
+            state = state.with_choice(name, value)
+        return state
+
+    def identity(self) -> str:
+        """A digest of all names and values that were found."""
+        return digest(self._survey.values, sorted(self._survey.optional))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_questions": {}, "_known": Branches()}
 
 
 class Choices(NamedChoices):
@@ -56,61 +357,49 @@ class Choices(NamedChoices):
         places: Mapping[str, Iterable[Hashable] | OptionsOf] | Iterable[tuple[str, Any]],
         reward: Callable[[dict[str, Any]], float],
     ) -> None:
-        super().__init__()
         self._reward = reward
-        self._places: list[tuple[str, Question | OptionsOf]] = []
-        self._order: dict[str, int] = {}
+        self._places: dict[str, Question | OptionsOf] = {}
         for name, options in places.items() if isinstance(places, Mapping) else places:
             if not isinstance(name, str):
                 raise ProblemError(f"the name of a place must be text, got {name!r}")
-            if name in self._order:
+            if name in self._places:
                 raise ProblemError(f"the place {name!r} is listed twice")
-            self._order[name] = len(self._order)
             what = f"the options of {name!r}"
             fixed = options if callable(options) else Question(name, checked_options(what, options))
-            self._places.append((name, fixed))
+            self._places[name] = fixed
         if not self._places:
             raise ProblemError("places must name at least one choice")
-        always = tuple(options for _, options in self._places if isinstance(options, Question))
-        self._fixed = always if len(always) == len(self._places) else None
+        always = tuple(options for options in self._places.values() if isinstance(options, Question))
+        super().__init__(always if len(always) == len(self._places) else None)
         self._read: set[str] = set()
-        walk = partial(self._found, ()) if self._fixed is None else self._walk
-        self._use(surveyed(walk, lambda _: frozenset(self._read)))
+        if self._fixed is None:
+            self._use(Survey.of_walks(partial(self._found, ()), self._read))
+        else:
+            self._use(Survey.of_fixed(self._fixed))
 
     def reward(self, leaf: Chosen) -> float:
         """The user's function."""
         return self._reward(leaf.asdict())
 
     def identity(self) -> str:
-        """A digest of all names and values that were found, and what the reward says of itself."""
         return identified(super().identity(), self._reward)
-
-    def _question(self, state: Chosen) -> Question | None:
-        if self._fixed is None:
-            return super()._question(state)
-        return self._fixed[len(state)] if len(state) < len(self._fixed) else None
-
-    def _walk(self, answer: Answer) -> Walk:
-        if self._fixed is None:
-            return super()._walk(answer)
-        return Walk(self._fixed, tuple(map(answer, self._fixed)))
 
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
         state, asked = self.root(), list[Question]()
-        for place in self._places:
-            question = self._ask(place, state)
+        for name in self._places:
+            question = self._ask(name, state)
             if question is not None:
                 value = known[len(asked)] if len(asked) < len(known) else answer(question)
                 asked.append(question)
                 state = state.with_choice(question.name, value)
         return Walk(tuple(asked), state.chosen)
 
-    def _ask(self, place: tuple[str, Question | OptionsOf], state: Chosen) -> Question | None:
-        name, options = place
+    def _ask(self, name: str, state: Chosen) -> Question | None:
+        options = self._places[name]
         if isinstance(options, Question):
             return options
         try:
-            given = options(_Watched(state, self._order, name, self._read))
+            given = options(_Watched(state, list(self._places), name, self._read))
             found = () if given is None else as_tuple(f"the options of {name!r}", given)
         except ProblemError:
             raise
@@ -119,19 +408,19 @@ class Choices(NamedChoices):
                 f"the options of {name!r} for {state.asdict()!r} failed ({type(error).__name__}: {error}); "
                 "a place that is not in a branch is missing from the mapping: look at it with .get(name)"
             ) from error
-        return self._interned(name, found, state) if found else None
+        return self._asked(name, found, state) if found else None
 
 
 class _Watched(Mapping[str, Any]):
     """The choices before a place, for the function that gives its options; notes what it looks at."""
 
-    def __init__(self, state: Chosen, order: Mapping[str, int], place: str, read: set[str]) -> None:
-        self._state, self._order, self._place, self._read = state, order, place, read
+    def __init__(self, state: Chosen, places: list[str], place: str, read: set[str]) -> None:
+        self._state, self._places, self._place, self._read = state, places, place, read
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._order:
+        if name not in self._places:
             raise ProblemError(f"the options of {self._place!r} look at {name!r}, which is not a place")
-        if self._order[name] >= self._order[self._place]:
+        if name not in self._before():
             raise ProblemError(
                 f"the options of {self._place!r} look at {name!r}, which is decided later: list it before "
                 f"{self._place!r}"
@@ -139,8 +428,11 @@ class _Watched(Mapping[str, Any]):
         self._read.add(name)
         return self._state[name]
 
+    def _before(self) -> list[str]:
+        return self._places[: self._places.index(self._place)]
+
     def __iter__(self) -> Iterator[str]:
-        self._read.update(list(self._order)[: self._order[self._place]])
+        self._read.update(self._before())
         return iter(self._state)
 
     def __len__(self) -> int:

@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from dagsearch.errors import ProblemError
-from dagsearch.problems.chosen import Answer, Chosen, Question
+from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.lookahead import MOST_STEPS, Watch
-from dagsearch.problems.named import NamedChoices
 from dagsearch.problems.options import Options, as_tuple, identified
-from dagsearch.problems.survey import NOT_TWICE, Walk, surveyed
+from dagsearch.problems.survey import NOT_TWICE, Answer, Chosen, Question, Survey, Walk
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ class FunctionProblem(NamedChoices):
                 "the function makes no choice, or hides choose where it cannot be followed: let it call "
                 "choose(name, options), and hand choose to other functions as an argument"
             )
-        survey = surveyed(partial(self._found, ()))
+        survey = Survey.of_walks(partial(self._found, ()))
         self._use(survey, has_layout=survey.complete)
 
     def reward(self, leaf: Chosen) -> float:
@@ -86,7 +85,6 @@ class FunctionProblem(NamedChoices):
         return result
 
     def identity(self) -> str:
-        """A digest of all names and values that were found, and what the function says of itself."""
         return identified(super().identity(), self._function)
 
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
@@ -102,14 +100,7 @@ class FunctionProblem(NamedChoices):
             # It will fail in the same way when it is evaluated, where the search can deal with that.
         return Walk(tuple(choose.asked.values()), tuple(choose.made.values()))
 
-    def asked(self, name: str, options: Iterable[Any], made: Mapping[str, Any]) -> Question:
-        """The question with this name and these options, after the choices that were made."""
-        found = as_tuple(f"the options of {name!r}", options)
-        if not isinstance(name, str):
-            raise ProblemError(f"the name of a choice must be text, got {name!r}")
-        return self._interned(name, found, made)
-
-    def tell_busy(self, name: str) -> None:
+    def _tell_busy(self, name: str) -> None:
         """Say once that the function computes before it chooses."""
         self._busy += 1
         if self._busy == _OFTEN:
@@ -149,9 +140,12 @@ class _Probe(Choose):
 
     def __call__(self, name: str, options: Iterable[T]) -> T:
         steps = self.watch.called()
-        question = self._problem.asked(name, options, self.made)
+        found = as_tuple(f"the options of {name!r}", options)
+        if not isinstance(name, str):
+            raise ProblemError(f"the name of a choice must be text, got {name!r}")
+        question = self._problem._asked(name, found, self.made)
         if steps > MOST_STEPS:
-            self._problem.tell_busy(name)
+            self._problem._tell_busy(name)
         self._count()
         if name in self.asked:
             _check_same(name, self.asked[name].options, question.options)

@@ -1,6 +1,5 @@
 """Base class of problems over subsets: the ground set, the choices that build a subset, and its codes."""
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -69,16 +68,12 @@ class Unchosen(Sequence[int]):
     def __iter__(self) -> Iterator[int]:
         return iter(self.array.tolist())
 
-    def index(self, value: Any, start: int = 0, stop: int = sys.maxsize) -> int:
+    def index(self, value: Any, *between: int) -> int:
         """The first place of a feature."""
-        return int(self.array.tolist().index(value, start, stop))
+        return int(self.array.tolist().index(value, *between))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Unchosen) and other._features is self._features:
-            return self._taken == other._taken
         return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return repr(list(self))

@@ -13,7 +13,7 @@ import gc
 import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from itertools import islice
 from types import CodeType, FrameType, FunctionType, ModuleType
@@ -169,8 +169,9 @@ class _Code:
                 for name in one.argval if isinstance(one.argval, tuple) else (one.argval,):
                     uses.setdefault(name, set()).update(own)
         self._reached = {name: self._leading_to(own) for name, own in uses.items()}
+        self.used_from = cache(self._used_from)
 
-    def used_from(self, offset: int, afterwards: bool) -> list[str]:
+    def _used_from(self, offset: int, afterwards: bool) -> list[str]:
         """Variables that may be used from an instruction on, itself included unless ``afterwards``."""
         number = bisect_right(self._offsets, offset) - 1
         starts = self._following[number] if afterwards else [number]

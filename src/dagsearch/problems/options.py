@@ -3,14 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable
 from enum import Enum
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 
-from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MOST_ACTIONS
 
@@ -73,15 +72,6 @@ def as_tuple(what: str, options: Iterable[Any]) -> Options:
             f"{what} are more than {MOST_ACTIONS:,}, or without end: make several choices of it"
         )
     return found
-
-
-def numbered(tuples: Sequence[tuple[Any, ...]], number: Mapping[Any, int], length: int) -> IntArray:
-    """The numbers of the parts of each tuple, then −1; shape ``(tuples, length)``."""
-    lengths = np.array([len(parts) for parts in tuples], dtype=np.int64)
-    parts = map(number.__getitem__, chain.from_iterable(tuples))
-    rows = np.full((len(tuples), length), -1, dtype=np.int64)
-    rows[np.arange(length) < lengths[:, None]] = np.fromiter(parts, np.int64, int(lengths.sum()))
-    return rows
 
 
 def digest(*parts: Any) -> str:

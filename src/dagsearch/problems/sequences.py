@@ -1,8 +1,9 @@
-"""Find the best sequence of letters."""
+"""Find the best order of items, or the best sequence of letters."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,165 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import BoolArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import END, checked_options, digest, identified, numbered
-from dagsearch.space.codes import draw_moves
+from dagsearch.problems.options import END, checked_options, digest, identified
+from dagsearch.space.codes import draw_moves, rearranged, stretches
 
-Letters = tuple[Hashable, ...]
+Letters = tuple[Any, ...]
+"""Letters or items, which are hashable; a reward may ask for their own type."""
+
+
+class TupleProblem:
+    """What problems over tuples share: the numbers of what stands in them, and the user's reward.
+
+    Parameters
+    ----------
+    what : str
+        What the letters are called in errors.
+    letters : iterable
+        Different hashable values, or a text.
+    reward : callable
+        ``reward(leaf)`` of a complete tuple.
+    """
+
+    def __init__(self, what: str, letters: Iterable[Hashable], reward: Callable[[Letters], float]) -> None:
+        self.labels = checked_options(what, list(letters) if isinstance(letters, str) else letters)
+        """What may stand in the tuples, in the order of its numbers."""
+        self._number = {letter: number for number, letter in enumerate(self.labels)}
+        self._reward = reward
+
+    def reward(self, leaf: Letters) -> float:
+        """The user's function."""
+        return self._reward(leaf)
+
+    def leaf_of(self, codes: IntArray) -> Letters:
+        """The tuple of the letters with these numbers; a larger number stands for none."""
+        return tuple([self.labels[number] for number in codes.tolist() if number < len(self.labels)])
+
+    def _codes(self, tuples: Sequence[Letters], length: int) -> IntArray:
+        """The numbers of the letters of each tuple, then −1; shape ``(tuples, length)``."""
+        lengths = np.array([len(letters) for letters in tuples], dtype=np.int64)
+        numbers = map(self._number.__getitem__, chain.from_iterable(tuples))
+        rows = np.full((len(tuples), length), -1, dtype=np.int64)
+        rows[np.arange(length) < lengths[:, None]] = np.fromiter(numbers, np.int64, int(lengths.sum()))
+        return rows
+
+    def encode(self, state: Any) -> Any:
+        """The numbers of the letters."""
+        return [self._number[letter] for letter in state]
+
+    def decode(self, encoded: Any) -> Any:
+        """The state that :meth:`encode` was given."""
+        return tuple(self.labels[number] for number in encoded)
+
+
+class Orders(TupleProblem):
+    """Find the best order of items, or the best ordered selection of ``length`` of them.
+
+    A state is the tuple of the items placed so far, from first to last; an action is the item to place next.
+
+    Parameters
+    ----------
+    items : sequence
+        Different hashable values.
+    reward : callable
+        ``reward(order)`` of a complete order, a tuple of items.
+    length : int, optional
+        Number of items to place; by default all.
+
+    Examples
+    --------
+    >>> problem = Orders("abc", reward=lambda order: order.index("b"))
+    >>> problem.actions(("c",))
+    ('a', 'b')
+    >>> problem.step(("c",), "b")
+    ('c', 'b')
+    """
+
+    def __init__(
+        self, items: Iterable[Hashable], reward: Callable[[Letters], float], length: int | None = None
+    ) -> None:
+        super().__init__("items", items, reward)
+        count = len(self.labels)
+        self.depth = count if length is None else length
+        """Number of items in a complete order."""
+        if not is_whole(self.depth) or not 1 <= self.depth <= count:
+            raise ValueError(
+                f"length must be a whole number between 1 and {count} (the number of items), got {length!r}"
+            )
+        self._stretches = stretches(self.depth)
+        self.layout = Layout("order", np.full(self.depth, count, dtype=np.int64))
+        """One place per position; the category is the item's number."""
+
+    def root(self) -> Letters:
+        """Nothing is placed."""
+        return ()
+
+    def actions(self, state: Letters) -> tuple[Hashable, ...]:
+        """The items that are not placed yet."""
+        if len(state) >= self.depth:
+            return ()
+        placed = set(state)
+        return tuple(item for item in self.labels if item not in placed)
+
+    def step(self, state: Letters, action: Hashable) -> Letters:
+        """The order with an item added at its end."""
+        return (*state, action)
+
+    def branching(self, level: int) -> int:
+        """Number of items that are left after ``level`` items."""
+        return len(self.labels) - level
+
+    def items(self, state: Letters) -> list[tuple[int, Hashable]]:
+        """The items with their positions."""
+        return list(enumerate(state))
+
+    def parents(self, state: Letters) -> list[tuple[Letters, Hashable]]:
+        """The order without its last item, and that item."""
+        return [(state[:-1], state[-1])] if state else []
+
+    def random_leaf(self, state: Letters, rng: np.random.Generator) -> tuple[Letters, list[Hashable]]:
+        """A random completion of an order, and the items it adds."""
+        left, more = self.actions(state), self.depth - len(state)
+        added = [left[place] for place in rng.permutation(len(left))[:more].tolist()]
+        return (*state, *added), added
+
+    def validate(self, state: Letters) -> None:
+        """Raise :class:`ProblemError` unless ``state`` is a tuple of different items."""
+        known = isinstance(state, tuple) and len(state) <= self.depth
+        if not known or len({self._number.get(item, -1) for item in state} - {-1}) < len(state):
+            raise ProblemError(
+                f"{state!r} is not an order of this problem: it must be a tuple of at most {self.depth} "
+                f"different items of {list(self.labels)!r}"
+            )
+
+    # Arrays ------------------------------------------------------------------------------------------
+
+    def codes(self, states: Sequence[Letters]) -> IntArray:
+        """Number of the item at each position, −1 where none is placed yet; shape ``(states, length)``."""
+        return self._codes(states, self.depth)
+
+    def path_to(self, leaf: Letters) -> list[Hashable]:
+        """The items from first to last."""
+        return list(leaf)
+
+    def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Codes of orders one change away, each once: all, or ``count`` of them at random.
+
+        Two items exchanged, one item moved to another position, one stretch reversed or, where not all items
+        are placed, one item replaced by one that is not.
+        """
+        moves, is_unused = self._stretches, np.ones(len(self.labels), dtype=np.bool_)
+        is_unused[codes] = False
+        unused = np.flatnonzero(is_unused)
+        group, number = draw_moves(np.append(moves, np.full(self.depth, unused.size)), count, rng)
+        moved, place = group < moves.size, group[group >= moves.size] - moves.size
+        replaced = np.tile(codes, (place.size, 1))
+        replaced[np.arange(place.size), place] = unused[number[~moved]]
+        return np.concatenate([rearranged(codes, group[moved], number[moved]), replaced])
+
+    def identity(self) -> str:
+        """A digest of the items and the length, and what the reward says of itself."""
+        return identified(digest(self.labels, self.depth), self._reward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +181,7 @@ class Prefix:
     """The letters so far."""
 
 
-class Sequences:
+class Sequences(TupleProblem):
     """Find the best sequence of letters: of fixed length, or of any length in a range.
 
     A leaf is the tuple of letters. An inner state is the tuple of the letters so far, or a :class:`Prefix` of
@@ -65,8 +221,7 @@ class Sequences:
         forbidden: Iterable[tuple[Hashable, Hashable]] = (),
         min_length: int | None = None,
     ) -> None:
-        letters = list(alphabet) if isinstance(alphabet, str) else alphabet
-        self._alphabet = checked_options("the letters of the alphabet", letters)
+        super().__init__("the letters of the alphabet", alphabet, reward)
         if not is_whole(length) or length < 1:
             raise ValueError(f"length must be a whole number of at least 1, got {length!r}")
         self._least = length if min_length is None else min_length
@@ -75,15 +230,13 @@ class Sequences:
                 f"min_length must be a whole number between 0 and length={length}, got {min_length!r}"
             )
         self._most, self._free = int(length), self._least < length
-        self._reward = reward
-        self._number = {letter: number for number, letter in enumerate(self._alphabet)}
         self._allowed = self._transitions(forbidden)
         self._going = self._continuations()
         if not self._going[self._least].any() and self._least > 0:
             raise ProblemError(
                 f"the forbidden transitions leave no sequence of {self._least} letters: allow more"
             )
-        places = np.full(self._most, len(self._alphabet), dtype=np.int64)
+        places = np.full(self._most, len(self.labels), dtype=np.int64)
         places[self._least :] += 1
         self.layout = Layout("places", places)
         """One place per position; the category is the letter's number, or "absent" after the end."""
@@ -93,7 +246,7 @@ class Sequences:
 
     def _transitions(self, forbidden: Iterable[tuple[Hashable, Hashable]]) -> BoolArray:
         """Which letter may follow which, shape ``(letters, letters)``."""
-        allowed = np.ones((len(self._alphabet),) * 2, dtype=np.bool_)
+        allowed = np.ones((len(self.labels),) * 2, dtype=np.bool_)
         for pair in forbidden:
             if len(pair) != 2 or not set(pair) <= self._number.keys():
                 raise ValueError(f"forbidden must hold pairs of letters, got {pair!r}")
@@ -102,14 +255,14 @@ class Sequences:
 
     def _continuations(self) -> BoolArray:
         """Whether a stretch of some letters may begin with each letter, shape ``(length + 1, letters)``."""
-        going = np.ones((self._most + 1, len(self._alphabet)), dtype=np.bool_)
+        going = np.ones((self._most + 1, len(self.labels)), dtype=np.bool_)
         for count in range(2, self._most + 1):
             going[count] = (self._allowed & going[count - 1]).any(axis=1)
         return going
 
     def _mean_widths(self) -> list[int]:
         """Mean number of actions at each level under random play, rounded."""
-        widths, chances = [], np.zeros(len(self._alphabet) + 1)
+        widths, chances = [], np.zeros(len(self.labels) + 1)
         chances[-1] = 1.0  # the start, which any letter may follow
         for level in range(self._most):
             follow = self._next_letters(level)
@@ -144,14 +297,14 @@ class Sequences:
         return () if self._free or len(state) >= self._most else self._following(state)
 
     def _following(self, letters: Letters) -> Letters:
-        last = self._number[letters[-1]] if letters else len(self._alphabet)
+        last = self._number[letters[-1]] if letters else len(self.labels)
         return self._offered[len(letters)][last]
 
     @cached_property
     def _offered(self) -> list[list[Letters]]:
         """Letters to offer, by level and last letter."""
         return [
-            [tuple(self._alphabet[number] for number in np.flatnonzero(row)) for row in follow]
+            [tuple(self.labels[number] for number in np.flatnonzero(row)) for row in follow]
             for follow in map(self._next_letters, range(self._most))
         ]
 
@@ -164,10 +317,6 @@ class Sequences:
         letters = (*state.letters, action)
         ended = len(letters) == self._most or (len(letters) >= self._least and not self._following(letters))
         return letters if ended else Prefix(letters)
-
-    def reward(self, leaf: Letters) -> float:
-        """The user's function."""
-        return self._reward(leaf)
 
     def branching(self, level: int) -> int:
         """Mean number of actions after ``level`` letters under random play, rounded."""
@@ -187,22 +336,16 @@ class Sequences:
 
     def validate(self, state: Prefix | Letters) -> None:
         """Raise :class:`ProblemError` unless decisions can lead to ``state``."""
-        letters = self._letters(state)
+        wrong, letters = f"{state!r} is not a sequence of this problem", self._letters(state)
         if not isinstance(letters, tuple) or any(letter not in self._number for letter in letters):
-            raise ProblemError(
-                f"{state!r} is not a sequence of this problem: it must be a tuple of letters of "
-                f"{list(self._alphabet)!r}"
-            )
-        reached: Prefix | Letters = self.root()
+            raise ProblemError(f"{wrong}: it must be a tuple of letters of {list(self.labels)!r}")
+        reached = self.root()
         for letter in letters:
             if letter not in self.actions(reached):
-                raise ProblemError(
-                    f"{state!r} is not a sequence of this problem: {letter!r} cannot follow "
-                    f"{self._letters(reached)!r}"
-                )
+                raise ProblemError(f"{wrong}: {letter!r} cannot follow {self._letters(reached)!r}")
             reached = self.step(reached, letter)
         if reached != state and END not in self.actions(reached):
-            raise ProblemError(f"{state!r} is not a sequence of this problem: it has too few letters")
+            raise ProblemError(f"{wrong}: it has too few letters")
 
     def random_leaf(
         self, state: Prefix | Letters, rng: np.random.Generator
@@ -211,8 +354,8 @@ class Sequences:
         taken: list[Any] = []
         if not self._free and self._allowed.all():
             count = self._most - len(self._letters(state))
-            drawn = rng.integers(len(self._alphabet), size=count).tolist()
-            taken = [self._alphabet[number] for number in drawn]
+            drawn = rng.integers(len(self.labels), size=count).tolist()
+            taken = [self.labels[number] for number in drawn]
             return (*self._letters(state), *taken), taken
         while actions := self.actions(state):
             taken.append(actions[int(rng.random() * len(actions))])
@@ -223,14 +366,10 @@ class Sequences:
 
     def codes(self, states: Sequence[Prefix | Letters]) -> IntArray:
         """Number of the letter at each position, shape ``(states, length)``; −1 where none is decided yet."""
-        rows = numbered([self._letters(state) for state in states], self._number, self._most)
+        rows = self._codes([self._letters(state) for state in states], self._most)
         ended = np.array([self._free and not isinstance(state, Prefix) for state in states], dtype=np.bool_)
-        rows[ended] = np.where(rows[ended] < 0, len(self._alphabet), rows[ended])
+        rows[ended] = np.where(rows[ended] < 0, len(self.labels), rows[ended])
         return rows
-
-    def leaf_of(self, codes: IntArray) -> Letters:
-        """The sequence with the letters of these numbers."""
-        return tuple(self._alphabet[number] for number in codes.tolist() if number < len(self._alphabet))
 
     def path_to(self, leaf: Letters) -> list[Any]:
         """The letters from first to last, and ``END`` where the sequence does not end by itself."""
@@ -242,7 +381,7 @@ class Sequences:
 
         One letter replaced or, where the length is free, inserted or dropped.
         """
-        end, places = len(self._alphabet), np.arange(self._most)
+        end, places = len(self.labels), np.arange(self._most)
         word = codes[codes < end]
         masks = self._possible(word)
         possible = np.flatnonzero(np.concatenate([mask.ravel() for mask in masks]))
@@ -262,11 +401,9 @@ class Sequences:
         A letter is not inserted in front of its like but behind it, and of several alike the first is
         dropped, because the result is the same.
         """
-        end, length = len(self._alphabet), len(word)
-        allowed = np.ones(
-            (end + 1, end + 1), dtype=np.bool_
-        )  # the last for nothing, before and behind the word
-        allowed[:-1, :-1] = self._allowed
+        end, length = len(self.labels), len(word)
+        # The last row and column are for nothing, before and behind the word.
+        allowed = np.pad(self._allowed, (0, 1), constant_values=True)
         before, after = np.append(end, word), np.append(word, end)
         different = after[:, None] != np.arange(end)
         follows, leads = allowed[before, :-1], allowed[:-1, after].T
@@ -277,23 +414,17 @@ class Sequences:
 
     # For a journal -------------------------------------------------------------------------------------
 
-    @property
-    def labels(self) -> tuple[Hashable, ...]:
-        """The letters of the alphabet, in the order of their numbers."""
-        return tuple(self._alphabet)
-
     def encode(self, state: Prefix | Letters) -> Any:
         """The numbers of the letters; in a mapping if a sequence of free length has not ended."""
-        numbers = [self._number[letter] for letter in self._letters(state)]
+        numbers = super().encode(self._letters(state))
         return {"prefix": numbers} if isinstance(state, Prefix) else numbers
 
     def decode(self, encoded: Any) -> Prefix | Letters:
-        """The state that :meth:`encode` was given."""
-        numbers = encoded["prefix"] if isinstance(encoded, dict) else encoded
-        letters = tuple(self._alphabet[number] for number in numbers)
-        return Prefix(letters) if isinstance(encoded, dict) else letters
+        if isinstance(encoded, dict):
+            return Prefix(super().decode(encoded["prefix"]))
+        return tuple(super().decode(encoded))
 
     def identity(self) -> str:
         """A digest of alphabet, lengths and forbidden transitions, and what the reward says of itself."""
-        own = digest(self._alphabet, self._least, self._most, self._allowed.tolist())
+        own = digest(self.labels, self._least, self._most, self._allowed.tolist())
         return identified(own, self._reward)

@@ -1,16 +1,16 @@
-"""What random ways through the choices of a problem tell about it: names, values, conditions.
+"""What is asked after which answers: single questions, ways through them, and what many ways tell.
 
 Walks are counted, not timed: the same problem must give the same arrays in every process.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problems.chosen import Answer, Chosen, Question
+from dagsearch.problems.options import Options
 
 NOT_TWICE: Final = (
     "it does not choose the same way twice: which choices there are must depend on earlier choices alone, "
@@ -24,13 +24,108 @@ _MOST: Final = 4000
 _NAMES: Final = 500
 
 
+class Decision(NamedTuple):
+    """An action: the value chosen for a name."""
+
+    name: str
+    """What was chosen."""
+    value: Hashable
+    """The option."""
+
+
+class Question:
+    """A choice to be made: a name, its options, and one action per option."""
+
+    __slots__ = ("decisions", "name", "options")
+
+    def __init__(self, name: str, options: Options) -> None:
+        self.name, self.options = name, options
+        self.decisions = tuple(Decision(name, value) for value in options)
+
+    def __repr__(self) -> str:
+        return f"{self.name!r} with the options {list(self.options)!r}"
+
+
+Answer = Callable[[Question], Hashable]
+"""Chooses one of a question's options."""
+
+
+class Chosen(Mapping[str, Hashable]):
+    """The choices made so far, by name: a mapping that does not change and can be hashed.
+
+    It is equal to every other one, and to every dictionary, with the same names and values.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What was chosen, in the order of the decisions.
+    values : tuple
+        The value for each name.
+
+    Examples
+    --------
+    >>> state = Chosen(("scaler", "k"), ("none", 3))
+    >>> state
+    Chosen({'scaler': 'none', 'k': 3})
+    >>> state["k"], state == {"k": 3, "scaler": "none"}
+    (3, True)
+    """
+
+    __slots__ = ("_hash", "chosen", "names")
+
+    def __init__(self, names: tuple[str, ...] = (), values: tuple[Hashable, ...] = ()) -> None:
+        self.names, self.chosen = names, values
+        self._hash: int | None = None
+
+    def asdict(self) -> dict[str, Any]:
+        """The choices as a dictionary of their own."""
+        return dict(zip(self.names, self.chosen, strict=True))
+
+    def with_choice(self, name: str, value: Hashable) -> "Chosen":
+        """These choices and one more."""
+        return Chosen((*self.names, name), (*self.chosen, value))
+
+    def __getitem__(self, name: str) -> Hashable:
+        try:
+            return self.chosen[self.names.index(name)]
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Chosen) and self.names == other.names:
+            return self.chosen == other.chosen
+        return isinstance(other, Mapping) and self.asdict() == dict(other)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(zip(self.names, self.chosen, strict=True)))
+        return self._hash
+
+    def __reduce__(self) -> tuple[type["Chosen"], tuple[Any, ...]]:
+        return Chosen, (self.names, self.chosen)  # the hash of text differs from process to process
+
+    def __repr__(self) -> str:
+        return f"Chosen({self.asdict()!r})"
+
+
 class Walk(NamedTuple):
-    """One complete way through the choices."""
+    """One way through the choices."""
 
     questions: tuple[Question, ...]
     """What was asked."""
     values: tuple[Hashable, ...]
     """What was answered."""
+
+    @property
+    def chosen(self) -> Chosen:
+        """The answers by name."""
+        return Chosen(tuple([question.name for question in self.questions]), self.values)
 
 
 class Branch:
@@ -76,9 +171,9 @@ class Branches:
                 self._all.append(Branch(question))
             before = self._all[number]
             if before.question is not question:
-                names = [asked.name for asked in walk.questions[:level]]
+                made = Walk(walk.questions[:level], walk.values[:level]).chosen
                 raise ProblemError(
-                    f"after the choices {dict(zip(names, walk.values, strict=False))!r} came "
+                    f"after the choices {made.asdict()!r} came "
                     f"{before.question or 'the end'!r} first, then {question or 'the end'!r}: {NOT_TWICE}"
                 )
             if question is not None:
@@ -118,7 +213,7 @@ class Branches:
 class Survey(NamedTuple):
     """What is known about the choices."""
 
-    values: dict[str, tuple[Hashable, ...]]
+    values: dict[str, Options]
     """Every value found, by name; names are in the order in which they are asked."""
     optional: frozenset[str]
     """Names that are not asked on every way."""
@@ -131,47 +226,47 @@ class Survey(NamedTuple):
     complete: bool
     """Whether the last walks found nothing new."""
 
-    @property
-    def conditional(self) -> bool:
-        """Whether what is asked depends on answers."""
-        return bool(self.steering)
+    @classmethod
+    def of_fixed(cls, questions: Sequence[Question]) -> "Survey":
+        """What is known if the same questions are asked on every way."""
+        values = {question.name: question.options for question in questions}
+        widths = [len(question.options) for question in questions]
+        return cls(values, frozenset(), frozenset(), Branches(), widths, complete=True)
 
+    @classmethod
+    def of_walks(cls, walk: Callable[[Answer], Walk], read: set[str] | None = None) -> "Survey":
+        """Walk through the choices until nothing new is found.
 
-def surveyed(
-    walk: Callable[[Answer], Walk], decided_by: Callable[[Sequence[Walk]], frozenset[str]] | None = None
-) -> Survey:
-    """Walk through the choices until nothing new is found.
-
-    Parameters
-    ----------
-    walk : callable
-        Goes through the choices once, with an answer to every question.
-    decided_by : callable, optional
-        The steering names, once the walks are done; by default those that explain the walks.
-    """
-    found = _Walks(walk)
-    complete = False
-    while not complete and len(found.walks) < _MOST and len(found.names) <= _NAMES:
-        found.walk_once()
-        complete = found.quiet >= max(_QUIET, 2 * found.widest)
-    walks = found.walks
-    if decided_by is not None:
-        steering = decided_by(walks)
-    else:
-        steering = steering_names(walks) if complete else frozenset(found.names)
-    counts = Counter(question.name for one in walks for question in one.questions)
-    branches = Branches(steering)
-    for one in walks if steering else ():
-        branches.add(one)
-    branches.find_followers()
-    return Survey(
-        {name: tuple(found.values[name]) for name in found.names},
-        frozenset(name for name in found.names if counts[name] < len(walks)),
-        steering,
-        branches,
-        _widths(walks[::2]),  # the others are not random play
-        complete,
-    )
+        Parameters
+        ----------
+        walk : callable
+            Goes through the choices once, with an answer to every question.
+        read : set of str, optional
+            Where the walks note the steering names; by default these are the names that explain the walks.
+        """
+        found = _Walks(walk)
+        complete = False
+        while not complete and len(found.walks) < _MOST and len(found.values) <= _NAMES:
+            found.walk_once()
+            complete = found.quiet >= max(_QUIET, 2 * found.widest)
+        walks = found.walks
+        if read is not None:
+            steering = frozenset(read)
+        else:
+            steering = steering_names(walks) if complete else frozenset(found.names)
+        counts = Counter(question.name for one in walks for question in one.questions)
+        branches = Branches(steering)
+        for one in walks if steering else ():
+            branches.add(one)
+        branches.find_followers()
+        return cls(
+            {name: tuple(found.values[name]) for name in found.names},
+            frozenset(name for name in found.names if counts[name] < len(walks)),
+            steering,
+            branches,
+            _widths(walks[::2]),  # the others are not random play
+            complete,
+        )
 
 
 class _Walks:
@@ -205,11 +300,15 @@ class _Walks:
                 self.quiet = 0
 
     def _random(self, question: Question) -> Hashable:
-        return question.options[int(self._rng.integers(len(question.options)))]
+        return self._one_of(question.options)
 
     def _least_tried(self, question: Question) -> Hashable:
-        tried = np.array([self._tried[question.name, value] for value in question.options])
-        return question.options[int(self._rng.choice(np.flatnonzero(tried == tried.min())))]
+        tried = [self._tried[question.name, value] for value in question.options]
+        fewest = min(tried)
+        return self._one_of([v for v, count in zip(question.options, tried, strict=True) if count == fewest])
+
+    def _one_of(self, options: Sequence[Hashable]) -> Hashable:
+        return options[int(self._rng.integers(len(options)))]
 
 
 def _widths(walks: Sequence[Walk]) -> list[int]:
@@ -232,10 +331,7 @@ def steering_names(walks: Sequence[Walk]) -> frozenset[str]:
         names = [question.name for question in conflict[0][0].questions[: conflict[1]]]
         candidates = [name for name in dict.fromkeys(names) if name not in steering]
         if not candidates:
-            made = dict(zip(names, conflict[0][0].values, strict=False))
-            raise ProblemError(
-                f"after the choices {made!r} the next choice was not always the same: {NOT_TWICE}"
-            )
+            break  # nothing explains it: to add these walks to the same branches raises an error
         steering.add(min(candidates, key=lambda name: _unexplained(conflict, names.index(name))))
     return frozenset(steering)
 

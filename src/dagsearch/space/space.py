@@ -1,5 +1,6 @@
 """The problem, examined once: its optional members, random walks, places and options, ways to a leaf."""
 
+from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -9,16 +10,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.problem import (
-    LONGEST_PATH,
-    Action,
-    KeyFunction,
-    Layout,
-    PlayerFunction,
-    Problem,
-    State,
-    is_current,
-)
+from dagsearch.problem import LONGEST_PATH, MAX, MIN, Action, Layout, Problem, State, is_current
 from dagsearch.space.codes import Coding
 from dagsearch.space.tuples import inferred_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
@@ -104,6 +96,7 @@ class Space:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self._key, self._player = getattr(problem, "key", None), getattr(problem, "player", None)
 
     @classmethod
     def of(cls, problem: "Problem | Space") -> "Space":
@@ -113,20 +106,34 @@ class Space:
     def __reduce__(self) -> tuple[type["Space"], tuple[Problem]]:
         return Space, (self.problem,)
 
-    @cached_property
-    def key(self) -> KeyFunction:
+    def key(self, state: State) -> Hashable:
         """What identifies a state: the problem's ``key``, or the state itself."""
-        return KeyFunction(getattr(self.problem, "key", None))
+        identity: Hashable = state if self._key is None else self._key(state)
+        try:
+            hash(identity)
+        except TypeError as error:
+            what = "state" if self._key is None else "key of state"
+            raise ProblemError(
+                f"the {what} {state!r} is not hashable ({error}); "
+                "use tuples or frozensets, or give the problem a key(state) method"
+            ) from error
+        return identity
 
-    @cached_property
-    def player(self) -> PlayerFunction:
-        """Who decides at a state: the problem's ``player``, or always ``MAX``."""
-        return PlayerFunction(getattr(self.problem, "player", None))
+    def player(self, state: State) -> int:
+        """Who decides at a state, ``MAX`` or ``MIN``: as the problem's ``player`` says, or always ``MAX``."""
+        if self._player is None:
+            return MAX
+        whose = self._player(state)
+        if whose != MAX and whose != MIN:
+            raise ProblemError(
+                f"player({state!r}) returned {whose!r}; it must return dagsearch.MAX or dagsearch.MIN"
+            )
+        return int(whose)
 
     @property
     def has_players(self) -> bool:
         """Whether the problem has a ``player`` method, so that MIN may decide somewhere."""
-        return self.player.declared
+        return self._player is not None
 
     def same(self, one: State, other: State) -> bool:
         """Whether two states are one node."""
@@ -179,23 +186,37 @@ class Space:
     @cached_property
     def few_leaves(self) -> list[State]:
         """Every leaf of a problem with few states; an empty list if there are too many states."""
-        problem = self.problem
-        known = {self.key(problem.root())}
-        pending, leaves = [problem.root()], []
+        root = self.problem.root()
+        children, known = self._few_children(root), {self.key(root)}
+        pending, leaves = [root] if children else [], list[State]()
         while pending:
             state = pending.pop()
-            actions = problem.actions(state)
-            if len(actions) == 0:
+            below = children[self.key(state)]
+            if not below:
                 leaves.append(state)
-            for action in actions:
-                child = problem.step(state, action)
-                key = self.key(child)
-                if key not in known:
-                    known.add(key)
-                    pending.append(child)
-            if len(known) > _FEW_STATES:
-                return []
+            new = {key: child for key, child in below.items() if key not in known}
+            known.update(new)
+            pending.extend(new.values())
         return leaves
+
+    def _few_children(self, root: State) -> dict[Hashable, dict[Hashable, State]]:
+        """The children of every state, by their keys; nothing if there are too many states.
+
+        States near the root come first: many states are then noticed before any leaf is looked at.
+        """
+        problem, found = self.problem, dict[Hashable, dict[Hashable, State]]()
+        known, waiting = {self.key(root)}, deque([root])
+        while waiting:
+            state = waiting.popleft()
+            below = found[self.key(state)] = {}
+            for action in problem.actions(state):
+                child = problem.step(state, action)
+                below.setdefault(self.key(child), child)
+            waiting.extend(child for key, child in below.items() if key not in known)
+            known.update(below)
+            if len(known) > _FEW_STATES:
+                return {}
+        return found
 
     @cached_property
     def coding(self) -> Coding | None:
