@@ -10,7 +10,7 @@ from scipy.stats import norm
 import dagsearch as ds
 import dagsearch.space.space
 from dagsearch.covariances import Covariance, Views, check_covariance
-from dagsearch.covariances.counts import OrderViews, PlaceViews
+from dagsearch.covariances.counts import Described, OrderViews, PlaceViews
 from dagsearch.methods import default_initial
 from dagsearch.problem import Layout
 from dagsearch.proposers import Climb, Nearby
@@ -135,10 +135,15 @@ def test_neighbours_that_cannot_be_reached_are_left_out():
 # Views ------------------------------------------------------------------------------------------------------
 
 
+def described(views, codes):
+    return Described(codes, views.described(codes))
+
+
 def grams_of(views, codes, others, relevance):
     """Inner products in each view, shape ``(views, codes, others)``."""
     only = [np.array([one, one]) for one in np.eye(len(views.names))]
-    return np.array([views.compared(codes, others, relevance, weights)[0] for weights in only])
+    ours, theirs = described(views, codes), described(views, others)
+    return np.array([views.compared(ours, theirs, relevance, weights)[0] for weights in only])
 
 
 @pytest.mark.parametrize("categories", [[3, 2, 4], [3, 3, 3]])
@@ -154,7 +159,7 @@ def test_a_partial_vector_has_the_mean_features_of_its_completions(categories):
         assert grams_of(views, leaves, row, relevance)[:, :, 0] == pytest.approx(means, abs=1e-12)
         norms = means[:, below].mean(axis=1)
         assert grams_of(views, row, row, relevance)[:, 0, 0] == pytest.approx(norms, abs=1e-12)
-        assert views.norms(row, relevance)[0] == pytest.approx(norms, abs=1e-12)
+        assert views.norms(described(views, row), relevance)[0] == pytest.approx(norms, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +219,7 @@ def test_counts_give_the_inner_products_of_features(name):
         by_column = np.sqrt(relevance).repeat(views.categories)
         ours[0], theirs[0] = ours[0] * by_column, theirs[0] * by_column
         assert views.values(codes) * by_column == pytest.approx(ours[0])
-    grams, norms = grams_of(views, codes, others, relevance), views.norms(codes, relevance)
+    grams, norms = grams_of(views, codes, others, relevance), views.norms(described(views, codes), relevance)
     steps = views.steps(codes, relevance)
     for view, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         assert grams[view] == pytest.approx(one @ other.T, abs=1e-10)

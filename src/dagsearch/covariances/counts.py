@@ -9,6 +9,7 @@ made only of partial orders and of what these are compared with, a block at a ti
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,23 @@ from dagsearch.problem import Layout
 _MOST_FEATURES = 1200
 # Number of rows after which sums are made afresh, so that rounding errors do not add up.
 _AFRESH = 64
+# Largest number of pairs of items whose order is kept for every state: 16 kB each.
+_MOST_PAIRS = 4096
 # Numbers in a block of features: 16 MB.
 _BLOCK = 2_000_000
+
+
+class Described(NamedTuple):
+    """States to be compared."""
+
+    codes: IntArray
+    """Their codes, shape ``(states, places)``."""
+    more: FloatArray
+    """What the views want to know beside these, one row each."""
+
+    def some(self, wanted: BoolArray) -> "Described":
+        """Some of them."""
+        return Described(self.codes[wanted], self.more[wanted])
 
 
 def views_of(layout: Layout) -> "PlaceViews | OrderViews":
@@ -58,13 +74,18 @@ class PlaceViews:
         ]
         return np.concatenate([chance - 1.0 / chance.shape[1] for chance in chances], axis=1)
 
+    def described(self, codes: IntArray) -> FloatArray:
+        """What comparing states needs beside their codes, one row each: counts of neighbouring categories."""
+        return self._anywhere(codes) if len(self.names) == 3 else np.empty((len(codes), 0))
+
     def compared(
-        self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray
+        self, ours: "Described", theirs: "Described", relevance: FloatArray, weights: FloatArray
     ) -> FloatArray:
-        """Two weighted sums of the inner products in all views, shape ``(2, codes, others)``.
+        """Two weighted sums of the inner products in all views, shape ``(2, ours, theirs)``.
 
         ``weights`` have the shape ``(2, views)``; in the first view each place counts by its relevance.
         """
+        codes, others = ours.codes, theirs.codes
         by_place, of_pairs = weights[:, :1] * relevance, np.zeros(2)
         if len(self.names) > 1:
             of_pairs[:] = weights[:, 1]
@@ -72,11 +93,12 @@ class PlaceViews:
         common_places(codes, others, by_place, of_pairs, self._chance, sums)
         sums -= (by_place @ self._chance + of_pairs * self._pair_chance)[:, None, None]
         if len(self.names) == 3 and weights[:, 2].any():
-            sums += weights[:, 2, None, None] * (self._anywhere(codes) @ self._anywhere(others).T)
+            sums += weights[:, 2, None, None] * (ours.more @ theirs.more.T)
         return sums
 
-    def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
+    def norms(self, states: "Described", relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
+        codes = states.codes
         found = np.empty((len(codes), len(self.names)))
         if codes.min(initial=0) < 0:
             found[:, :2] = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
@@ -84,7 +106,7 @@ class PlaceViews:
             norms = [float((1.0 - self._chance) @ relevance), len(self._chance) - 1 - self._pair_chance]
             found[:, :2] = norms[: len(self.names)]
         if len(self.names) == 3:
-            found[:, 2] = np.add.reduce(self._anywhere(codes) ** 2, axis=1)
+            found[:, 2] = np.add.reduce(states.more**2, axis=1)
         return found
 
     def steps(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
@@ -177,20 +199,28 @@ class OrderViews:
         rank[row, codes[row, place]] = place
         return np.asarray(np.sign(rank[:, self._upper[1]] - rank[:, self._upper[0]]))
 
+    def described(self, codes: IntArray) -> FloatArray:
+        """What comparing states needs beside their codes, one row each: who comes before whom.
+
+        Where there are many items it would take too much memory, and is computed when it is needed.
+        """
+        return self._before(codes) if self._upper[0].size <= _MOST_PAIRS else np.empty((len(codes), 0))
+
     def compared(
-        self, codes: IntArray, others: IntArray, relevance: FloatArray, weights: FloatArray
+        self, ours: "Described", theirs: "Described", relevance: FloatArray, weights: FloatArray
     ) -> FloatArray:
         """Two weighted sums of the inner products in all views; positions have no relevance."""
-        grams = self._grams(codes, others, np.add.reduce(weights) > 0.0)
-        return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, len(codes), len(others)))
+        grams = self._grams(ours, theirs, np.add.reduce(weights) > 0.0)
+        return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, *grams.shape[1:]))
 
-    def _grams(self, codes: IntArray, others: IntArray, wanted: BoolArray) -> FloatArray:
+    def _grams(self, states: "Described", rest_of: "Described", wanted: BoolArray) -> FloatArray:
         """Inner products in each view, shape ``(views, codes, others)``; zero where not wanted."""
+        codes, others = states.codes, rest_of.codes
         whole, others_whole = _complete(codes), _complete(others)
         if whole.all() and others_whole.all():
-            return self._counted(codes, others, wanted)
+            return self._counted(states, rest_of, wanted)
         found = np.empty((len(self.names), len(codes), len(others)))
-        counted = self._counted(codes[whole], others[others_whole], wanted)
+        counted = self._counted(states.some(whole), rest_of.some(others_whole), wanted)
         found[:, whole[:, None] & others_whole] = counted.reshape(len(found), -1)
         for some, rest in ((~whole, others_whole), (np.full(len(codes), True), ~others_whole)):
             for ours in self._blocks(some):
@@ -205,27 +235,31 @@ class OrderViews:
         places = np.flatnonzero(some)
         return (places[first : first + self._at_once] for first in range(0, len(places), self._at_once))
 
-    def _counted(self, codes: IntArray, others: IntArray, wanted: BoolArray) -> FloatArray:
+    def _counted(self, ours: "Described", theirs: "Described", wanted: BoolArray) -> FloatArray:
         """Inner products of complete states."""
-        found = np.zeros((len(self.names), len(codes), len(others)))
-        common_orders(codes, others, self._items, found[0], found[2], found[3])
+        found = np.zeros((len(self.names), len(ours.codes), len(theirs.codes)))
+        common_orders(ours.codes, theirs.codes, self._items, found[0], found[2], found[3])
         if wanted[1]:
-            self._common_before(codes, others, found[1])
+            self._common_before(ours, theirs, found[1])
         for view, chance in enumerate(self._chance):
             found[view] -= chance
         return found
 
-    def _common_before(self, codes: IntArray, others: IntArray, found: FloatArray) -> None:
+    def _common_before(self, ours: "Described", theirs: "Described", found: FloatArray) -> None:
         """Write the number of pairs of items in the same order, less those in opposite order."""
+        if ours.more.shape[1] > 0:
+            found[:] = ours.more @ theirs.more.T
+            return
         step = max(1, 2 * _BLOCK // max(1, self._upper[0].size))
-        for first in range(0, len(others), step):
-            other = self._before(others[first : first + step]).T
-            for second in range(0, len(codes), step):
-                block = self._before(codes[second : second + step])
+        for first in range(0, len(theirs.codes), step):
+            other = self._before(theirs.codes[first : first + step]).T
+            for second in range(0, len(ours.codes), step):
+                block = self._before(ours.codes[second : second + step])
                 found[second : second + step, first : first + step] = block @ other
 
-    def norms(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
+    def norms(self, states: "Described", relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
+        codes = states.codes
         found = np.tile(self._norms, (len(codes), 1))
         for some in self._blocks(~_complete(codes)):
             for view, features in enumerate(self.features(codes[some])):

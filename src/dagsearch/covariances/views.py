@@ -30,7 +30,7 @@ import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
-from dagsearch.covariances.counts import PlaceViews, views_of
+from dagsearch.covariances.counts import Described, PlaceViews, views_of
 from dagsearch.covariances.parameters import Hyperparameter, checked_positive
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
@@ -60,7 +60,7 @@ class _Products(NamedTuple):
     """Half the squared distances in each view."""
 
 
-class _Described:
+class _Scaled:
     """The states of a problem as views that are scaled by random leaves, given as codes."""
 
     def __init__(self, coding: Coding, leaves: IntArray) -> None:
@@ -68,7 +68,8 @@ class _Described:
         count = len(coding.layout.categories)
         self.places = count if coding.layout.kind == "places" and count <= _MOST_RELEVANCES else 0
         self.alike = np.ones(count)
-        self.squares = 1.0 / np.maximum(self.views.norms(leaves, self.alike).mean(axis=0), 1e-12)
+        norms = self.views.norms(self.described(leaves), self.alike)
+        self.squares = 1.0 / np.maximum(norms.mean(axis=0), 1e-12)
         of_views = [
             (f"{part}, {name}", *(first if view == 0 else other))
             for part, first, other in (("linear", *_LINEAR), ("decay", *_DECAY))
@@ -80,12 +81,19 @@ class _Described:
         self.medians = np.array([median for _, median, _ in self.prior])
         self._last: _Products | None = None
 
+    def described(self, rows: Rows) -> Described:
+        """Codes, with what comparing them needs beside these."""
+        # Compiled functions are compiled anew for other types and layouts.
+        codes = np.ascontiguousarray(rows, dtype=np.int64)
+        return Described(codes, self.views.described(codes))
+
     def products(self, rows: Rows) -> _Products:
         """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
         if self._last is None or self._last.rows is not rows:
             count = len(self.squares)
             two_views = np.eye(count + count % 2, count).reshape(-1, 2, count)
-            grams = [gram for two in two_views for gram in self.views.compared(rows, rows, self.alike, two)]
+            all_ = self.described(rows)
+            grams = [gram for two in two_views for gram in self.views.compared(all_, all_, self.alike, two)]
             scaled = [square * gram for square, gram in zip(self.squares, grams, strict=False)]
             values = np.empty((len(rows), 0))
             if self.places and isinstance(self.views, PlaceViews):
@@ -109,7 +117,7 @@ class Views(Covariance):
     reads_codes = True
 
     def __init__(
-        self, described: _Described | None = None, values: FloatArray | None = None, factor: float = 1.0
+        self, described: _Scaled | None = None, values: FloatArray | None = None, factor: float = 1.0
     ) -> None:
         self._described, self._factor = described, factor
         if described is None or values is None:
@@ -128,11 +136,11 @@ class Views(Covariance):
                 f"Views needs states with codes, which {type(space.problem).__name__} does not have. Use "
                 "problems.Choices, Orders or Sequences, or states that are tuples of decisions"
             )
-        described = _Described(coding, coding.codes(space.random_leaves))
+        described = _Scaled(coding, coding.codes(space.random_leaves))
         return Views(described, described.medians)
 
     @property
-    def _bound(self) -> _Described:
+    def _bound(self) -> _Scaled:
         if self._described is None:
             raise CovarianceError("Views must know the problem first: call Views().bind(problem)")
         return self._described
@@ -164,21 +172,21 @@ class Views(Covariance):
         return self.of_rows(a, self.prepared(b))[0]
 
     def variances(self, a: Rows) -> FloatArray:
-        trend = self._bound.views.norms(a, self.relevance) @ self._weights[0]
+        trend = self._bound.views.norms(self._bound.described(a), self.relevance) @ self._weights[0]
         return np.asarray(trend + (self._factor * _BIAS + self.nonlinear))
 
     def prepared(self, rows: Rows) -> Rows:
-        """Codes, and next to them ½ Σ_v θ_v |φ_v(x)|²."""
-        norms = self._bound.views.norms(rows, self.relevance)
-        return Stacked([rows, 0.5 * norms @ self._weights[1][:, None]])
+        """Codes, next to them ½ Σ_v θ_v |φ_v(x)|², and what comparing them needs beside these."""
+        described = self._bound.described(rows)
+        norms = self._bound.views.norms(described, self.relevance)
+        return Stacked([rows, 0.5 * norms @ self._weights[1][:, None], described.more])
 
     def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
         shared = self._factor * _BIAS
-        # Compiled functions are compiled anew for other types and layouts.
-        codes = np.ascontiguousarray(rows, dtype=np.int64)
-        theirs = np.ascontiguousarray(others.parts[0], dtype=np.int64)
-        cross, near = self._bound.views.compared(codes, theirs, self.relevance, self._weights)
-        trend, falloff = self._weights @ self._bound.views.norms(codes, self.relevance).T
+        ours = self._bound.described(rows)
+        theirs = Described(np.ascontiguousarray(others.parts[0], dtype=np.int64), others.parts[2])
+        cross, near = self._bound.views.compared(ours, theirs, self.relevance, self._weights)
+        trend, falloff = self._weights @ self._bound.views.norms(ours, self.relevance).T
         near -= 0.5 * falloff[:, None]
         near -= others.parts[1][:, 0]
         np.exp(np.minimum(near, 0.0, out=near), out=near)
