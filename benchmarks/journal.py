@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
-from dagsearch.durable.file import LockedFile
-from dagsearch.durable.journal import Journal
+from dagsearch.journal.file import LockedFile
+from dagsearch.journal.journal import Journal
 from dagsearch.problems import Subsets
 from dagsearch.search import Search
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import dagsearch as ds
-from dagsearch.durable.journal import Journal
-from dagsearch.durable.lines import LENGTH, content_of
-from dagsearch.pages.watched import Watched
+from dagsearch.journal.journal import Journal
+from dagsearch.journal.lines import LENGTH, content_of
+from dagsearch.report.watched import Watched
 
 EVALUATIONS, RATE = 20_000, 1000
 BLOCK, PAIRS = 5, 900

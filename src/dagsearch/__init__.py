@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from dagsearch import baselines, covariances, errors, posterior, problems, proposers, testing
 from dagsearch.baselines.tree import as_tree
-from dagsearch.durable.journal import backup_journal
 from dagsearch.errors import (
     CovarianceError,
     DagSearchError,
@@ -22,14 +21,15 @@ from dagsearch.errors import (
     SearchExhausted,
     SearchInterrupted,
 )
-from dagsearch.execution.pools import PoolError
-from dagsearch.execution.stopping import Stop
 from dagsearch.functions import maximize, minimize, search
-from dagsearch.pages.forecasts import Forecast
+from dagsearch.journal.journal import backup_journal
 from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem
 from dagsearch.proposers import expansions, policies, rollouts
+from dagsearch.report.forecasts import Forecast
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
+from dagsearch.run.pools import PoolError
+from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.values import backups, gaussians, proofs
 from dagsearch.values.gaussians import Gaussian

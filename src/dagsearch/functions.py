@@ -6,16 +6,16 @@ from os import PathLike
 from typing import Literal, Unpack
 
 from dagsearch.covariances import Covariance
-from dagsearch.durable.journal import has_begun
 from dagsearch.errors import SearchInterrupted
-from dagsearch.execution.options import Execution
-from dagsearch.execution.runner import checked_budget, log_if_poor
-from dagsearch.execution.stopping import Stop
+from dagsearch.journal.journal import has_begun
 from dagsearch.methods import default_initial
-from dagsearch.pages.notebook import shown_progress
 from dagsearch.problem import Problem
 from dagsearch.problems.functions import Choose, FunctionProblem
+from dagsearch.report.notebook import shown_progress
 from dagsearch.results import Result
+from dagsearch.run.options import Execution
+from dagsearch.run.runner import checked_budget, log_if_poor
+from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
 from dagsearch.values.gaussians import Gaussian
 

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dagsearch.data import Told
-    from dagsearch.execution.steered import Request
+    from dagsearch.run.steered import Request
 
 _NOTHING = nullcontext()
 
 
 class Recorder:
-    """Keeps no record. :class:`dagsearch.durable.recorder.JournalRecorder` writes a journal.
+    """Keeps no record. :class:`dagsearch.journal.recorder.JournalRecorder` writes a journal.
 
     A search reports an event before it acts on it. The exception is :meth:`asked`, because a decision is
     known only after it was made. So an event is recorded before its consequences can be seen.

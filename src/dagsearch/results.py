@@ -11,7 +11,7 @@ from dagsearch.values.gaussians import Gaussian
 if TYPE_CHECKING:
     import pandas
 
-    from dagsearch.pages.report import Report
+    from dagsearch.report.report import Report
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Result:
 
         A notebook shows a part of it; ``report().write("page.html")`` writes all of it to one file.
         """
-        from dagsearch.pages.report import Report
+        from dagsearch.report.report import Report
 
         return Report.of_result(self)
 

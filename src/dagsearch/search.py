@@ -14,16 +14,10 @@ from dagsearch._internal.threads import one_thread
 from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
 from dagsearch.data import Data, Told
-from dagsearch.durable.resume import resume_search, start_journal
 from dagsearch.errors import ProblemError, SearchExhausted
-from dagsearch.execution.options import Execution
-from dagsearch.execution.pools import make_pool
-from dagsearch.execution.runner import OnError, checked_budget, checked_on_error, evaluations
-from dagsearch.execution.steered import Steered
-from dagsearch.execution.stopping import Stop
+from dagsearch.journal.resume import resume_search, start_journal
 from dagsearch.methods import INITIAL, check_parts, default_parts, paper_parts
 from dagsearch.optimum import Optimum
-from dagsearch.pages.forecasts import Forecast, forecast, progress_of
 from dagsearch.pending import Pending
 from dagsearch.posterior.base import MeanFunction, Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence
@@ -35,7 +29,13 @@ from dagsearch.proposers.expansions import Expansion, OneChild
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.remaining import Remaining
 from dagsearch.recorder import Recorder
+from dagsearch.report.forecasts import Forecast, forecast, progress_of
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
+from dagsearch.run.options import Execution
+from dagsearch.run.pools import make_pool
+from dagsearch.run.runner import OnError, checked_budget, checked_on_error, evaluations
+from dagsearch.run.steered import Steered
+from dagsearch.run.stopping import Stop
 from dagsearch.space import Space
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.explored import Explored

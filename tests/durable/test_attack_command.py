@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dagsearch.durable.journal import Journal
+from dagsearch.journal.journal import Journal
 from dagsearch_experiments.attacks import report, run, summary
 from dagsearch_experiments.attacks.campaign import attack
 from dagsearch_experiments.runner import ExperimentError, read_rows

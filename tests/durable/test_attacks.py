@@ -20,10 +20,10 @@ import pytest
 import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.cli.show import summary
-from dagsearch.durable import journal as journals
-from dagsearch.durable import lock as locks
-from dagsearch.durable.journal import JournalError, backup_journal, has_begun, is_in_use, read_events
-from dagsearch.durable.lines import LENGTH, SLOT, last_head
+from dagsearch.journal import journal as journals
+from dagsearch.journal import lock as locks
+from dagsearch.journal.journal import JournalError, backup_journal, has_begun, is_in_use, read_events
+from dagsearch.journal.lines import LENGTH, SLOT, last_head
 from dagsearch_experiments.crashes.layer import recorded, watched
 from support.journals import history, rewritten, written
 from support.old_journals import as_database

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from dagsearch.durable import journal as journals
-from dagsearch.durable.file import LockedFile
-from dagsearch.durable.journal import Journal
-from dagsearch.durable.lines import LENGTH, Head
+from dagsearch.journal import journal as journals
+from dagsearch.journal.file import LockedFile
+from dagsearch.journal.journal import Journal
+from dagsearch.journal.lines import LENGTH, Head
 from dagsearch_experiments.crashes import damage, kills, power
 from dagsearch_experiments.crashes.layer import Operation
 from dagsearch_experiments.crashes.workloads import WORKLOADS

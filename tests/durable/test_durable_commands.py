@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.durable.journal import Journal, JournalError, read_events
+from dagsearch.journal.journal import Journal, JournalError, read_events
 from dagsearch.sklearn import DAGSearchSelector
 from support.problems import Sum
 from support.processes import PATIENCE, TESTS, running, wait_until

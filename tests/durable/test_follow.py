@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 import dagsearch as ds
-from dagsearch.durable.follow import Follower
-from dagsearch.durable.journal import read_events
-from dagsearch.durable.lines import LENGTH
+from dagsearch.journal.follow import Follower
+from dagsearch.journal.journal import read_events
+from dagsearch.journal.lines import LENGTH
 
 PROBLEM = ds.problems.Subsets(10, 3, reward=sum)
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.durable.encoding import from_json, to_json
-from dagsearch.durable.fingerprint import parts_of
-from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.errors import EvaluationError, ProblemError
+from dagsearch.journal.encoding import from_json, to_json
+from dagsearch.journal.fingerprint import parts_of
+from dagsearch.journal.journal import JournalError, read_events
 from dagsearch_experiments.crashes.layer import watched
 from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 import dagsearch as ds
-from dagsearch.durable.journal import read_events
+from dagsearch.journal.journal import read_events
 from dagsearch_experiments.attacks.disk import Crash, Fault
 from dagsearch_experiments.attacks.machine import kinds_installed, machine_of
 from dagsearch_experiments.crashes.layer import watched

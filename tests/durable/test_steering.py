@@ -9,10 +9,10 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli.events import budget_of
-from dagsearch.durable.encoding import StateCodec
-from dagsearch.durable.journal import read_events
-from dagsearch.durable.requests import requests_path, send_request
-from dagsearch.pages.record import Record
+from dagsearch.journal.encoding import StateCodec
+from dagsearch.journal.journal import read_events
+from dagsearch.journal.requests import requests_path, send_request
+from dagsearch.report.record import Record
 
 WEIGHTS = [3.0, -1.0, 2.5, 0.5, -2.0, 1.5, 4.0, -0.5, 1.0, 2.0]
 

@@ -11,8 +11,8 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.execution import pools
-from dagsearch.execution.pools import PoolError, SerialPool
+from dagsearch.run import pools
+from dagsearch.run.pools import PoolError, SerialPool
 from support.executors import cluster, processes, threads
 from support.problems import (
     Dying,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dagsearch.cli import main
-from dagsearch.pages.forecasts import FITTED
+from dagsearch.report.forecasts import FITTED
 from dagsearch_experiments.forecast import OTHERS, SHIPPED, measured, table
 from dagsearch_experiments.runner import read_rows
 

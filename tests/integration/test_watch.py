@@ -13,12 +13,12 @@ import httpx
 import pytest
 
 import dagsearch as ds
-from dagsearch.durable.follow import Follower
-from dagsearch.durable.journal import read_events
-from dagsearch.durable.requests import requests_path
-from dagsearch.pages.server import make_app
-from dagsearch.pages.view import Viewed
-from dagsearch.pages.watched import Watched
+from dagsearch.journal.follow import Follower
+from dagsearch.journal.journal import read_events
+from dagsearch.journal.requests import requests_path
+from dagsearch.report.server import make_app
+from dagsearch.report.view import Viewed
+from dagsearch.report.watched import Watched
 from support.browser import in_browser
 
 TOKEN, PORT = "secret-token", 4321

@@ -11,8 +11,8 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
-from dagsearch.execution.pools import PoolError, ProcessPool
-from dagsearch.execution.processes import ProcessDied
+from dagsearch.run.pools import PoolError, ProcessPool
+from dagsearch.run.processes import ProcessDied
 from support.problems import (
     Dying,
     Gated,

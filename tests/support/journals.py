@@ -2,10 +2,10 @@
 
 import json
 
-from dagsearch.durable.journal import read_events
-from dagsearch.durable.lines import Content, encode_event
-from dagsearch.durable.replay import Replay
-from dagsearch.durable.resume import start_journal
+from dagsearch.journal.journal import read_events
+from dagsearch.journal.lines import Content, encode_event
+from dagsearch.journal.replay import Replay
+from dagsearch.journal.resume import start_journal
 
 
 def history(search):

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 
-from dagsearch.durable.journal import read_events
+from dagsearch.journal.journal import read_events
 
 _SCHEMA = (
     "number INTEGER PRIMARY KEY, kind TEXT NOT NULL, at REAL NOT NULL, content TEXT NOT NULL, digest TEXT"

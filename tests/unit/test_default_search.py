@@ -9,12 +9,12 @@ import pytest
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.data import Foresight
-from dagsearch.execution.stopping import Stop
 from dagsearch.optimum import sample_optimum
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
 from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Sampled, _parents
+from dagsearch.run.stopping import Stop
 from dagsearch.space.moves import PathMoves, moves_in
 from dagsearch.values.gaussians import Gaussian
 

@@ -7,7 +7,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
-from dagsearch.durable.journal import read_events
+from dagsearch.journal.journal import read_events
 from dagsearch.posterior import KernelScores
 from dagsearch.posterior.evidence import LogPosterior
 from dagsearch.posterior.landmarks import WhitenedScores

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.pages.forecasts import Coefficients, forecast, progress_of
+from dagsearch.report.forecasts import Coefficients, forecast, progress_of
 from dagsearch.values.gaussians import Gaussian
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.durable.journal import read_events
+from dagsearch.journal.journal import read_events
 from dagsearch.problems import Decision, FunctionProblem
 from dagsearch.space import Space
 from dagsearch.testing import check_problem

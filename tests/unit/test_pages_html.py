@@ -8,11 +8,11 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.pages import Report
-from dagsearch.pages.html import html_page, policy, snippet
-from dagsearch.pages.leaves import Part
-from dagsearch.pages.record import Record, Told
-from dagsearch.pages.view import Viewed
+from dagsearch.report import Report
+from dagsearch.report.html import html_page, policy, snippet
+from dagsearch.report.leaves import Part
+from dagsearch.report.record import Record, Told
+from dagsearch.report.view import Viewed
 from support.browser import in_browser
 
 HOSTILE = '</script><img src=x onerror="document.title=1">{{content}}\u2028<b>'

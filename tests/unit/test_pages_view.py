@@ -9,12 +9,12 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
-from dagsearch.durable.journal import read_events
-from dagsearch.pages.effects import Effects
-from dagsearch.pages.forecasts import forecast, progress_of
-from dagsearch.pages.leaves import Part, parts_of
-from dagsearch.pages.record import Record, Told
-from dagsearch.pages.view import Viewed
+from dagsearch.journal.journal import read_events
+from dagsearch.report.effects import Effects
+from dagsearch.report.forecasts import forecast, progress_of
+from dagsearch.report.leaves import Part, parts_of
+from dagsearch.report.record import Record, Told
+from dagsearch.report.view import Viewed
 from dagsearch.sklearn import DAGSearchSelector
 
 

@@ -10,12 +10,12 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, Pairwise
-from dagsearch.execution.pools import SerialPool
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores, scores_for
 from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
+from dagsearch.run.pools import SerialPool
 from dagsearch.values.backups import MomentMatching, Softmax
 from support.searches import exhaustive
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagsearch.cli.common import failed, printable
-from dagsearch.durable.journal import JournalError, backup_journal
+from dagsearch.journal.journal import JournalError, backup_journal
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands

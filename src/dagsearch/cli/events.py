@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dagsearch.durable.events import Event
-from dagsearch.execution.steered import Steered
+from dagsearch.journal.events import Event
+from dagsearch.run.steered import Steered
 
 
 def budget_of(events: Sequence[Event]) -> int | None:

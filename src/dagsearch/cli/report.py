@@ -29,7 +29,7 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the page; returns the exit code."""
-    from dagsearch.pages.report import Report
+    from dagsearch.report.report import Report
 
     try:
         path = Report.of_journals(*options.journals).write(options.out)

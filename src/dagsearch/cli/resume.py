@@ -9,8 +9,8 @@ from dagsearch._internal.imports import imported
 from dagsearch.cli.common import failed, positive
 from dagsearch.cli.events import budget_of, selection_of
 from dagsearch.cli.select import add_output, resume_selection
-from dagsearch.durable.journal import JournalError, read_events
 from dagsearch.errors import DagSearchError
+from dagsearch.journal.journal import JournalError, read_events
 from dagsearch.problem import Problem
 from dagsearch.results import Result
 from dagsearch.search import Search

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dagsearch.cli.common import failed, printable
 from dagsearch.cli.events import budget_of, features_of, selection_of
-from dagsearch.durable.events import Event
-from dagsearch.durable.journal import JournalError, is_in_use, read_events
+from dagsearch.journal.events import Event
+from dagsearch.journal.journal import JournalError, is_in_use, read_events
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands

@@ -48,8 +48,8 @@ def _port(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C; returns the exit code."""
     try:
-        from dagsearch.pages.server import serve
-        from dagsearch.pages.watched import Watched
+        from dagsearch.report.server import serve
+        from dagsearch.report.watched import Watched
     except ModuleNotFoundError as error:
         missing = ModuleNotFoundError(f"{error.name} is missing: pip install 'dagsearch[watch]'")
         return failed("watch", missing)

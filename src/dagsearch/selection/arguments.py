@@ -14,9 +14,9 @@ from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance, Relevance, SetKernel
 from dagsearch.errors import ProblemError
-from dagsearch.execution.stopping import Stop
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.problems.ground import SubsetProblem
+from dagsearch.run.stopping import Stop
 from dagsearch.selection.glance import Glance
 from dagsearch.selection.likeness import likeness
 

@@ -8,8 +8,8 @@ import joblib
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.durable.fingerprint import without_addresses
-from dagsearch.durable.journal import Event, JournalError, has_begun, read_events
+from dagsearch.journal.fingerprint import without_addresses
+from dagsearch.journal.journal import Event, JournalError, has_begun, read_events
 from dagsearch.selection.record import Entry
 from dagsearch.selection.scoring import Scored
 from dagsearch.values.gaussians import Gaussian

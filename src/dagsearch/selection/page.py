@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dagsearch.pages import html
-from dagsearch.pages.leaves import Part
-from dagsearch.pages.record import Failure, Record, Told
-from dagsearch.pages.view import SELECTION_WORDS, Viewed
+from dagsearch.report import html
+from dagsearch.report.leaves import Part
+from dagsearch.report.record import Failure, Record, Told
+from dagsearch.report.view import SELECTION_WORDS, Viewed
 from dagsearch.values.gaussians import Gaussian
 
 # What the page has elsewhere, or computes from the history.

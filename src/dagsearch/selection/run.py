@@ -9,13 +9,13 @@ import numpy as np
 
 from dagsearch._internal.progress import Progress
 from dagsearch._internal.typing import FloatArray
-from dagsearch.durable.journal import Event
-from dagsearch.execution.pools import Running
-from dagsearch.execution.runner import Runner
-from dagsearch.execution.stopping import Stop
+from dagsearch.journal.journal import Event
 from dagsearch.optimum import Optimum
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.results import Proposal
+from dagsearch.run.pools import Running
+from dagsearch.run.runner import Runner
+from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import WarmStart
 from dagsearch.selection.journal import (

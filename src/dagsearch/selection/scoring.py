@@ -13,9 +13,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.execution.pools import Running
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
+from dagsearch.run.pools import Running
 from dagsearch.selection.quiet import quiet
 
 
@@ -137,7 +137,7 @@ class SubsetScorer:
 class BatchPool:
     """Scores a batch of subsets at a time with joblib; the results are :class:`Scored`.
 
-    It is the :class:`dagsearch.execution.pools.Pool` of a feature selection.
+    It is the :class:`dagsearch.run.pools.Pool` of a feature selection.
 
     Parameters
     ----------

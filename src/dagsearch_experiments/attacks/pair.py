@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dagsearch.durable.journal import has_begun, read_events
 from dagsearch.errors import JournalError
+from dagsearch.journal.journal import has_begun, read_events
 from dagsearch.problem import State
 from dagsearch.results import Proposal
 from dagsearch.search import Search

@@ -18,8 +18,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Bunch
 
-from dagsearch.durable.journal import backup_journal, has_begun, read_events
 from dagsearch.errors import JournalError
+from dagsearch.journal.journal import backup_journal, has_begun, read_events
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch_experiments.attacks.disk import Crash, Disk
 from dagsearch_experiments.crashes.layer import watched

@@ -11,8 +11,8 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
-from dagsearch.durable.journal import Event, backup_journal, read_events
 from dagsearch.errors import JournalError, SearchExhausted
+from dagsearch.journal.journal import Event, backup_journal, read_events
 from dagsearch.problem import State
 from dagsearch.results import Proposal
 from dagsearch.search import Search

@@ -3,9 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from dagsearch.durable.events import Event
-from dagsearch.durable.journal import has_begun, read_events
 from dagsearch.errors import JournalError
+from dagsearch.journal.events import Event
+from dagsearch.journal.journal import has_begun, read_events
 from dagsearch_experiments.crashes.workloads import Workload
 
 

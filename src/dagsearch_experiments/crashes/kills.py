@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dagsearch.durable.journal import has_begun, read_events
+from dagsearch.journal.journal import has_begun, read_events
 from dagsearch_experiments.crashes.layer import Operation, recorded, watched
 from dagsearch_experiments.crashes.workloads import Log, Workload, told
 from dagsearch_experiments.runner import ExperimentError

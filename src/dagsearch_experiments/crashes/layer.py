@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 from unittest import mock
 
-from dagsearch.durable import journal
-from dagsearch.durable.file import LockedFile
+from dagsearch.journal import journal
+from dagsearch.journal.file import LockedFile
 
 
 class Operation(NamedTuple):

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from dagsearch.durable.journal import has_begun, read_events
-from dagsearch.durable.lines import LENGTH, decode_head
 from dagsearch.errors import JournalError
+from dagsearch.journal.journal import has_begun, read_events
+from dagsearch.journal.lines import LENGTH, decode_head
 from dagsearch_experiments.crashes.layer import Operation, recorded
 from dagsearch_experiments.crashes.workloads import Workload, told
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch.durable.journal import has_begun, read_events
+from dagsearch.journal.journal import has_begun, read_events
 from dagsearch.problems import Subsets
 from dagsearch.search import Search
 

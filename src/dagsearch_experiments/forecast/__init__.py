@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch.methods import default_initial
-from dagsearch.pages.forecasts import FITTED, Coefficients, forecast
+from dagsearch.report.forecasts import FITTED, Coefficients, forecast
 from dagsearch.search import Search
 from dagsearch_experiments.drawing import figure
 from dagsearch_experiments.forecast.fitting import cases_of, fit

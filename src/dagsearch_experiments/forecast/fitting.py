@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.pages.forecasts import Coefficients, Past, progress_of
+from dagsearch.report.forecasts import Coefficients, Past, progress_of
 from dagsearch.values.gaussians import Gaussian
 from dagsearch_experiments.general.problems import TASKS
 from dagsearch_experiments.runner import Row

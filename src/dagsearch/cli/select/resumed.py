@@ -9,7 +9,7 @@ from typing import Any
 
 from dagsearch.cli.select.estimator import is_from_sklearn
 from dagsearch.cli.select.task import AUTO, Request
-from dagsearch.durable.journal import JournalError
+from dagsearch.journal.journal import JournalError
 
 _NUMBERS = (int, float)
 _TYPES: dict[str, tuple[type, ...]] = {

@@ -1,0 +1,210 @@
+"""What identifies a search in its journal, so that only an equal search continues it."""
+
+import hashlib
+import json
+import logging
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+
+from dagsearch.errors import JournalError
+from dagsearch.journal.encoding import StateCodec
+from dagsearch.journal.leaves import leaf_form
+from dagsearch.space import Space
+from dagsearch.space.walks import Walk, shape_rng
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+logger = logging.getLogger(__name__)
+
+# Number of random paths by which problems are compared.
+_WALKS = 8
+# Number of random leaves by which covariances are compared.
+_LEAVES = 6
+# Parts that decide what to do next. A replay does not need them, so a default that has changed continues.
+_DECIDING = {"policy", "rollout", "proposers", "evidence"}
+
+
+def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The first event of a journal: what must be equal in a search that continues it."""
+    from dagsearch import __version__
+
+    arguments = {name: _without_numpy(value) for name, value in arguments.items()}
+    return {
+        "dagsearch": __version__,
+        "versions": versions(),
+        "problem": fingerprint(search.space),
+        "made_by": made_by,
+        "arguments": {name: value for name, value in arguments.items() if _is_plain(value)},
+        "given": sorted(name for name, value in arguments.items() if not _is_plain(value)),
+        "parts": parts_of(search),
+        "covariance": covariance_of(search),
+        "generators": generator_states(search),
+        "leaves": leaf_form(search.problem),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions and machine, on which the last digits of computed numbers depend."""
+    return {"numpy": np.__version__, "scipy": scipy.__version__, "machine": platform.machine()}
+
+
+def _without_numpy(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a journal can hold an argument."""
+    if isinstance(value, (tuple, list)):
+        return all(_is_plain(part) for part in value)
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def fingerprint(space: Space) -> dict[str, Any]:
+    """What distinguishes a problem: its type, its own identity if it has one, and a digest of some states."""
+    codec, problem, seen = StateCodec(space), space.problem, list[Any]()
+    for leaf, actions in _walks(space):
+        state = problem.root()
+        for action in actions:
+            seen.append([codec.encode(state), len(problem.actions(state)), space.player(state)])
+            state = problem.step(state, action)
+        seen.append(codec.encode(leaf))
+    identity = space.identity
+    return {
+        "type": type(space.problem).__name__,
+        "identity": None if identity is None else str(identity()) or None,
+        "states": hashlib.sha256(json.dumps(seen).encode()).hexdigest(),
+    }
+
+
+def _walks(space: Space) -> list[Walk]:
+    """Walks by which problems and covariances are compared; they must be those of older journals."""
+    rng = shape_rng()
+    return [space.walk(space.problem.root(), rng) for _ in range(_WALKS)]
+
+
+def covariance_of(search: "Search") -> list[list[float]]:
+    """The covariance of a few random leaves: two covariances of the same type may differ in their numbers."""
+    covariance = search.explored.scores.covariance
+    if covariance is None:
+        return []
+    matrix: list[list[float]] = covariance([leaf for leaf, _ in _walks(search.space)[:_LEAVES]]).tolist()
+    return matrix
+
+
+def parts_of(search: "Search") -> dict[str, str]:
+    """The composition as text, without memory addresses, which differ between processes."""
+    scores = search.explored.scores
+    described: dict[str, Any] = {"repeats": search.repeats, "evidence": search.posterior.evidence}
+    descent = search.portfolio.descent
+    if descent is not None:
+        described |= {"policy": descent.policy, "rollout": descent.rollout, "expansion": descent.expansion}
+        described["backup"] = search.explored_values.backup
+    if descent is None or len(search.portfolio.proposers) > 1:
+        described["proposers"] = search.portfolio
+    words = {name: repr(part) for name, part in described.items()}
+    noise = getattr(scores, "noise", None)
+    words["scores"] = f"{type(scores).__name__}({scores.covariance!r}, {noise!r})"
+    return {name: without_addresses(text) for name, text in words.items()}
+
+
+def without_addresses(text: str) -> str:
+    """A ``repr`` without memory addresses."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> bool:
+    """Raise unless a search is composed like the one that began the journal.
+
+    Returns whether it also decides by the same rules.
+    """
+    same_rules = True
+    for what, then, now in (
+        ("problem", settings["problem"], fingerprint(search.space)),
+        ("search", settings["parts"], parts_of(search)),
+    ):
+        changed = sorted(name for name in now if then.get(name) != now[name])
+        if changed and settings["made_by"] == "Search.default" and set(changed) <= _DECIDING:
+            same_rules = False
+            logger.warning(
+                "%s was written by a version of dagsearch whose default search had another %s. All rewards "
+                "are kept; the search continues with the present default",
+                path,
+                " and other ".join(changed),
+            )
+        elif changed:
+            details = "; ".join(f"{name}: {then.get(name)} then, {now[name]} now" for name in changed)
+            raise JournalError(
+                f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
+                "The file was not changed"
+            )
+    if not _is_close(settings["covariance"], covariance_of(search)):
+        raise JournalError(
+            f"{path} is the journal of a search with another covariance. Resume it with the same one. "
+            "The file was not changed"
+        )
+    if settings["versions"] != versions():
+        logger.warning(
+            "%s was written with %s, this is %s: the last digits of beliefs may differ, and so may, "
+            "eventually, the leaves that are asked for",
+            path,
+            settings["versions"],
+            versions(),
+        )
+    return same_rules
+
+
+def _is_close(then: Any, now: list[list[float]]) -> bool:
+    try:
+        return np.shape(then) == np.shape(now) and np.allclose(then, now, rtol=1e-6, atol=1e-9)
+    except (TypeError, ValueError):  # not a matrix of numbers
+        return False
+
+
+# Random numbers ---------------------------------------------------------------------------------
+
+
+def _generators(search: "Search") -> list[np.random.Generator]:
+    """The generator of the search, and those of its parts."""
+    descent = search.portfolio.descent
+    parts = [search.explored_values.backup, *search.portfolio.proposers]
+    if descent is not None:
+        parts = [descent.policy, descent.rollout, search.explored_values.backup, descent.expansion]
+    held = [value for part in parts for value in getattr(part, "__dict__", {}).values()]
+    return [search.rng, *(value for value in held if isinstance(value, np.random.Generator))]
+
+
+def generator_states(search: "Search") -> list[Any]:
+    """The states of all generators."""
+    return [_plain(generator.bit_generator.state) for generator in _generators(search)]
+
+
+def _plain(value: Any) -> Any:
+    """Nested mappings without arrays, for JSON."""
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def set_generators(search: "Search", states: Sequence[Any]) -> None:
+    """Set the states of all generators."""
+    for generator, state in zip(_generators(search), states, strict=True):
+        generator.bit_generator.state = state
+
+
+def generator_like(state: Mapping[str, Any]) -> np.random.Generator:
+    """A generator in a recorded state; only NumPy's own kinds are supported."""
+    name = str(state.get("bit_generator"))
+    if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
+        raise JournalError(f"the journal was written with a random generator {name!r} that is not NumPy's")
+    generator = np.random.Generator(getattr(np.random, name)())
+    try:
+        generator.bit_generator.state = dict(state)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise JournalError(f"the journal holds no state of a random generator {name} ({error})") from error
+    return generator

@@ -1,0 +1,328 @@
+"""A durable record of a search: one file, to which every event is appended.
+
+The file holds what happened (``docs/durability.md`` says what each event holds), as JSON; nothing in it is
+executable. :mod:`dagsearch.journal.lines` describes the format.
+"""
+
+import json
+import logging
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dagsearch.errors import JournalError
+from dagsearch.journal import sqlite
+from dagsearch.journal.events import Event
+from dagsearch.journal.file import LockedFile, sync_folder
+from dagsearch.journal.file import is_in_use as file_in_use
+from dagsearch.journal.lines import (
+    LENGTH,
+    SLOT,
+    Content,
+    Head,
+    content_of,
+    decode,
+    encode_event,
+    is_journal,
+    is_unbegun,
+    last_head,
+)
+
+__all__ = ["Event", "Journal", "JournalError", "backup_journal", "has_begun", "is_in_use", "read_events"]
+
+logger = logging.getLogger(__name__)
+
+
+class Journal:
+    """A journal that is open for writing; it cannot be opened for writing a second time.
+
+    :meth:`create` starts a new journal, :meth:`resume` continues an existing one.
+    """
+
+    def __init__(self, path: Path, file: LockedFile, content: Content) -> None:
+        self.path = path
+        self._file = file
+        self._head = content.head
+        self._convert: Callable[[], LockedFile] | None = None
+        self._head_is_missing = False
+        self._failure: str | None = None
+
+    @classmethod
+    def create(cls, path: str | PathLike[str], settings: dict[str, Any]) -> "Journal":
+        """A new journal whose first event is ``settings``."""
+        path = _checked_path(path)
+        if has_begun(path):
+            raise JournalError(f"{path} exists already: resume it, or choose another file name")
+        if not path.parent.is_dir():
+            raise JournalError(f"the folder {path.parent} does not exist; make it first")
+        if path.exists():
+            logger.warning("%s is empty: a new search begins there", path)
+        file = LockedFile(path, os.O_CREAT)
+        try:
+            if has_begun(path):  # by another process, just before this one locked the file
+                raise JournalError(f"{path} exists already: resume it, or choose another file name")
+            content = content_of(path, [("settings", time.time(), _as_json(settings))])
+            _fill(file, content)
+        except (OSError, TypeError, ValueError, JournalError) as error:
+            file.close()
+            raise JournalError(f"cannot begin the journal {path} ({error})") from error
+        return cls(path, file, content)
+
+    @classmethod
+    def resume(cls, path: str | PathLike[str]) -> tuple["Journal", list[Event]]:
+        """A journal that exists, and all its events."""
+        path = _checked_path(path)
+        _require_file(path)
+        real = Path(os.path.realpath(path))
+        file = LockedFile(real)
+        try:
+            content, old = _read(path)
+            journal = cls(path, file, content)
+            journal._head_is_missing = file.read(content.head.position, SLOT) != content.head.encode()
+            if old:
+                sqlite.check_not_in_use(real)
+                journal._convert = lambda: _converted(real, content)
+        except BaseException:
+            file.close()
+            raise
+        return journal, content.events
+
+    def append(self, kind: str, content: dict[str, Any]) -> None:
+        """Store an event safely. If that fails, this journal accepts no further event."""
+        if self._failure is not None:
+            raise JournalError(self._failure)
+        try:
+            self._store(kind, _as_json(content))
+        except (OSError, TypeError, ValueError) as error:
+            self._fail(kind, content, error)
+        except BaseException as error:
+            self.abandon(error)
+            raise
+
+    def _store(self, kind: str, content: str) -> None:
+        if self._convert is not None:
+            old, self._file, self._convert = self._file, self._convert(), None
+            old.close()
+            self._head_is_missing = False
+        if self._file.size > self._head.size:
+            self._file.check_unchanged()
+            self._file.truncate(self._head.size)  # an event that was never completed
+        if self._head_is_missing:
+            # The machine stopped before it was on the disk. The next head takes the place of the one before,
+            # which would be the only one.
+            self._file.write(self._head.position, self._head.encode())
+            self._head_is_missing = False
+        line, digest = encode_event(self._head.digest, self._head.events, kind, time.time(), content)
+        head = Head(self._head.events + 1, self._head.size + len(line), digest)
+        self._file.append(line)
+        # The head is on the disk with the next event; if the machine stops before, a reader sees that the
+        # file goes on behind its stated end.
+        try:
+            self._file.write(head.position, head.encode())
+        except OSError:
+            with suppress(OSError):
+                self._remove_last_event(head)
+            raise
+        self._head = head
+
+    def _remove_last_event(self, head: Head) -> None:
+        """Let an event count as not written, because its head could not be written, or not without an error.
+
+        If the head is in the file, it must go first: a head that counts a missing event looks like damage.
+        """
+        if self._file.read(head.position, SLOT) == head.encode():
+            self._file.write(head.position, self._head.encode())
+            self._file.sync()
+        self._file.truncate(self._head.size)
+
+    def abandon(self, error: BaseException) -> None:
+        """Accept no further event, because the search and the file may differ after ``error``."""
+        if self._failure is None:
+            self._failure = (
+                f"the search was stopped half way ({type(error).__name__}: {error}) and may differ from its "
+                f"journal {self.path}. The journal is correct: its {self._head.events} events are safe. "
+                "Resume from the file"
+            )
+
+    def _fail(self, kind: str, content: dict[str, Any], error: Exception) -> NoReturn:
+        lost = f"the next event ({kind}) was not written"
+        if kind == "tell":
+            reward = f"the reward {content['reward']!r} of {content['leaf']}"
+            lost = f"{reward} was not written: tell it after resuming"
+        self._failure = (
+            f"cannot write to the journal {self.path} ({error}). {self._head.events} events were written to "
+            f"the file before; {lost}. Make the disk writable again, then resume the search from the file"
+        )
+        raise JournalError(self._failure) from error
+
+    @property
+    def broken(self) -> bool:
+        """Whether an event could not be written."""
+        return self._failure is not None
+
+    def close(self) -> None:
+        """Release the file, so that another search can resume it."""
+        try:
+            with suppress(OSError):
+                self._file.sync()  # the head
+        finally:
+            self._file.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a search that keeps a journal cannot be copied or pickled: resume it from its file")
+
+
+def _as_json(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"), allow_nan=False)
+
+
+def _checked_path(path: str | PathLike[str]) -> Path:
+    if os.fspath(path) in ("", ":memory:"):
+        raise JournalError(f"journal={path!r} names no file: give a file name, or leave the journal out")
+    return Path(path)
+
+
+def _require_file(path: Path) -> None:
+    try:
+        if path.is_file():
+            return
+        what = "it is not a file" if path.exists() else "it does not exist"
+    except OSError as error:  # a folder that may not be read
+        what = str(error)
+    raise JournalError(f"there is no journal {path} ({what}): check the path")
+
+
+def _fill(file: LockedFile, content: Content) -> None:
+    """Write a whole journal, from its end to its beginning: if this is interrupted, it has not begun."""
+    whole = content.encode()
+    file.truncate(0)
+    for start, end in ((LENGTH, len(whole)), (SLOT, LENGTH), (0, SLOT)):
+        file.write(start, whole[start:end])
+        file.sync()
+    sync_folder(file.path)
+
+
+def _converted(path: Path, content: Content) -> LockedFile:
+    """A journal in the present format in place of the database at ``path``, which is kept under another name.
+
+    Whenever the process is stopped here, ``path`` is a complete journal, before the replacement or after it.
+    """
+    new = Path(f"{path}-new")
+    kept = next(name for number in count(1) if not (name := Path(f"{path}-old{number}")).exists())
+    file = LockedFile(new, os.O_CREAT)
+    try:
+        _fill(file, content)
+        try:
+            os.link(path, kept)
+        except OSError:  # a file system without hard links
+            shutil.copyfile(path, kept)
+        os.replace(new, path)
+        sync_folder(path)
+    except BaseException:
+        file.close()
+        raise
+    with suppress(FileNotFoundError):
+        os.replace(f"{path}-wal", f"{kept}-wal")
+    return file
+
+
+# Reading --------------------------------------------------------------------------------------------
+
+
+def check_is_file(path: str | PathLike[str]) -> Path:
+    """The path of a journal; raises :class:`JournalError` if there is no such file."""
+    path = _checked_path(path)
+    _require_file(path)
+    return path
+
+
+def read_events(path: str | PathLike[str]) -> list[Event]:
+    """All events of a journal, even while a search writes to it. The file is neither locked nor changed."""
+    return _read(check_is_file(path))[0].events
+
+
+def _read(path: Path) -> tuple[Content, bool]:
+    """The content of a journal, and whether it is a database, as the first journals were."""
+    try:
+        with path.open("rb", buffering=0) as file:
+            first = file.read(LENGTH)
+            if sqlite.is_database(first):
+                return sqlite.read(path), True
+            # Read after the head, so that all that the head counts is there.
+            rest = file.readall()
+    except OSError as error:
+        raise JournalError(f"cannot read {path} ({error})") from error
+    if is_unbegun(first + rest):
+        missing = f" {path.name}-wal holds its events." if _lost_database(path) else ""
+        raise JournalError(
+            f"{path} is empty: it is damaged, or not a journal yet.{missing} Restore an earlier copy of it, "
+            "or delete it and start again"
+        )
+    if not is_journal(first):
+        raise JournalError(f"{path} is damaged, or not a journal of dagsearch: check the path")
+    return decode(path, last_head(path, first), rest), False
+
+
+def has_begun(path: str | PathLike[str]) -> bool:
+    """Whether the file must not be overwritten: it exists, and is more than the beginning of a journal."""
+    path = _checked_path(path)
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening it might wait for ever
+            return True
+        with path.open("rb") as file:
+            first = file.read(1)
+            return first not in (b"", b"\0") or not is_unbegun(first + file.read()) or _lost_database(path)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def _lost_database(path: Path) -> bool:
+    """Whether the log of a database stands beside the file."""
+    log = Path(f"{path}-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def is_in_use(path: str | PathLike[str]) -> bool:
+    """Whether a search has the journal open for writing; the search is not disturbed."""
+    return file_in_use(_checked_path(path))
+
+
+def backup_journal(journal: str | PathLike[str], copy: str | PathLike[str]) -> int:
+    """Copy a journal to a new file, even while a search writes to it.
+
+    The journal is checked first, and not locked or changed. The copy holds all events up to now, and can be
+    resumed like the journal itself.
+
+    Parameters
+    ----------
+    journal : path
+        The journal.
+    copy : path
+        The new file, which must not exist yet.
+
+    Returns
+    -------
+    int
+        Number of events in the copy.
+    """
+    journal, copy = _checked_path(journal), _checked_path(copy)
+    _require_file(journal)
+    content, _ = _read(journal)
+    file = LockedFile(copy, os.O_CREAT | os.O_EXCL)
+    try:
+        _fill(file, content)
+    except OSError as error:
+        copy.unlink(missing_ok=True)
+        raise JournalError(f"cannot write the copy {copy} ({error})") from error
+    finally:
+        file.close()
+    return len(content.events)

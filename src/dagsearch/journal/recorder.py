@@ -1,0 +1,182 @@
+"""Writes the events of a search to its journal."""
+
+import math
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dagsearch._internal.deadline import OutOfTime
+from dagsearch.covariances import Covariance
+from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
+from dagsearch.journal.encoding import StateCodec, note_to_json
+from dagsearch.journal.events import Event
+from dagsearch.journal.fingerprint import generator_states
+from dagsearch.journal.journal import Journal
+from dagsearch.journal.leaves import moves_to
+from dagsearch.journal.requests import Requests
+from dagsearch.problem import Action, State
+from dagsearch.recorder import Recorder
+from dagsearch.results import Proposal
+from dagsearch.run.steered import Request
+from dagsearch.space.walks import numbered
+
+if TYPE_CHECKING:
+    from dagsearch.data import Told
+    from dagsearch.search import Search
+
+
+class JournalRecorder(Recorder):
+    """Commits every event, with the changes of the DAG and the random generators' states at that time.
+
+    Parameters
+    ----------
+    journal : Journal
+        Where to write.
+    search : Search
+        The search whose events are recorded.
+    events : iterable of Event
+        What the journal holds already.
+    """
+
+    keeps_pending = True
+
+    def __init__(self, journal: Journal, search: "Search", events: Iterable[Event] = ()) -> None:
+        self.journal, self._search = journal, search
+        self._requests = Requests(journal.path, search.problem, events)
+        self._codec = StateCodec(search.problem)
+        self._changes: list[Sequence[Any]] = []
+
+    @property
+    def broken(self) -> bool:  # type: ignore[override]
+        """Whether an event could not be recorded, so that the search must not continue."""
+        return self.journal.broken
+
+    def _append(self, kind: str, **content: Any) -> None:
+        changes, self._changes = self._changes, []
+        generators = generator_states(self._search)
+        self.journal.append(kind, {**content, "changes": changes, "generators": generators})
+
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """While entered, the search changes in a way that is recorded completely or not at all.
+
+        If Ctrl-C or an error in the user's problem interrupts it, search and file differ, and only the file
+        is correct. A covariance that refuses a reward is not such an error: a replay refuses it, too. If the
+        time of a run is over, what has changed in the DAG is recorded with the next event.
+        """
+        try:
+            yield
+        except (CovarianceError, SearchExhausted, OutOfTime, JournalError):
+            raise
+        except BaseException as error:
+            self.journal.abandon(error)
+            raise
+
+    def repeating(self) -> AbstractContextManager[None]:
+        """The same, for an event whose changes of the DAG a replay makes itself: they are not recorded."""
+        return self._without_changes()
+
+    @contextmanager
+    def _without_changes(self) -> Iterator[None]:
+        try:
+            with self.deciding():
+                yield
+        finally:
+            self._changes = []
+
+    def dag_changed(self, kind: str, *details: Any) -> None:
+        """Keep a change of the DAG, to be written with the next event."""
+        self._changes.append((kind, *(part if isinstance(part, int) else list(part) for part in details)))
+
+    def asked(self, proposal: Proposal) -> None:
+        """Record the leaf that was chosen, and how the choice changed the search."""
+        search, leaf = self._search, self._codec.encode(proposal.leaf)
+        self._append(
+            "ask",
+            leaf=leaf,
+            moves=moves_to(leaf, proposal.actions),
+            value=self._value(),
+            actions=numbered(search.problem, proposal.actions),
+            path=proposal.path,
+            turn=list(search.portfolio.state),
+            nodes=len(search.explored.graph),
+        )
+
+    def _value(self) -> list[float] | None:
+        """Mean and variance of the root's v in units of the reward; only a game's page needs it."""
+        explored, posterior = self._search.explored, self._search.posterior
+        if not explored.graph.adversarial or not posterior.informed:
+            return None
+        return list(map(float, posterior.in_reward_units(explored.value(explored.root))))
+
+    def proposed(self, leaf: State, actions: Sequence[Action], note: Any) -> None:
+        """Record a proposal of the user."""
+        self._append(
+            "propose",
+            leaf=self._codec.encode(leaf),
+            actions=numbered(self._search.problem, actions),
+            note=note_to_json(note),
+        )
+
+    def told(self, told: "Told", note: Any) -> None:
+        """Record a reward, with the belief over its leaf just before."""
+        explored, proposal = self._search.explored, told.proposal
+        leaf, expected = explored.graph.states[told.node], explored.score(told.node)
+        predicted = self._search.posterior.of_reward(told.node, told.noise)
+        pending, actions = self._search.outstanding.find(leaf, proposal), None
+        if proposal is not None:
+            # The index identifies a pending proposal; its actions do not, as the root may have moved since.
+            is_pending = pending is not None and proposal is self._search.pending[pending]
+            actions = [] if is_pending else numbered(self._search.problem, proposal.actions)
+        self._append(
+            "tell",
+            leaf=self._codec.encode(leaf),
+            actions=actions,
+            path=() if proposal is None else proposal.path,
+            pending=pending,
+            reward=told.reward,
+            noise=told.noise,
+            seconds=told.seconds,
+            predicted=None if predicted is None else list(map(float, predicted)),
+            expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
+            note=note_to_json(note),
+        )
+
+    def forgotten(self, index: int, again: bool, note: Any) -> None:
+        """Record that a pending proposal is taken back."""
+        self._append("forget", pending=index, again=again, note=note_to_json(note))
+
+    def settled(self) -> None:
+        """Record that rewards are no longer held back."""
+        self._append("settle")
+
+    def rerooted(self, state: State) -> None:
+        """Record the new root."""
+        self._append("reroot", state=self._codec.encode(state))
+
+    def running(self, budget: int, rules: Mapping[str, Any]) -> None:
+        """Record the number of rewards that a run ends with, its rules for stopping, and who runs it."""
+        self._append("run", budget=budget, stop=dict(rules), by=f"{platform.node()}, process {os.getpid()}")
+
+    def requests(self) -> Sequence[Request]:
+        """What the user asks the search to do, from a file beside the journal."""
+        return self._requests.read()
+
+    def steered(self, action: str, value: Any, request: str, refused: str | None) -> None:
+        """Record that a request was taken."""
+        self._append("steer", request=request, action=action, value=note_to_json(value), refused=refused)
+
+    def noted(self, note: Any) -> None:
+        """Record a note of the user."""
+        self._append("note", note=note_to_json(note))
+
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        """Record hyperparameters."""
+        values = [parameter.value for parameter in covariance.hyperparameters]
+        self.journal.append("learn", {"values": values, "noise": noise})
+
+    def close(self) -> None:
+        """Release the file: another search may resume it."""
+        self.journal.close()

@@ -1,5 +1,0 @@
-"""Pages that show a search: live while it runs, or frozen in one file."""
-
-from dagsearch.pages.report import Report
-
-__all__ = ["Report"]

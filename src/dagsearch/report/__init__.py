@@ -1,0 +1,5 @@
+"""Pages that show a search: live while it runs, or frozen in one file."""
+
+from dagsearch.report.report import Report
+
+__all__ = ["Report"]

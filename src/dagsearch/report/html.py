@@ -1,0 +1,129 @@
+"""The page as HTML: one self-contained document, or a snippet for a notebook."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+# An HTML parser looks for these inside <script>; in JSON they occur only in strings.
+_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
+# The parts of the page's script, in order: a later one uses what the earlier ones define.
+_SCRIPTS = ("figures.js", "dag.js", "selection.js", "sections.js", "live.js")
+
+
+def html_page(
+    views: Sequence[Mapping[str, Any]], *, every: float | None = None, steer: bool = False, version: str = ""
+) -> str:
+    """One page that loads no other file.
+
+    Its content security policy allows only its own script and style, by hash. No other script can run, even
+    if the name of an item contains one.
+
+    Parameters
+    ----------
+    views : sequence of mapping
+        What :meth:`dagsearch.report.view.Viewed.view` returns for each search.
+    every : float, optional
+        Seconds between updates from the server; without it the page is frozen.
+    steer : bool
+        Whether the page has buttons that steer the search.
+    version : str
+        Identifies the content, so that the page asks only for a newer one.
+    """
+    content = content_json(views, every=every, steer=steer, version=version)
+    parts = {
+        "policy": policy(every is not None),
+        "fallback": "".join(f"<h1>{_text(view['name'])}</h1>{snippet(view)}" for view in views),
+        "content": content.translate(_ESCAPES),
+    }
+    # In one pass, so that a name which looks like a placeholder is not replaced.
+    return re.sub(r"\{\{([a-z]+)\}\}", lambda found: parts[found[1]], _template())
+
+
+def content_json(
+    views: Sequence[Mapping[str, Any]], *, every: float | None, steer: bool, version: str
+) -> str:
+    """What the page's script reads, as JSON in ASCII, so that line separators and surrogates are escaped."""
+    live = None if every is None else {"every": every}
+    content = {"runs": list(views), "live": live, "steer": steer, "version": version}
+    return json.dumps(content, ensure_ascii=True, allow_nan=False)
+
+
+@cache
+def policy(live: bool) -> str:
+    """The content security policy of the page; only a live one may ask its server for more."""
+    sources = [f"{kind}-src {_digest(tag)}" for kind, tag in (("style", "style"), ("script", "script"))]
+    allowed = [*sources, *(["connect-src 'self'"] if live else [])]
+    return "; ".join(["default-src 'none'", *allowed, "base-uri 'none'", "form-action 'none'"])
+
+
+@cache
+def _template() -> str:
+    """The page without its content, with its style and its script."""
+    page, style, *scripts = (
+        files("dagsearch.report").joinpath(name).read_text(encoding="utf-8")
+        for name in ("page.html", "style.css", *_SCRIPTS)
+    )
+    return page.replace("{{style}}", style).replace("{{script}}", "\n".join(scripts))
+
+
+def _digest(tag: str) -> str:
+    found = re.search(rf"<{tag}>(.*?)</{tag}>", _template(), re.DOTALL)
+    assert found is not None
+    return f"'sha256-{base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()}'"
+
+
+def snippet(view: Mapping[str, Any]) -> str:
+    """The sentence, the curve of rewards and some facts; it has no script and no colours of its own."""
+    left = 'style="text-align: left"'
+    rows = "".join(
+        f'<tr><th scope="row" {left}>{_text(name)}</th><td {left}>{_text(value)}</td></tr>'
+        for name, value in view["rows"]
+    )
+    table = f"<table><tbody>{rows}</tbody></table>" if rows else ""
+    sentence = f"<p><strong>{_text(view['sentence'])}</strong></p>"
+    return f'<div style="max-width: 640px">{sentence}{_curve(view)}{table}</div>'
+
+
+def _curve(view: Mapping[str, Any], width: int = 480, height: int = 120) -> str:
+    """A small drawing of the rewards, the best so far and its forecast."""
+    history, ahead = view["history"], view["forecast"]
+    if not history:
+        return ""
+    values = [point["reward"] for point in history] + [
+        end for one in ahead for end in (one["low"], one["high"])
+    ]
+    low, last = min(values), max(history[-1]["step"], ahead[-1]["step"] if ahead else 1, 2)
+    span = max(values) - low or 1.0
+
+    def place(step: float, value: float) -> str:
+        x = 4 + (width - 8) * (step - 1) / (last - 1)
+        return f"{x:.1f} {height - 4 - (height - 8) * (value - low) / span:.1f}"
+
+    points = "".join(f"M{place(one['step'], one['reward'])}h0" for one in history)
+    steps, before = "", None
+    for one in history:
+        if before is not None:
+            steps += f"L{place(one['step'], before)}"
+        if one["best"] != before:
+            steps += f"{'M' if before is None else 'L'}{place(one['step'], one['best'])}"
+            before = one["best"]
+    edge = [(one["step"], one["high"]) for one in ahead] + [(one["step"], one["low"]) for one in ahead[::-1]]
+    band = "".join(f"{'L' if number else 'M'}{place(*point)}" for number, point in enumerate(edge))
+    return (
+        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" fill="none" '
+        'style="max-width: 100%" aria-label="reward of each evaluation, the best so far and its forecast">'
+        f'<path d="{band}" fill="#009e73" fill-opacity="0.25"/>'
+        f'<path d="{points}" stroke="currentColor" stroke-opacity="0.35" stroke-width="4" '
+        'stroke-linecap="round"/>'
+        f'<path d="{steps}" stroke="#0072b2" stroke-width="2"/></svg>'
+    )
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value)).encode(errors="replace").decode()

@@ -1,0 +1,363 @@
+"""What the page shows, in types that JSON has, computed from what has happened in a search."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from dagsearch.data import Foresight
+from dagsearch.report.dag import best_part, best_told, decisions
+from dagsearch.report.effects import Effect, Effects
+from dagsearch.report.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
+from dagsearch.report.game import game_view
+from dagsearch.report.leaves import Part, leaf_text
+from dagsearch.report.pairs import pairs_of
+from dagsearch.report.record import Record, Told
+from dagsearch.report.words import duration, number, sentence
+
+# Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
+_POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
+_PAIRS = 8
+# Largest number of names that a leaf to be proposed may be written with.
+_LABELS = 2000
+# Number of rewards that the speed of the search is computed from.
+_RECENT = 50
+# Numbers of further evaluations that gains are shown for.
+_AHEAD = (1, 10, 100, 1000)
+# Number of points of the forecast's band.
+_BAND = 24
+# What things are called, in a search and in a feature selection.
+_WORDS = {
+    "so far": "best so far",
+    "reward": "reward",
+    "evaluation": "evaluation",
+    "leaf": "leaf",
+    "leaves": "leaves",
+    "best": "best leaf",
+    "item": "item or choice",
+}
+SELECTION_WORDS = {
+    "so far": "best so far",
+    "reward": "score",
+    "evaluation": "subset",
+    "leaf": "subset",
+    "leaves": "subsets",
+    "best": "best subset",
+    "item": "feature",
+}
+"""What things are called in a feature selection."""
+
+
+class Viewed:
+    """A search as the page shows it; it keeps what would take long to compute again.
+
+    Parameters
+    ----------
+    name : str
+        Name of the search, such as that of its journal.
+    record : Record
+        What has happened so far.
+    """
+
+    def __init__(self, name: str, record: Record) -> None:
+        self.name, self.record = name, record
+        self._effects, self._used = Effects(), 0
+
+    def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
+        """Everything that the page shows.
+
+        Parameters
+        ----------
+        now : float, optional
+            The time in seconds since 1970; by default that of the last event.
+        running : bool
+            Whether a process has the journal open for writing.
+        """
+        record = self.record
+        now = record.last if now is None else now
+        sign = -1.0 if record.minimized else 1.0
+        told, best = record.told, _best(record.told)
+        progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+        left = _left(record, running)
+        effects = self._largest_effects()
+        rules = _rules(record, best, now)
+        state = _state(record, running, left, rules)
+        left = 0 if state == "ended" and left is not None else left
+        horizon = _horizon(len(told), left)
+        ahead = forecast(progress, horizon) if progress is not None and left else None
+        return {
+            "name": self.name,
+            "source": _source(self.name, record),
+            "words": SELECTION_WORDS if record.selection else _WORDS,
+            "rows": [] if best is None else [["best so far", leaf_text(told[best].parts)]],
+            "dagsearch": record.version,
+            "events": record.events,
+            "state": state,
+            "minimized": record.minimized,
+            "sentence": sentence(
+                None if best is None else sign * told[best].reward,
+                0 if best is None else best + 1,
+                len(told),
+                _ago(record, best, now),
+                left,
+                None if ahead is None else _turned(ahead, sign),
+                _seconds_left(told, left),
+                state,
+            ),
+            "best": None if best is None else sign * told[best].reward,
+            "best_leaf": None if best is None else list(map(str, told[best].parts)),
+            "best_encoded": None if best is None else told[best].leaf,
+            "evaluations": len(told),
+            "budget": record.budget,
+            "left": left,
+            "seconds": told[-1].seconds if told else 0.0,
+            "history": _history(told, sign),
+            "forecast": _band(progress, len(told), horizon, sign),
+            "failed": sorted({one.step for one in record.failures[-_POINTS:]}),
+            "calibration": _calibration(told),
+            "gain": _gains(progress, horizon, sign, left),
+            "rules": rules,
+            "effects": [_effect(effect, sign, told, best) for effect in effects],
+            "pairs": _pairs(told, effects, sign),
+            "dag": None if best is None else _best_part(told, told[best], effects, sign),
+            "leaves": _best_leaves(told, sign),
+            "game": record.game,
+            "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
+            **_activity(record, now),
+            **(game_view(record, left, _seconds_left(told, left), state) if record.game else {}),
+        }
+
+    def _largest_effects(self) -> list[Effect]:
+        for one in self.record.told[self._used :]:
+            self._effects.add(one.parts, one.reward)
+        self._used = len(self.record.told)
+        return self._effects.largest(_EFFECTS)
+
+
+def _best_part(told: Sequence[Told], best: Told, effects: Sequence[Effect], sign: float) -> dict[str, Any]:
+    way = decisions(best, [effect.part for effect in effects])
+    return best_part(best_told(told), way, sign)
+
+
+def _source(name: str, record: Record) -> list[str]:
+    """What is searched, in a few words."""
+    kind = "feature selection" if record.selection else record.problem
+    return [part for part in (name, kind, *record.asked, record.made_by) if part]
+
+
+def _activity(record: Record, now: float | None) -> dict[str, Any]:
+    """What is pending, what has failed, and what the user has asked for."""
+    return {
+        "pending": [
+            {
+                "leaf": leaf_text(one.parts) if one.parts else "unknown",
+                "encoded": one.leaf,
+                "age": None if now is None else max(0.0, now - one.since),
+                "by": one.by,
+            }
+            for one in record.pending[:_PENDING]
+        ],
+        "pending_count": len(record.pending),
+        "failures": [
+            {
+                "leaf": leaf_text(one.parts) if one.parts else "unknown",
+                "at": one.at,
+                "step": one.step,
+                "text": one.text,
+            }
+            for one in record.failures[: -_FAILURES - 1 : -1]
+        ],
+        "failure_count": len(record.failures),
+        "steering": [
+            {"request": one.request, "what": one.what, "refused": one.refused, "at": one.at}
+            for one in record.steering[: -_STEERING - 1 : -1]
+        ],
+    }
+
+
+def _best(told: Sequence[Told]) -> int | None:
+    """Place of the first evaluation with the largest reward."""
+    return max(range(len(told)), key=lambda place: (told[place].reward, -place)) if told else None
+
+
+def _horizon(told: int, left: int | None) -> int:
+    """How far a forecast looks: to the end of the budget, but not farther than it is known to hold."""
+    return told if left is None else min(left, FARTHEST * told)
+
+
+def _left(record: Record, running: bool) -> int | None:
+    """Number of evaluations left; failures count in the run in which they happen, not if it is resumed."""
+    if record.budget is None:
+        return None
+    left = record.budget - len(record.told)
+    return max(0, left - record.failed_now if running or left <= record.failed_now else left)
+
+
+def _state(record: Record, running: bool, left: int | None, rules: Sequence[Mapping[str, Any]]) -> str:
+    if running:
+        return "paused" if record.paused else "stopping" if record.stopping else "running"
+    over = left == 0 or record.stopping or record.settled or any(rule["share"] == 1.0 for rule in rules)
+    return "ended" if over or record.begun is None else "not running"
+
+
+def _ago(record: Record, best: int | None, now: float | None) -> float | None:
+    if best is None or now is None or record.last is None or not record.told:
+        return None
+    return max(0.0, now - record.last + record.told[-1].seconds - record.told[best].seconds)
+
+
+def _seconds_left(told: Sequence[Told], left: int | None) -> float | None:
+    """Seconds that the evaluations left will take, at the speed of the last ones."""
+    recent = told[-_RECENT:]
+    if not left or len(recent) < 2:
+        return None
+    return left * max(0.0, recent[-1].seconds - recent[0].seconds) / (len(recent) - 1)
+
+
+def _turned(one: Forecast, sign: float) -> Forecast:
+    """A forecast in the user's sign; the interval's ends keep their meaning: ``low`` is the smaller gain."""
+    return one._replace(mean=sign * one.mean, low=sign * one.low, high=sign * one.high)
+
+
+def _history(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
+    """The evaluations; of very many, all improvements and an even share of the others."""
+    best, kept = -math.inf, []
+    every = max(1, math.ceil(len(told) / _POINTS))
+    for step, one in enumerate(told, start=1):
+        better, best = one.reward > best, max(best, one.reward)
+        if better or step % every == 0 or step == len(told):
+            belief = one.predicted
+            kept.append(
+                {
+                    "step": step,
+                    "reward": sign * one.reward,
+                    "best": sign * best,
+                    "seconds": one.seconds,
+                    "predicted": None
+                    if belief is None
+                    else [sign * belief.mean, math.sqrt(max(belief.variance, 0.0))],
+                    "leaf": leaf_text(one.parts),
+                }
+            )
+    return kept
+
+
+def _band(progress: Past | None, done: int, ahead: int, sign: float) -> list[dict[str, float]]:
+    """The forecast after some numbers of further evaluations."""
+    if progress is None or not ahead:
+        return []
+    steps = sorted({max(1, round(ahead * (place / _BAND) ** 2)) for place in range(1, _BAND + 1)})
+    found = [(n, _turned(forecast(progress, n), sign)) for n in steps]
+    start = {"step": done, "mean": sign * progress.best}
+    return [
+        {**start, "low": start["mean"], "high": start["mean"]},
+        *({"step": done + n, "mean": one.mean, "low": one.low, "high": one.high} for n, one in found),
+    ]
+
+
+def _calibration(told: Sequence[Told]) -> dict[str, Any] | None:
+    """How predictions compare with rewards: coverage of central intervals, and skill."""
+    known = [(one.reward, one.predicted) for one in told if one.predicted is not None]
+    if len(known) < 2:
+        return None
+    rewards = np.array([reward for reward, _ in known])
+    means = np.array([belief.mean for _, belief in known])
+    deviations = np.sqrt(np.maximum([belief.variance for _, belief in known], 1e-300))
+    level = 2.0 * np.abs(ndtr((rewards - means) / deviations) - 0.5)
+    foresight = Foresight()
+    for one in told:
+        foresight.record(one.predicted, one.reward)
+    return {
+        "count": len(known),
+        "covered": [[share, float((level <= share).mean())] for share in (0.5, 0.8, 0.9, 0.95)],
+        "skill": foresight.skill,
+    }
+
+
+def _gains(progress: Past | None, horizon: int, sign: float, left: int | None) -> list[dict[str, Any]]:
+    """Expected improvements with some numbers of further evaluations."""
+    if progress is None:
+        return []
+    most = horizon if left else max(10, progress.rewards)
+    steps = sorted({n for n in (*_AHEAD, horizon if left else 0) if 0 < n <= most})
+    found = []
+    for n in steps:
+        one = forecast(progress, n)
+        gain = [one.mean - progress.best, one.low - progress.best, one.high - progress.best]
+        found.append({"n": n, "gain": gain, "best": sign * one.mean, "chance": one.chance, "rest": n == left})
+    return found
+
+
+def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str, Any]]:
+    """Every rule for stopping with its present state; ``share`` is how much of it is used up."""
+    done, rules = len(record.told), record.rules
+    found = []
+    if record.budget:
+        text = f"{done} of {record.budget} evaluations"
+        found.append({"rule": "budget", "text": text, "share": min(1.0, done / record.budget)})
+    if "patience" in rules and best is not None:
+        since = done - 1 - best
+        text = f"{since} of {number(rules['patience'])} evaluations without a better reward"
+        found.append({"rule": "patience", "text": text, "share": min(1.0, since / rules["patience"])})
+    if "target" in rules:
+        sign = -1.0 if record.minimized else 1.0
+        now_at = "no reward yet" if best is None else f"best so far {number(sign * record.told[best].reward)}"
+        reached = best is not None and record.told[best].reward >= rules["target"]
+        text = f"{now_at}, target {number(sign * rules['target'])}"
+        found.append({"rule": "target", "text": text, "share": 1.0 if reached else None})
+    if "seconds" in rules and record.run_began is not None and now is not None:
+        spent = max(0.0, now - record.run_began)
+        text = f"{duration(spent)} of {duration(rules['seconds'])}"
+        found.append({"rule": "seconds", "text": text, "share": min(1.0, spent / rules["seconds"])})
+    if "confidence" in rules:
+        text = f"ends when the best leaf is the best of all with probability {number(rules['confidence'])}"
+        found.append({"rule": "confidence", "text": text, "share": None})
+    return found
+
+
+def _effect(effect: Effect, sign: float, told: Sequence[Told], best: int | None) -> dict[str, Any]:
+    ends = sorted((sign * effect.low, sign * effect.high))
+    return {
+        "label": str(effect.part),
+        "effect": sign * effect.effect,
+        "low": ends[0],
+        "high": ends[1],
+        "count": effect.leaves,
+        "chosen": best is not None and effect.part in told[best].parts,
+    }
+
+
+def _pairs(told: Sequence[Told], effects: Sequence[Effect], sign: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": " and ".join(map(str, pair.parts)),
+            "effect": sign * pair.effect,
+            "low": min(sign * pair.low, sign * pair.high),
+            "high": max(sign * pair.low, sign * pair.high),
+            "count": pair.leaves,
+            "chosen": False,
+        }
+        for pair in pairs_of(told, effects, _PAIRS)
+    ]
+
+
+def _best_leaves(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
+    """The best different leaves, each with how it differs from the very best."""
+    ranked = sorted(range(len(told)), key=lambda place: (-told[place].reward, place))
+    found: dict[tuple[Part, ...], int] = {}
+    for place in ranked:
+        found.setdefault(tuple(told[place].parts), place)
+        if len(found) == _LEAVES:
+            break
+    first = set(next(iter(found), ()))
+    return [
+        {
+            "reward": sign * told[place].reward,
+            "step": place + 1,
+            "parts": [[str(part), part not in first] for part in parts],
+            "lacks": [] if any(part.place for part in first) else sorted(map(str, first - set(parts))),
+        }
+        for parts, place in found.items()
+    ]

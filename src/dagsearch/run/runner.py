@@ -1,0 +1,293 @@
+"""The run loop: ask, evaluate, tell, until the budget is spent or there is a reason to stop."""
+
+import logging
+import math
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+
+from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.deadline import OutOfTime
+from dagsearch.errors import EvaluationError, SearchExhausted
+from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
+from dagsearch.results import Evaluation, Proposal, Result
+from dagsearch.run.outcomes import Outcome, described
+from dagsearch.run.pools import Pool, Running, breakdown, ended_with
+from dagsearch.run.processes import ProcessDied
+from dagsearch.run.steering import Steering
+from dagsearch.run.stopping import Stop
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+logger = logging.getLogger(__name__)
+
+# Seconds between two looks for requests of the user while nothing ends.
+_GLANCE = 0.25
+# Skill of a model below which the search logs that it hardly predicts.
+_POOR = 0.1
+
+# A leaf counts as failed if this number of runs in a row began with it and none of them, nor the run that had
+# asked for it, has told a reward since.
+_RUNS_ENDED = 2
+_DEADLY = "the process ended each of the last three times that this leaf was evaluated"
+
+OnError = Literal["raise", "skip"] | float
+"""What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
+
+T = TypeVar("T")
+Take = Callable[[Running, bool], T | None]
+"""Called with an evaluation that has ended; tells its reward to the search. It returns ``None`` if the
+evaluation does not count. The second argument is true if the run is ending: a failure must not raise then."""
+
+
+class Runner(Generic[T]):
+    """Keeps the workers of a pool busy with the leaves that a search asks for.
+
+    Parameters
+    ----------
+    search : Search
+        Proposes the leaves; ``take`` tells it the rewards.
+    pool : Pool
+        Computes rewards; it is closed at the end.
+    take : callable
+        Called with every evaluation that has ended.
+    stop : Stop
+        Rules for stopping before the budget is spent.
+    first : sequence of Proposal
+        Pending proposals to evaluate before the search is asked.
+    began : float, optional
+        When the run began, by ``time.perf_counter()``; now by default.
+    """
+
+    def __init__(
+        self,
+        search: "Search",
+        pool: Pool,
+        take: Take[T],
+        stop: Stop,
+        first: Sequence[Proposal] = (),
+        began: float | None = None,
+    ) -> None:
+        self._search, self._pool, self._take = search, pool, take
+        self._stop = None if stop == Stop() else stop  # without rules there is nothing to check
+        self._first = list(first)
+        self._began = time.perf_counter() if began is None else began
+        self._running: list[Running] = []
+        self._left = self._total = 0
+        self._steering = Steering(search, self)
+
+    def steps(self, budget: int, total: int) -> Generator[T]:
+        """Evaluate ``budget`` leaves, to have ``total``, and yield what ``take`` returns for each."""
+        self._total = total
+        self.end("budget", left=budget)
+        seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
+        try:
+            with self._search.deadline.until(self._began + seconds):
+                yield from self._until_the_end()
+        finally:
+            try:
+                self._finish()
+            finally:
+                self._pool.close()
+
+    def _until_the_end(self) -> Generator[T]:
+        # Only a search with a journal can be steered, and has to look for requests while it waits.
+        patience = _GLANCE if self._search.recorder.keeps_pending else None
+        while self._go_on():
+            for ended in self._pool.finished(self._running, patience):
+                self._running.remove(ended)
+                taken = self._take(ended, False)
+                if taken is not None:
+                    yield taken
+            if self._stop is not None and self.stopped == "budget":
+                reason = self._reason_to_stop(self._stop)
+                if reason is not None:
+                    self.end(reason)
+
+    def _go_on(self) -> bool:
+        """Take requests and start evaluations; returns whether any evaluation is running."""
+        self._steering.take()
+        if self._steering.paused and self._left > 0 and not self._running:
+            logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
+            while self._steering.paused and self._left > 0:
+                time.sleep(_GLANCE)
+                self._steering.take()
+                if self._search.deadline.passed():
+                    self.end("seconds")
+        return bool(self._running) if self._steering.paused else self._start_evaluations()
+
+    # What the user may change while it runs ----------------------------------------------------------
+
+    def set_total(self, total: int) -> int:
+        """Change the number of rewards at which the run ends; returns the number so far."""
+        if self.stopped != "budget":
+            raise ValueError(f"the run is ending ({self.stopped}): the budget no longer counts")
+        before, self._total = self._total, total
+        self._left = max(0, self._left + total - before)
+        return before
+
+    def put_first(self, proposal: Proposal) -> None:
+        """Evaluate a pending proposal before the search is asked for others."""
+        self._first.append(proposal)
+
+    def count_told(self) -> None:
+        """Count a reward that was told without an evaluation."""
+        self._left = max(0, self._left - 1)
+
+    def abandon(self, proposal: Proposal) -> None:
+        """Wait no longer for an evaluation."""
+        self._first = [one for one in self._first if one is not proposal]
+        for one in [one for one in self._running if one.proposal is proposal]:
+            self._running.remove(one)
+            self._pool.abandon(one)
+
+    @property
+    def stopped(self) -> str:
+        """Why the run ended, or ``"budget"`` while it continues."""
+        return self._search.data.stopped or "budget"
+
+    def end(self, reason: str, left: int = 0) -> None:
+        """Start no further evaluation, for this reason; those that are running are awaited."""
+        self._search.data.stopped, self._left = reason, left
+
+    def _start_evaluations(self) -> bool:
+        """Start evaluations until all workers are busy; returns whether any evaluation is running."""
+        while self._left > 0 and len(self._running) < self._pool.workers():
+            try:
+                if self._running:  # something is evaluated, however little time there is
+                    self._search.deadline.check()
+                proposal = self._first.pop(0) if self._first else self._search.ask()
+            except OutOfTime:
+                self.end("seconds")
+                break
+            except SearchExhausted:
+                rewards = len(self._search.history)
+                logger.info("every leaf has been evaluated or is being evaluated, after %d rewards", rewards)
+                self.end("exhausted")
+                break
+            self._left -= 1
+            try:
+                self._running.append(self._pool.start(self._search.problem, proposal))
+            except BaseException:
+                self._search.postpone(proposal)
+                raise
+        return bool(self._running)
+
+    def _reason_to_stop(self, stop: Stop) -> str | None:
+        data, seconds = self._search.data, time.perf_counter() - self._began
+        best = data.best
+        if best is None:  # only the time can be judged
+            return stop.reason(-math.inf, 0, seconds, lambda: None)
+        probability = self._search.answers.recent_probability
+        return stop.reason(best.reward, data.since_best, seconds, probability)
+
+    def _finish(self) -> None:
+        """Take the evaluations that have ended; let the other leaves be asked for again."""
+        for one in self._running:
+            one.future.cancel()
+            if self._search.recorder.broken:
+                continue  # the search must not know more than its record
+            if one.future.done() and breakdown(one.future) is None:
+                self._take(one, True)  # its cost has been paid
+            else:
+                self._search.postpone(one.proposal)
+
+
+def evaluations(
+    search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
+) -> Iterator[Evaluation]:
+    """Evaluate ``budget`` leaves by the problem's ``reward``."""
+    total = len(search.history) + budget
+    search.recorder.running(total, stop.rules())
+
+    def take(ended: Running, closing: bool) -> Evaluation | None:
+        return tell_or_fail(search, ended, "skip" if closing else on_error)
+
+    deadly = search.outstanding.take_deadly(_RUNS_ENDED)
+    if deadly is not None:
+        told = take(Running(deadly, ended_with(ProcessDied(_DEADLY))), False)
+        budget -= 1
+        if told is not None:
+            yield told
+    yield from Runner(search, pool, take, stop).steps(budget, total)
+
+
+def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:
+    """Tell the reward of an evaluation; ``None`` if it failed and failures do not count.
+
+    Parameters
+    ----------
+    search : Search
+        The search that asked for the evaluation.
+    ended : Running
+        The evaluation.
+    on_error : "raise", "skip" or float
+        What to do about a failure: raise :class:`dagsearch.EvaluationError`, skip it, or tell this reward.
+    """
+    proposal, leaf = ended.proposal, ended.proposal.leaf
+    try:
+        return search.tell(proposal, _reward_of(ended))
+    except _Failed as failed:
+        error = failed.error
+    problem_with_it = described(error)
+    if isinstance(on_error, str):
+        search.forget(proposal, again=False, note={"failure": problem_with_it})
+    if on_error == "raise":
+        failure = EvaluationError(
+            f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
+            f"({problem_with_it}). Nothing told before is lost: call run again to "
+            "continue with another leaf, or see error.result for the result so far"
+        )
+        failure.result = search.result()
+        raise failure from error
+    logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
+    return None if on_error == "skip" else search.tell(proposal, float(on_error))
+
+
+class _Failed(Exception):
+    """An evaluation has failed."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _reward_of(ended: Running) -> float:
+    """The reward of an evaluation; raises if it failed or its reward cannot be learnt from."""
+    try:
+        if ended.late:
+            raise TimeoutError("it took longer than the timeout")
+        found = ended.future.result()
+        return checked_reward(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
+    except (Exception, SystemExit) as error:
+        raise _Failed(error) from error
+
+
+def checked_budget(budget: int) -> int:
+    """``budget``; raises unless it is a positive whole number."""
+    if not is_whole(budget) or budget <= 0:
+        raise ValueError(f"budget must be a positive whole number of evaluations, got {budget!r}")
+    return int(budget)
+
+
+def checked_on_error(on_error: OnError) -> OnError:
+    """``on_error``; raises unless it is ``"raise"``, ``"skip"`` or a reward that can be told."""
+    if isinstance(on_error, str):
+        if on_error in ("raise", "skip"):
+            return on_error
+    elif is_finite(on_error) and abs(on_error) <= LARGEST_REWARD:
+        return float(on_error)
+    raise ValueError(
+        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} at most, got {on_error!r}"
+    )
+
+
+def log_if_poor(result: Result) -> Result:
+    """The same result; a model that hardly predicted is logged."""
+    if result.skill is not None and result.skill < _POOR:
+        logger.warning(
+            "the model hardly predicted the rewards (skill %.2f; 1 is perfect, 0 no better than their mean). "
+            "Another covariance may describe better which states are alike",
+            result.skill,
+        )
+    return result
