@@ -1,4 +1,4 @@
-"""``dagsearch benchmark attacks``, small: what it counts, adds up and finds."""
+"""``python -m experiments benchmark attacks``, small: what it counts, adds up and finds."""
 
 import json
 import subprocess
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dagsearch.journal.journal import Journal
-from dagsearch_experiments.attacks import report, run, summary
-from dagsearch_experiments.attacks.campaign import attack
-from dagsearch_experiments.runner import ExperimentError, read_rows
+from experiments.attacks import report, run, summary
+from experiments.attacks.campaign import attack
+from experiments.runner import ExperimentError, read_rows
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +83,7 @@ def test_a_search_that_asks_for_a_told_leaf_is_found_out(monkeypatch):
 def test_without_openspiel_all_but_its_kind_can_be_attacked():
     code = (
         "import sys; sys.modules['pyspiel'] = None\n"
-        "from dagsearch_experiments.attacks.machine import kinds_installed\n"
+        "from experiments.attacks.machine import kinds_installed\n"
         "print(*kinds_installed(), sep=';')"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -24,7 +24,7 @@ from dagsearch.journal import journal as journals
 from dagsearch.journal import lock as locks
 from dagsearch.journal.journal import JournalError, backup_journal, has_begun, is_in_use, read_events
 from dagsearch.journal.lines import LENGTH, SLOT, last_head
-from dagsearch_experiments.crashes.layer import recorded, watched
+from experiments.crashes.layer import recorded, watched
 from support.journals import history, rewritten, written
 from support.old_journals import as_database
 from support.problems import Sum

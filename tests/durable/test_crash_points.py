@@ -10,9 +10,9 @@ from dagsearch.journal import journal as journals
 from dagsearch.journal.file import LockedFile
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import LENGTH, Head
-from dagsearch_experiments.crashes import damage, kills, power
-from dagsearch_experiments.crashes.layer import Operation
-from dagsearch_experiments.crashes.workloads import WORKLOADS
+from experiments.crashes import damage, kills, power
+from experiments.crashes.layer import Operation
+from experiments.crashes.workloads import WORKLOADS
 from support.processes import environment
 
 

@@ -18,7 +18,7 @@ from dagsearch.errors import EvaluationError, ProblemError
 from dagsearch.journal.encoding import from_json, to_json
 from dagsearch.journal.fingerprint import parts_of
 from dagsearch.journal.journal import JournalError, read_events
-from dagsearch_experiments.crashes.layer import watched
+from experiments.crashes.layer import watched
 from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed
 from support.journals import state as state_as_read

@@ -13,9 +13,9 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import dagsearch as ds
 from dagsearch.journal.journal import read_events
-from dagsearch_experiments.attacks.disk import Crash, Fault
-from dagsearch_experiments.attacks.machine import kinds_installed, machine_of
-from dagsearch_experiments.crashes.layer import watched
+from experiments.attacks.disk import Crash, Fault
+from experiments.attacks.machine import kinds_installed, machine_of
+from experiments.crashes.layer import watched
 from support.journals import history
 from support.problems import Sum
 

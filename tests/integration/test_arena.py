@@ -12,9 +12,9 @@ from open_spiel.python.algorithms import mcts
 from dagsearch.cli import main
 from dagsearch.covariances import pieces, windows
 from dagsearch.problems import OpenSpielGame
-from dagsearch_experiments import arena
-from dagsearch_experiments.csv_files import read_csv
-from dagsearch_experiments.matches import Pairing, Record, play_game, random_opening
+from experiments import arena
+from experiments.csv_files import read_csv
+from experiments.matches import Pairing, Record, play_game, random_opening
 
 
 def pairing(**changes):

@@ -1,13 +1,13 @@
-"""Every benchmark of ``dagsearch benchmark``, small, and the pages that show the committed results."""
+"""Every benchmark of ``python -m experiments benchmark``, small, and the pages that show the committed results."""
 
 from pathlib import Path
 
 import pytest
 
-from dagsearch_experiments import benchmark
-from dagsearch_experiments.benchmark import digits, game
-from dagsearch_experiments.benchmark import tables as page_tables
-from dagsearch_experiments.benchmark.variants import SET_ABLATIONS
+from experiments import benchmark
+from experiments.benchmark import digits, game
+from experiments.benchmark import tables as page_tables
+from experiments.benchmark.variants import SET_ABLATIONS
 
 
 @pytest.mark.slow
@@ -49,5 +49,5 @@ def test_the_tables_of_the_page_are_those_of_the_results():
     assert set(tables) == wanted
     for name, table in tables.items():
         assert any(table in page for page in pages), (
-            f"put the output of dagsearch_experiments.benchmark.tables there: {name}"
+            f"put the output of experiments.benchmark.tables there: {name}"
         )

@@ -19,9 +19,9 @@ from matplotlib.image import imread
 
 import dagsearch as ds
 from dagsearch import cli
-from dagsearch_experiments import claims, convnet, mnist, mnist_data, reproduce, tictactoe
-from dagsearch_experiments.maximum import true_density
-from dagsearch_experiments.runner import (
+from experiments import claims, convnet, mnist, mnist_data, reproduce, tictactoe
+from experiments.maximum import true_density
+from experiments.runner import (
     ExperimentError,
     Outcome,
     Row,

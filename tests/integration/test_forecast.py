@@ -6,8 +6,8 @@ import pytest
 
 from dagsearch.cli import main
 from dagsearch.report.forecasts import FITTED
-from dagsearch_experiments.forecast import OTHERS, SHIPPED, measured, table
-from dagsearch_experiments.runner import read_rows
+from experiments.forecast import OTHERS, SHIPPED, measured, table
+from experiments.runner import read_rows
 
 ROOT = Path(__file__).parents[2]
 

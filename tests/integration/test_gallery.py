@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dagsearch.cli import main
-from gallery import frame
+from experiments.gallery import frame
 
 ROOT = Path(__file__).parents[2]
-NAMES = sorted(path.parent.name for path in (ROOT / "gallery").glob("*/__main__.py"))
+NAMES = sorted(path.parent.name for path in (ROOT / "experiments" / "gallery").glob("*/__main__.py"))
 
 
 def test_the_command_lists_every_application(capsys, monkeypatch, tmp_path):
@@ -23,15 +23,15 @@ def test_the_command_lists_every_application(capsys, monkeypatch, tmp_path):
 
 def test_without_the_folder_the_command_says_what_to_do(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("dagsearch_experiments.commands.gallery._BESIDE_SOURCES", tmp_path)
+    monkeypatch.setattr("experiments.commands.gallery._BESIDE_SOURCES", tmp_path)
     assert main(["gallery"]) == 1
     assert "clone of the repository" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_readme_says_what_the_runs_say(name):
-    application = importlib.import_module(f"gallery.{name}")
-    folder = ROOT / "gallery" / name
+    application = importlib.import_module(f"experiments.gallery.{name}")
+    folder = ROOT / "experiments" / "gallery" / name
     if not (folder / "curves.csv").exists():
         assert "<!-- results -->\n\nNot measured yet" in (folder / "README.md").read_text()
         return

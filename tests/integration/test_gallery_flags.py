@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import dagsearch as ds
-from gallery import frame
-from gallery.flags.__main__ import Measured, main
-from gallery.flags.compiler import PROGRAMS, Compiler
-from gallery.flags.methods import METHODS
-from gallery.flags.space import LEVELS, PLACES, command
+from experiments.gallery import frame
+from experiments.gallery.flags.__main__ import Measured, main
+from experiments.gallery.flags.compiler import PROGRAMS, Compiler
+from experiments.gallery.flags.methods import METHODS
+from experiments.gallery.flags.space import LEVELS, PLACES, command
 
 pytestmark = pytest.mark.slow
 

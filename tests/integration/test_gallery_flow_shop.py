@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("simpy")
 
-from gallery.flow_shop import __main__ as command
-from gallery.flow_shop.methods import neh
-from gallery.flow_shop.simulation import makespan, simulated
-from gallery.flow_shop.taillard import COUNT, instance
+from experiments.gallery.flow_shop import __main__ as command
+from experiments.gallery.flow_shop.methods import neh
+from experiments.gallery.flow_shop.simulation import makespan, simulated
+from experiments.gallery.flow_shop.taillard import COUNT, instance
 from support.interrupts import interrupted_after
 
 TA001_FIRST_MACHINE = [54, 83, 15, 71, 77, 36, 53, 38, 27, 87, 76, 91, 14, 29, 12, 77, 32, 87, 68, 94]

@@ -11,13 +11,13 @@ import numpy as np
 import psycopg
 import pytest
 
-from gallery import frame
-from gallery.indexes.__main__ import main
-from gallery.indexes.candidates import Index, candidates, read_workload
-from gallery.indexes.data import load
-from gallery.indexes.methods import Saving, alike, index_choice, methods
-from gallery.indexes.planner import open_planner
-from gallery.indexes.server import connected, embedded
+from experiments.gallery import frame
+from experiments.gallery.indexes.__main__ import main
+from experiments.gallery.indexes.candidates import Index, candidates, read_workload
+from experiments.gallery.indexes.data import load
+from experiments.gallery.indexes.methods import Saving, alike, index_choice, methods
+from experiments.gallery.indexes.planner import open_planner
+from experiments.gallery.indexes.server import connected, embedded
 from support.processes import environment, running, wait_until
 
 pytestmark = pytest.mark.slow
@@ -178,7 +178,16 @@ def open_folder():
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_stops_its_server_and_continues(open_folder, tmp_path):
     """Ctrl-C in the middle; then the same command finishes from the journal."""
-    command = [sys.executable, "-m", "gallery.indexes", "--small", "--k", "3", "--out", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "experiments.gallery.indexes",
+        "--small",
+        "--k",
+        "3",
+        "--out",
+        str(tmp_path),
+    ]
     variables = environment(TMPDIR=str(open_folder))
     journal = tmp_path / "run.journal"
     with running([*command, "--budget", "30"], cwd=ROOT, env=variables) as process:
@@ -198,7 +207,7 @@ def test_an_interrupted_run_stops_its_server_and_continues(open_folder, tmp_path
 
 
 def test_a_killed_run_leaves_no_server(open_folder, tmp_path):
-    command = [sys.executable, "-m", "gallery.indexes", "--small", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "experiments.gallery.indexes", "--small", "--out", str(tmp_path)]
     journal = tmp_path / "run.journal"
     with running(command, cwd=ROOT, env=environment(TMPDIR=str(open_folder))) as process:
         wait_until(lambda: journal.exists() and b'"tell"' in journal.read_bytes(), process)

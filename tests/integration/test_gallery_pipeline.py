@@ -11,10 +11,10 @@ from sklearn.model_selection import cross_val_score
 pytest.importorskip("optuna")
 
 import dagsearch as ds
-from gallery.pipeline import TABLES
-from gallery.pipeline import __main__ as command
-from gallery.pipeline.steps import Score, _folds, plan
-from gallery.pipeline.tables import load
+from experiments.gallery.pipeline import TABLES
+from experiments.gallery.pipeline import __main__ as command
+from experiments.gallery.pipeline.steps import Score, _folds, plan
+from experiments.gallery.pipeline.tables import load
 from support.interrupts import interrupted_after
 
 # Every test fits models.

@@ -10,19 +10,19 @@ from threadpoolctl import threadpool_limits
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch_experiments import general
-from dagsearch_experiments.general import methods, optima, page, process
-from dagsearch_experiments.general.measures import ALL, RELABELLED, STANDARD, Match, Measures
-from dagsearch_experiments.general.methods import METHODS, OURS
-from dagsearch_experiments.general.peers import Evaluator
-from dagsearch_experiments.general.problems import KINDS, TASKS, Instance, Task
-from dagsearch_experiments.general.problems.base import relabelled
-from dagsearch_experiments.general.problems.categories import _log_partition
-from dagsearch_experiments.general.runs import one_run
-from dagsearch_experiments.general.spaces import Condition, Order, Places, Subset, who_comes_first
-from dagsearch_experiments.general.stated import stated
-from dagsearch_experiments.peers import fitting_quietly, import_botorch
-from dagsearch_experiments.runner import Row, read_rows
+from experiments import general
+from experiments.general import methods, optima, page, process
+from experiments.general.measures import ALL, RELABELLED, STANDARD, Match, Measures
+from experiments.general.methods import METHODS, OURS
+from experiments.general.peers import Evaluator
+from experiments.general.problems import KINDS, TASKS, Instance, Task
+from experiments.general.problems.base import relabelled
+from experiments.general.problems.categories import _log_partition
+from experiments.general.runs import one_run
+from experiments.general.spaces import Condition, Order, Places, Subset, who_comes_first
+from experiments.general.stated import stated
+from experiments.peers import fitting_quietly, import_botorch
+from experiments.runner import Row, read_rows
 
 # Most tests run other packages beside ours.
 pytestmark = pytest.mark.slow
@@ -682,7 +682,7 @@ def test_the_page_shows_the_results():
         pytest.skip("not run yet")
     text = (ROOT / "docs" / "general.md").read_text()
     wanted = page.filled(text, Measures(read_rows(results)))
-    assert text == wanted, "run python -m dagsearch_experiments.general"
+    assert text == wanted, "run python -m experiments.general"
 
 
 def test_the_command_writes_and_keeps(tmp_path, capsys):

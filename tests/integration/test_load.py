@@ -1,12 +1,12 @@
-"""``dagsearch benchmark load``, small, and its table."""
+"""``python -m experiments benchmark load``, small, and its table."""
 
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from dagsearch_experiments import load
-from dagsearch_experiments.runner import read_rows
+from experiments import load
+from experiments.runner import read_rows
 
 ROOT = Path(__file__).parents[2]
 

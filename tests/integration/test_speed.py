@@ -13,10 +13,10 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch_experiments import speed
-from dagsearch_experiments.peers import Trial
-from dagsearch_experiments.speed import breakeven, floors, growth, measure, memory, page, steps
-from dagsearch_experiments.speed.results import Figure, Measurement
+from experiments import speed
+from experiments.peers import Trial
+from experiments.speed import breakeven, floors, growth, measure, memory, page, steps
+from experiments.speed.results import Figure, Measurement
 from support.clock import Clock
 
 ROOT = Path(__file__).parents[2]
@@ -181,7 +181,7 @@ def test_every_measurement_runs_and_writes(name, tmp_path):
 
 def test_the_start_of_a_process_is_measured():
     # Compiling everything anew takes long: the script alone is run, and with what is compiled already.
-    from dagsearch_experiments.speed import startup
+    from experiments.speed import startup
 
     assert startup._printed(startup._IMPORT) > 0.0
     assert startup._printed(startup._FIRST_SEARCH) > 0.0
@@ -204,7 +204,7 @@ def test_the_tables_of_the_page_are_those_of_the_results():
     assert set(found) == set(speed.MEASUREMENTS)
     assert not any(measurement.quick for measurement in found.values())
     assert all(text.count(f"<!-- {name} -->") == 1 for name in page.tables(found))
-    assert page.filled(text, found) == text, "run python -m dagsearch_experiments.speed"
+    assert page.filled(text, found) == text, "run python -m experiments.speed"
 
 
 # Comparing commits ------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch_experiments import tictactoe
+from experiments import tictactoe
 
 # Statements about many seeds.
 pytestmark = pytest.mark.slow

@@ -1,8 +1,7 @@
 """``dagsearch COMMAND``: reads the arguments and runs one command.
 
 A command is a module with a function ``add_parser(commands)``. It adds the command's parser, with a default
-``run``; ``run(options)`` returns the exit code. Other packages add commands by entry points of the group
-``dagsearch.commands`` that name such a module. All of these modules are imported for ``--help``, so slow
+``run``; ``run(options)`` returns the exit code. All of these modules are imported for ``--help``, so slow
 imports belong inside ``run``.
 """
 
@@ -10,7 +9,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Protocol
 
 from dagsearch import __version__
@@ -18,9 +16,6 @@ from dagsearch.cli import backup, demo, example, play, report, resume, select, s
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
-
-GROUP = "dagsearch.commands"
-"""Entry points of this group are commands, too."""
 
 
 class Command(Protocol):
@@ -30,12 +25,18 @@ class Command(Protocol):
         """Add the command's parser, with ``run`` among its defaults."""
 
 
-_OWN: tuple[Command, ...] = (demo, example, select, show, watch, report, resume, backup, play)
+_COMMANDS: tuple[Command, ...] = (demo, example, select, show, watch, report, resume, backup, play)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``dagsearch``; returns the exit code."""
-    options = _parser().parse_args(arguments)
+    about = "Find the best sequence of discrete choices when evaluating one outcome is expensive."
+    return run_one_of(_COMMANDS, "dagsearch", about, arguments)
+
+
+def run_one_of(commands: Sequence[Command], program: str, about: str, arguments: Sequence[str] | None) -> int:
+    """Run the command that the arguments name; returns the exit code."""
+    options = _parser(commands, program, about).parse_args(arguments)
     try:
         code = int(options.run(options))
         sys.stdout.flush()
@@ -48,20 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130  # the shell's code for a process that Ctrl-C ended
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(commands: Sequence[Command], program: str, about: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="dagsearch",
-        description="Find the best sequence of discrete choices when evaluating one outcome is expensive.",
-        epilog="Run 'dagsearch COMMAND --help' for a command's options.",
+        prog=program, description=about, epilog=f"Run '{program} COMMAND --help' for a command's options."
     )
     parser.add_argument("--version", action="version", version=f"dagsearch {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for command in (*_OWN, *_installed()):
-        command.add_parser(commands)
+    named = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    for command in commands:
+        command.add_parser(named)
     return parser
-
-
-def _installed() -> list[Command]:
-    """The commands of other packages, in alphabetical order."""
-    found = sorted(entry_points(group=GROUP), key=lambda point: point.name)
-    return [point.load() for point in found]

@@ -1,0 +1,15 @@
+"""``python -m experiments benchmark attacks``: any operation in any order on searches whose disk fails at any write.
+
+- :mod:`disk`: fails at an operation chosen before.
+- :mod:`kinds`: the kinds of search that are attacked.
+- :mod:`pair`: a search on such a disk, beside a model that never crashes.
+- :mod:`world`: what is done to both.
+- :mod:`selectors`: the same for a feature selector.
+- :mod:`machine`: the rules by which Hypothesis chooses operations.
+- :mod:`campaign`: many sequences of operations in several processes.
+- :mod:`report`: the figures, added to those of earlier runs.
+"""
+
+from experiments.attacks.report import OPERATIONS, QUICK, run, summary
+
+__all__ = ["OPERATIONS", "QUICK", "run", "summary"]

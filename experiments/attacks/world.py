@@ -1,0 +1,265 @@
+"""What is done to a search with a journal on a disk that fails, and to its model.
+
+Every operation is carried out by both. If a fault interrupts it, the search is resumed from its file, and the
+model carries out what the file holds of the operation: everything or nothing. Afterwards both must know the
+same, to the last bit.
+"""
+
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+from dagsearch.errors import JournalError, SearchExhausted
+from dagsearch.journal.journal import Event, backup_journal, read_events
+from dagsearch.problem import State
+from dagsearch.results import Proposal
+from dagsearch.search import Search
+from experiments.attacks.disk import Crash
+from experiments.attacks.pair import Pair, Refusal, outcome_of
+
+Act = Callable[[Search], Any]
+
+
+class World(Pair):
+    """The operations."""
+
+    # Operations ----------------------------------------------------------------------------------------
+
+    def ask(self, count: int | None) -> None:
+        """Ask for one leaf, or for several."""
+        before = self._number_of_events()
+        known = [evaluation.leaf for evaluation in self.search.history]
+        known += [proposal.leaf for proposal in self.search.pending]
+        # What is offered again may be told already, or be pending twice, if the user proposed it.
+        again = {proposal.leaf for proposal in self._offered} | self._freed
+        found = self._attempt(lambda: self.search.ask() if count is None else self.search.ask(count))
+        if isinstance(found, list | Proposal) and not self.search.repeats:
+            asked = [found] if isinstance(found, Proposal) else found
+            fresh = [proposal.leaf for proposal in asked if proposal.leaf not in again]
+            self._freed -= {proposal.leaf for proposal in asked}
+            repeated = len(fresh) - len(set(fresh) - set(known))
+            self._must_be_none("repeated beyond pending", repeated)
+        if not self._was_interrupted:
+            self._require(found, outcome_of(lambda: self._ask_model(count)))
+            return
+        events = read_events(self.path)[before:]
+        for _ in range([event.kind for event in events].count("ask")):
+            self.model.ask()
+        self._after_interrupted_asks(events)
+
+    def tell_pending(self, index: int, reward: float, noise: float | None, note: Any, bare: bool) -> None:
+        """Tell the reward of a pending leaf, by its proposal or ``bare`` by the leaf."""
+        index %= max(1, len(self.model.pending))
+        if not self.model.pending:
+            return
+
+        def act(search: Search) -> Any:
+            proposal = search.pending[index]
+            return search.tell(proposal.leaf if bare else proposal, reward, noise, note=note)
+
+        self._tell(act, self.model.pending[index].leaf, reward)
+
+    def tell_stranger(self, number: int, reward: float, noise: float | None, note: Any, bare: bool) -> None:
+        """Tell the reward of a leaf that perhaps nobody asked for, with its actions or without."""
+        leaf, actions = self.kind.random_leaf(number)
+        evaluated = leaf if bare else Proposal(leaf, tuple(actions))
+        self._tell(lambda search: search.tell(evaluated, reward, noise, note=note), leaf, reward)
+
+    def tell_again(self, index: int, reward: float) -> None:
+        """Tell another reward of a leaf that was told before, by an equal proposal."""
+        if not self.model.history:
+            return
+        evaluation = self.model.history[index % len(self.model.history)]
+        evaluated = evaluation.leaf
+        if evaluation.actions is not None:
+            evaluated = Proposal(evaluation.leaf, evaluation.actions)
+        self._tell(lambda search: search.tell(evaluated, reward), evaluation.leaf, reward)
+
+    def tell_nonsense(self, number: int, reward: Any, noise: Any) -> None:
+        """Tell what is no reward, or no noise: it must be refused, and change nothing."""
+        leaf, _ = self.kind.random_leaf(number)
+        evaluated = self.model.pending[0].leaf if self.model.pending and number % 2 else leaf
+        before = self._number_of_events()
+        refused = self._change("tell", lambda search: search.tell(evaluated, reward, noise))
+        assert isinstance(refused, Refusal), "what is no reward, or no noise, was accepted"
+        assert self._number_of_events() == before
+
+    def tell_inner(self) -> None:
+        """Tell the reward of a state that is not a leaf, or of no state: it must be refused."""
+        for state in (self.model.problem.root(), ("no", "state")):
+            if self.model.problem.root() is state and not len(self.model.problem.actions(state)):
+                continue
+            refused = self._change("tell", lambda search: search.tell(state, 1.0))  # noqa: B023
+            assert isinstance(refused, Refusal), f"a reward of {state!r} was accepted"
+
+    def propose(self, number: int) -> None:
+        """Make a leaf of the user's choice pending."""
+        leaf, actions = self.kind.random_leaf(number)
+        self._change("propose", lambda search: search.propose(leaf, actions))
+
+    def forget(self, index: int, again: bool, note: Any) -> None:
+        """Take back a pending proposal, or one that is not pending."""
+        pending = len(self.model.pending)
+        if not pending:
+            leaf, actions = self.kind.random_leaf(index)
+            never = Proposal(leaf, tuple(actions))
+            self._change("forget", lambda search: search.forget(never, again=again, note=note))
+            return
+        index %= pending
+        if again:
+            self._freed.add(self.model.pending[index].leaf)
+        self._change("forget", lambda search: search.forget(search.pending[index], again=again, note=note))
+
+    def note(self, note: Any) -> None:
+        """Write a note."""
+        self._change("note", lambda search: search.note(note))
+
+    def settle(self) -> None:
+        """Learn from rewards that are held back."""
+        self._change("settle", lambda search: search.settle())
+
+    def reroot(self, first: int, second: int | None) -> None:
+        """Continue from a state one or two decisions below the root."""
+        problem = self.model.problem
+        state = problem.root()
+        for number in (first,) if second is None else (first, second):
+            actions = problem.actions(state)
+            if len(actions) > 0:
+                state = problem.step(state, actions[number % len(actions)])
+        self._change("reroot", lambda search: search.reroot(state))
+
+    def run(self, budget: int) -> None:
+        """Let the search evaluate leaves itself; the model does what the journal says."""
+        before = self._number_of_events()
+        self._attempt(lambda: self.search.run(budget, on_error="skip"))
+        events = read_events(self.path)[before:]
+        for event in events:
+            self._follow(event)
+        if self._was_interrupted:
+            self._after_interrupted_asks(events)
+            return
+        if self.search.result().stopped == "exhausted":
+            found = outcome_of(self.model.ask)
+            assert isinstance(found, Refusal), f"the model found {found!r}, the search no leaf"
+        self._check_equal(self.search)
+
+    def look(self) -> None:
+        """Read what the attacked search knows. The model does not: looking must change nothing."""
+        self.search.result()
+        self.search.recommend()
+        self.search.belief(self.search.problem.root())
+
+    def close_and_resume(self) -> None:
+        """End properly, and continue."""
+        with suppress(Crash):
+            self.search.close()
+        self._resume()
+        self._check_equal(self.search)
+
+    def open_twice(self) -> None:
+        """A second search must be refused, and a new one must not replace the journal."""
+        for attempt in (lambda: self.kind.resume(self.path), lambda: self.kind.begin(0, self.path)):
+            refused = outcome_of(attempt)
+            assert isinstance(refused, Refusal), "a second search was let in"
+            assert refused.kind is JournalError
+
+    def copy(self, by_backup: bool, move: bool) -> None:
+        """Resume a copy of the file, and perhaps go on there; the copy's next proposal is compared."""
+        copy = self._new_path()
+        if by_backup:
+            backup_journal(self.path, copy)
+        else:
+            shutil.copyfile(self.path, copy)
+        again = self.kind.resume(copy)
+        self.figures["copies resumed"] += 1
+        self._check_equal(again)
+        if not move:
+            offered = [again.ask() for _ in self.model.pending]
+            self._require(offered, list(self.model.pending))
+            self._require(outcome_of(again.ask), outcome_of(deepcopy(self.model).ask))
+            again.close()
+            copy.unlink()
+            self._check_equal(self.search)
+            return
+        again.close()
+        with suppress(Crash):
+            self.search.close()
+        self.path.unlink()
+        self.path = copy
+        self._resume()
+        self._check_equal(self.search)
+
+    def end(self) -> None:
+        """Resume a last time; the next proposals must be the model's."""
+        self.close_and_resume()
+        for _ in range(2):
+            self.ask(None)
+            self.tell_pending(0, 0.5, None, None, False)
+        self.close_and_resume()
+        with suppress(Crash):
+            self.search.close()
+
+    # How an operation is carried out ---------------------------------------------------------------------
+
+    def _tell(self, act: Act, leaf: State, reward: float) -> None:
+        before = len(self.search.history)
+        self._change("tell", act)
+        if len(self.search.history) > before:
+            self._confirmed.append((leaf, float(reward)))
+            self.figures["rewards told"] += 1
+
+    def _change(self, kind: str, act: Act) -> Any:
+        """Let both do what is one event; returns what the model returned, ``None`` if nothing was done."""
+        before = self._number_of_events()
+        found = self._attempt(lambda: act(self.search))
+        if not self._was_interrupted:
+            return self._require(found, outcome_of(lambda: act(self.model)))
+        kinds = [event.kind for event in read_events(self.path)[before:]]
+        done = outcome_of(lambda: act(self.model)) if kind in kinds else None
+        self._offered = list(self.model.pending)
+        self._check_equal(self.search)
+        return done
+
+    def _ask_model(self, count: int | None) -> Proposal | list[Proposal]:
+        first = self._next_of_model()
+        if count is None:
+            return first
+        found = [first]
+        with suppress(SearchExhausted):
+            while len(found) < count:
+                found.append(self._next_of_model())
+        return found
+
+    def _next_of_model(self) -> Proposal:
+        while self._offered:
+            offered = self._offered.pop(0)
+            if any(offered is proposal for proposal in self.model.pending):
+                return offered
+        return self.model.ask()
+
+    def _after_interrupted_asks(self, events: Sequence[Event]) -> None:
+        """Compare after a resume; the model has carried out the events of asks that a fault interrupted."""
+        self._offered = list(self.model.pending)
+        asks = [event.kind for event in events if event.kind in ("ask", "settle")]
+        if asks and asks[-1] == "settle":
+            # The search had found that no leaf is left, or none but pending ones, and was to act on that.
+            offered = [self.search.ask() for _ in self.model.pending]
+            self._require(offered, list(self.model.pending))
+            self._offered = []
+            self._require(outcome_of(self.search.ask), outcome_of(self.model.ask))
+        self._check_equal(self.search)
+
+    def _follow(self, event: Event) -> None:
+        """Let the model do what an event of a run says."""
+        content = event.content
+        if event.kind == "ask":
+            self.model.ask()
+        elif event.kind == "tell":
+            proposal = self.model.pending[content["pending"]]
+            self.model.tell(proposal, content["reward"], content["noise"])
+            self._confirmed.append((proposal.leaf, content["reward"]))
+            self.figures["rewards told"] += 1
+        elif event.kind == "forget":
+            self.model.forget(self.model.pending[content["pending"]], again=content["again"])

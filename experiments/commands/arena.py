@@ -1,0 +1,121 @@
+"""``python -m experiments arena``: many games between our player and OpenSpiel's."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dagsearch.cli.common import failed, positive, seconds
+from dagsearch.cli.play import GAME_HELP
+
+if TYPE_CHECKING:
+    from dagsearch.cli.common import Commands
+    from experiments.matches import Pairing
+
+# Options that are written to the JSON file with the games.
+_SETTINGS = ("games", "against", "simulations", "seconds", "count", "opening", "uct_c", "covariance", "seed")
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add ``arena``."""
+    arena = commands.add_parser(
+        "arena",
+        help="let the search play many games against OpenSpiel's Monte Carlo tree search",
+        description=(
+            "Our player against OpenSpiel's MCTS at equal numbers of roll-outs, or in equal time. Every "
+            "opening is played twice, with seats exchanged. Writes all games as compressed CSV and the "
+            "scores as a picture."
+        ),
+    )
+    arena.add_argument("games", nargs="+", metavar="GAME", help=GAME_HELP)
+    arena.add_argument(
+        "--against",
+        nargs="+",
+        choices=("mcts", "mcts-solver"),
+        default=["mcts", "mcts-solver"],
+        help="OpenSpiel's MCTS without and with its solver (default: both)",
+    )
+    budget = arena.add_mutually_exclusive_group()
+    budget.add_argument(
+        "--simulations",
+        nargs="+",
+        type=positive,
+        default=[100],
+        metavar="N",
+        help="roll-outs per move (default: 100)",
+    )
+    budget.add_argument(
+        "--seconds", nargs="+", type=seconds, metavar="S", help="seconds per move instead; best with --jobs 1"
+    )
+    arena.add_argument(
+        "--games",
+        dest="count",
+        type=positive,
+        default=200,
+        help="games per opponent and budget (default: 200)",
+    )
+    arena.add_argument("--opening", type=_moves, default=2, help="random moves at the start (default: 2)")
+    arena.add_argument("--uct-c", type=float, default=2.0**0.5, help="exploration constant (default: 1.414)")
+    arena.add_argument("--covariance", choices=("pieces", "windows", "learned"), default="pieces")
+    arena.add_argument(
+        "--jobs", type=positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
+    )
+    arena.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    arena.add_argument(
+        "--out", type=Path, default=Path("results/arena"), metavar="DIR", help="folder (default: %(default)s)"
+    )
+    arena.add_argument("--name", default="arena", help="name of the files (default: %(default)s)")
+    arena.add_argument("--quiet", action="store_true", help="no bar")
+    arena.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Play, write and sum up; returns the exit code."""
+    try:
+        from dagsearch.problems import OpenSpielGame
+        from experiments import arena
+
+        options.out.mkdir(parents=True, exist_ok=True)
+        for game in options.games:
+            OpenSpielGame(game)  # refuse a bad game now, before other games are played
+        records = arena.run(_pairings(options), options.count, options.jobs, progress=not options.quiet)
+        settings = {name: getattr(options, name) for name in _SETTINGS}
+        written = arena.write(records, options.out, options.name, settings)
+    except (ModuleNotFoundError, ValueError, OSError) as error:
+        return failed("arena", error)
+    print(arena.summary(records))
+    print("wrote", *written, sep="\n  ")
+    return 0
+
+
+def _pairings(options: argparse.Namespace) -> "list[Pairing]":
+    """Every game with every opponent and budget."""
+    from dagsearch import covariances
+    from experiments.matches import Pairing
+
+    budgets = (
+        [(None, limit) for limit in options.seconds]
+        if options.seconds
+        else [(count, None) for count in options.simulations]
+    )
+    return [
+        Pairing(
+            game=game,
+            against=against,
+            simulations=simulations,
+            seconds=limit,
+            opening=options.opening,
+            uct_c=options.uct_c,
+            covariance=getattr(covariances, options.covariance),
+            seed=options.seed,
+        )
+        for game in options.games
+        for against in options.against
+        for simulations, limit in budgets
+    ]
+
+
+def _moves(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 0, got {text!r}")
+    return int(text)

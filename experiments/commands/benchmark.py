@@ -1,0 +1,173 @@
+"""``python -m experiments benchmark``: comparisons beyond the paper, and speed."""
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dagsearch.cli.common import positive, seconds
+from experiments.commands.common import add_network_options, add_options, carry_out
+
+if TYPE_CHECKING:
+    from dagsearch.cli.common import Commands
+
+_NAMES = (
+    "synthetic",
+    "digits",
+    "mnist",
+    "tictactoe",
+    "calibration",
+    "selection",
+    "batches",
+    "portfolio",
+    "general",
+    "speed",
+    "crashes",
+    "forecast",
+    "load",
+    "attacks",
+)
+_OUT = Path("results/beyond")
+_GENERAL = ("methods", "problems", "seeds", "keep")
+_ATTACKS = ("operations", "seconds", "seed")
+_OF_JOURNALS = ("crashes", "load", "attacks")
+_OWN_FOLDER = ("general", "speed", "crashes", "forecast", "load", "attacks")
+
+_ABOUT = (
+    "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
+    "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
+    "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
+    "the best reward contain the truth as often as they should? selection: feature selectors on "
+    "held-out rows of twelve tables (five minutes on 16 cores). batches: eight evaluations at once, "
+    "on digits. portfolio: how many leaves "
+    "descents should propose, on all of these; MNIST only with --data (ten minutes on 16 cores). "
+    "general: every kind of choice against other methods, for docs/general.md (ten minutes on 16 "
+    "cores, into results/general). "
+    "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
+    "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
+    "(ten minutes on one core, into results/crashes). forecast: how often the intervals of "
+    "Search.forecast hold, for docs/watching.md (two minutes on one core, into results/forecast). "
+    "load: a long run with a journal "
+    "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
+    "results/load). attacks: any operation in any order on searches whose disk fails at any write, "
+    "for docs/durability.md (adds its figures to those in results/attacks)."
+)
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add ``benchmark``."""
+    benchmark = commands.add_parser(
+        "benchmark",
+        help="compare dagsearch with the paper's method, with other packages and with parts of itself",
+        description=(
+            "Run what docs/beyond.md reports. Writes the measurements as compressed CSV, the settings as "
+            "JSON, and the figures as PNG and PDF."
+        ),
+        epilog=_ABOUT,
+    )
+    benchmark.add_argument("name", choices=_NAMES)
+    add_options(benchmark, _OUT)
+    benchmark.add_argument(
+        "--only",
+        nargs="+",
+        metavar="MEASUREMENT",
+        help="speed: run only these measurements, such as growth and memory; attacks: only these kinds of "
+        "search, such as noisy; load: only these kinds of workers, processes or Dask",
+    )
+    benchmark.add_argument("--no-peers", action="store_true", help="digits: leave out other packages")
+    general = benchmark.add_argument_group("options of general")
+    general.add_argument("--methods", nargs="+", metavar="METHOD", help="(default: all)")
+    general.add_argument("--problems", nargs="+", metavar="PROBLEM", help="(default: all)")
+    general.add_argument("--seeds", type=positive, help="runs of a method on a problem (default: 8)")
+    general.add_argument(
+        "--keep", action="store_true", help="take what is not run now from the results that --out has"
+    )
+    benchmark.add_argument_group("options of load").add_argument(
+        "--evaluations", type=positive, metavar="N", help="number of evaluations (default: 20,000)"
+    )
+    attacks = benchmark.add_argument_group("options of attacks")
+    attacks.add_argument(
+        "--operations", type=positive, metavar="N", help="number of operations (default: 100,000)"
+    )
+    attacks.add_argument(
+        "--seconds", type=seconds, metavar="S", help="begin no further sequence of operations after S seconds"
+    )
+    attacks.add_argument(
+        "--seed", type=positive, help="the first seed (default: the first one that --out does not have)"
+    )
+    add_network_options(benchmark.add_argument_group("options of mnist"))
+    benchmark.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one benchmark; returns the exit code."""
+    from experiments import benchmark, forecast, general, speed
+
+    refused = [] if options.name in ("mnist", "portfolio") else ["data", "weights", "device"]
+    refused += [] if options.name == "digits" else ["no_peers"]
+    refused += [] if options.name == "general" else _GENERAL
+    refused += [] if options.name == "load" else ["evaluations"]
+    refused += [] if options.name == "attacks" else _ATTACKS
+    if options.name in _OWN_FOLDER and options.out == _OUT:
+        options.out = Path("results") / options.name
+    if options.name == "general":
+        return carry_out(
+            options,
+            [*refused, "only"],
+            lambda: general.run(
+                methods=options.methods or (),
+                problems=options.problems or (),
+                seeds=options.seeds,
+                jobs=options.jobs,
+                quick=options.quick,
+                keep=options.out if options.keep else None,
+            ),
+            general.summary,
+        )
+    if options.name == "speed":
+        measure = partial(speed.run, options.only or (), quick=options.quick)
+        return carry_out(options, refused, measure, speed.summary)
+    if options.name == "forecast":
+        measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
+        return carry_out(options, [*refused, "only"], measured, forecast.summary)
+    if options.name in _OF_JOURNALS:
+        return _run_of_journals(options, refused)
+    return carry_out(
+        options,
+        [*refused, "only"],
+        lambda: benchmark.run(
+            options.name,
+            quick=options.quick,
+            jobs=options.jobs,
+            peers=not options.no_peers,
+            data=options.data,
+            weights=options.weights,
+            device=options.device or "cpu",
+        ),
+        benchmark.summary,
+    )
+
+
+def _run_of_journals(options: argparse.Namespace, refused: Sequence[str]) -> int:
+    """Run one of the benchmarks of journals; returns the exit code."""
+    from experiments import attacks, crashes, load
+
+    if options.name == "crashes":
+        sweep = partial(crashes.run, quick=options.quick)
+        return carry_out(options, [*refused, "only"], sweep, crashes.summary)
+    if options.name == "load":
+        size = load.QUICK if options.quick else load.Size()
+        size = size._replace(evaluations=options.evaluations or size.evaluations)
+        disturb = partial(load.run, size, options.only or (), options.out)
+        return carry_out(options, refused, disturb, load.summary)
+    attack = partial(
+        attacks.run,
+        operations=options.operations or (attacks.QUICK if options.quick else attacks.OPERATIONS),
+        seconds=options.seconds,
+        jobs=options.jobs,
+        seed=options.seed,
+        kinds=options.only or (),
+        out=options.out,
+    )
+    return carry_out(options, refused, attack, attacks.summary)

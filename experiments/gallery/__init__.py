@@ -1,0 +1,1 @@
+"""Real problems, solved with real components: ``python -m experiments gallery`` lists them."""

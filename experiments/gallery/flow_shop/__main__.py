@@ -1,0 +1,149 @@
+"""``python -m experiments.gallery.flow_shop``: a short schedule, or the comparison with other methods."""
+
+import argparse
+import csv
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import dagsearch as ds
+from experiments.gallery import frame
+from experiments.gallery.flow_shop import RUNS_PER_INSTANCE, by_instance, table
+from experiments.gallery.flow_shop.methods import methods, neh
+from experiments.gallery.flow_shop.simulation import Operation, makespan, simulated
+from experiments.gallery.flow_shop.taillard import COUNT, Instance, instance, times
+
+_SMALL = Instance("8 jobs on 3 machines", times(873654221, 8, 3), None)
+_SMALL_BUDGET = 30
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command."""
+    parser = frame.parser("flow_shop", "Find the order of jobs with the shortest makespan.", budget=500)
+    parser.add_argument(
+        "--instance", type=int, default=1, choices=range(1, COUNT + 1), help="ta001 to ta010 (default: 1)"
+    )
+    parser.add_argument(
+        "--times", type=Path, metavar="CSV", help="your own jobs: one line per job, one column per machine"
+    )
+    options = parser.parse_args(arguments)
+    if options.small:
+        options.budget, options.seeds = min(options.budget, _SMALL_BUDGET), 1
+    folder = frame.out_folder(options, "flow_shop")
+    if options.action == "compare":
+        compare(options, folder)
+    else:
+        run(options, folder)
+
+
+class Schedule:
+    """The reward of an order: minus its makespan."""
+
+    def __init__(self, shop: Instance) -> None:
+        self._times = shop.times
+
+    def __call__(self, order: Sequence[int]) -> float:
+        """Simulate the shop."""
+        return -makespan(self._times, order)
+
+    def identity(self) -> str:
+        """A digest of the processing times: a journal continues with the same ones only."""
+        return frame.digest([repr(self._times)])
+
+
+def run(options: argparse.Namespace, folder: Path) -> None:
+    """Search, print the order and write the schedule."""
+    shop = _chosen(options)
+    problem = ds.problems.Orders(range(len(shop.times)), Schedule(shop))
+    result = frame.solve(ds.search, problem, options, folder)
+    if result is None or result.best_reward is None:
+        return
+    order = result.best_state
+    print(f"{shop.name}: makespan {-result.best_reward:g} after {len(result.history)} simulations")
+    if shop.best_known is not None:
+        print(f"best known: {shop.best_known}; this is {_distance(shop, result.best_reward):.1f} % above")
+    print("order:", " ".join(str(job + 1) for job in order))
+    schedule = simulated(shop.times, order)
+    with (folder / "schedule.csv").open("w", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(("job", "machine", "start", "end"))
+        lines.writerows((one.job + 1, one.machine + 1, one.start, one.end) for one in schedule)
+    _draw_schedule(schedule, folder / "schedule.png")
+    print(f"schedule: {folder / 'schedule.csv'}, {folder / 'schedule.png'}")
+
+
+def _chosen(options: argparse.Namespace) -> Instance:
+    if options.times is not None:
+        return _read(options.times)
+    return _SMALL if options.small else instance(options.instance)
+
+
+def _read(path: Path) -> Instance:
+    try:
+        with path.open(newline="") as file:
+            rows = tuple(tuple(int(cell) for cell in row) for row in csv.reader(file) if row)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{path}: {error}") from error
+    if len(rows) < 2 or len({len(row) for row in rows}) > 1 or min(min(row) for row in rows) < 0:
+        raise SystemExit(f"{path} must have one line per job, at least two, with one time per machine each")
+    return Instance(path.stem, rows, None)
+
+
+def _distance(shop: Instance, reward: float) -> float:
+    """Percent by which a makespan exceeds the best known one."""
+    assert shop.best_known is not None
+    return 100.0 * (-reward / shop.best_known - 1.0)
+
+
+def _draw_schedule(schedule: Sequence[Operation], path: Path) -> None:
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, 3.0), layout="constrained")
+    axes = figure.subplots()
+    colours = colormaps["tab20"]
+    for job, machine, start, end in schedule:
+        axes.barh(machine + 1, end - start, left=start, color=colours(job % 20), edgecolor="white")
+        axes.text((start + end) / 2, machine + 1, str(job + 1), ha="center", va="center", fontsize=6)
+    axes.invert_yaxis()
+    axes.set(xlabel="time", ylabel="machine", yticks=sorted({one.machine + 1 for one in schedule}))
+    figure.savefig(path, dpi=130)
+
+
+def compare(options: argparse.Namespace, folder: Path) -> None:
+    """All methods on all instances; writes the files of the comparison and the table in the README."""
+    shops = {number: instance(number) for number in range(1, 3 if options.small else COUNT + 1)}
+    contests = [
+        frame.Contest(
+            methods(shop.times),
+            Schedule(shop),
+            options.budget,
+            partial(_distance, shop),
+            first=number * RUNS_PER_INSTANCE,
+        )
+        for number, shop in shops.items()
+    ]
+    runs = frame.compare(contests, options.seeds, options.jobs)
+    report(runs, folder)
+    if options.out is None:
+        frame.put_table(folder / "README.md", table(runs))
+
+
+def report(runs: Sequence[frame.Run], folder: Path) -> None:
+    """Write the files of a comparison and print its table."""
+    shops = [instance(number) for number in sorted({run.seed // RUNS_PER_INSTANCE for run in runs})]
+    by_neh = {shop.name: _distance(shop, Schedule(shop)(neh(shop.times))) for shop in shops}
+    about = {
+        "what": "percent above the best known makespan; number of a run = 100 × instance + seed",
+        "budget": max(len(run.best) for run in runs),
+        "NEH alone": by_neh,
+    }
+    frame.write(folder, runs, about, ["simpy"])
+    level = {"NEH alone": sum(by_neh.values()) / len(by_neh)}
+    title = "Flow shop, 20 jobs on 5 machines"
+    frame.draw(by_instance(runs), folder / "comparison.png", "% above the best known makespan", title, level)
+    print(table(runs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,381 @@
+"""What all applications share: the command, a run with a journal, and the comparison of methods."""
+
+import argparse
+import csv
+import hashlib
+import json
+import os
+import platform
+import re
+import sys
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from tqdm import tqdm
+
+import dagsearch as ds
+
+# Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
+_FIRST_SHOWN = 5
+# One colour per method in the order of a comparison, distinct for any colour vision (Okabe and Ito).
+_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+# The command ---------------------------------------------------------------------------------------------
+
+
+def parser(name: str, description: str, budget: int, jobs: bool = True) -> argparse.ArgumentParser:
+    """The options of an application; ``budget`` is the default number of evaluations.
+
+    ``jobs`` says whether it can use several processes.
+    """
+    made = argparse.ArgumentParser(prog=f"python -m experiments.gallery.{name}", description=description)
+    made.add_argument(
+        "action", nargs="?", choices=("run", "compare"), default="run", help="what to do (default: run)"
+    )
+    made.add_argument("--budget", type=int, default=budget, help="evaluations (default: %(default)s)")
+    made.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    made.add_argument(
+        "--seeds", type=int, default=5, help="runs of each method compared (default: %(default)s)"
+    )
+    made.add_argument("--small", action="store_true", help="a small version, which takes seconds")
+    made.add_argument("--fresh", action="store_true", help="delete the journal of an earlier run first")
+    made.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help=f"folder to write to (default: {name}-run; for compare: gallery/{name})",
+    )
+    if jobs:
+        made.add_argument(
+            "--jobs",
+            type=int,
+            default=1,
+            help="evaluations at the same time, or runs that are compared; -1: one per core (default: 1)",
+        )
+    return made
+
+
+def out_folder(options: argparse.Namespace, name: str) -> Path:
+    """The folder to write to, which is made if it does not exist."""
+    default = Path(f"{name}-run") if options.action == "run" else Path(__file__).parent / name
+    folder: Path = options.out or default
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def solve(
+    search: Callable[..., ds.Result], what: Any, options: argparse.Namespace, folder: Path, **settings: Any
+) -> ds.Result | None:
+    """``search(what, ...)`` with a bar and a journal; after Ctrl-C the result so far.
+
+    ``search`` is ``ds.search``, ``ds.maximize`` or ``ds.minimize``, and ``what`` is its first argument.
+    ``None`` if it was interrupted before the first evaluation.
+    """
+    journal = folder / "run.journal"
+    if getattr(options, "jobs", 1) != 1:
+        settings["n_jobs"] = options.jobs
+    if options.fresh:
+        journal.unlink(missing_ok=True)
+    try:
+        return search(
+            what, options.budget, seed=options.seed, journal=journal, progress=sys.stderr.isatty(), **settings
+        )
+    except ds.SearchInterrupted as interruption:
+        count = len(interruption.result.history)
+        print(f"\nStopped after {count} evaluations; the same command continues.", file=sys.stderr)
+        return interruption.result if count else None
+    except ds.JournalError as error:
+        raise SystemExit(
+            f"{error}\nTo begin again, add --fresh; to keep both runs, add --out DIR."
+        ) from error
+
+
+def digest(texts: Sequence[str]) -> str:
+    """A short text that is different for different texts, for a problem's ``identity``."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+# Methods compared ----------------------------------------------------------------------------------------
+
+
+class BudgetSpent(BaseException):
+    """The run that is compared has used all its evaluations.
+
+    Not an ``Exception``, so that a search which skips failed evaluations does not skip this one.
+    """
+
+
+class EvaluationFailed(Exception):
+    """An evaluation failed: it is counted and has no reward."""
+
+
+class Evaluations:
+    """The evaluations of one run: counts them, times them, and ends the run when the budget is spent.
+
+    Evaluating a point again costs nothing, unless rewards are noisy.
+
+    Parameters
+    ----------
+    reward : callable
+        ``reward(point)``, larger is better; it may raise :class:`EvaluationFailed`.
+    budget : int
+        Number of evaluations; the next raises :class:`BudgetSpent`.
+    noisy : bool
+        Whether the same point may earn a different reward next time.
+    """
+
+    def __init__(self, reward: Callable[[Any], float], budget: int, noisy: bool = False) -> None:
+        self.budget, self.points, self.rewards, self.cpu_seconds = budget, [], [], 0.0
+        self._reward, self._noisy = reward, noisy
+        self._known: dict[Hashable, float] = {}
+
+    points: list[Any]
+    """What was evaluated, in this order."""
+    rewards: list[float]
+    """Its rewards; −∞ where the evaluation failed."""
+    cpu_seconds: float
+    """CPU time that this process has spent in evaluations."""
+
+    def __call__(self, point: Any) -> float:
+        """The reward of a point; raises :class:`EvaluationFailed` each time if its evaluation failed."""
+        known = not self._noisy and point in self._known
+        found = self._known[point] if known else self._evaluate(point)
+        if found == -np.inf:
+            raise EvaluationFailed("the point has no reward")
+        return found
+
+    def or_worst(self, point: Any) -> float:
+        """The same, but −∞ where the evaluation failed."""
+        with suppress(EvaluationFailed):
+            return self(point)
+        return -np.inf
+
+    def _evaluate(self, point: Any) -> float:
+        if len(self.rewards) == self.budget:
+            raise BudgetSpent
+        began = time.process_time()
+        found = -np.inf
+        with suppress(EvaluationFailed):
+            found = float(self._reward(point))
+        self.cpu_seconds += time.process_time() - began
+        self.points.append(point)
+        self.rewards.append(found)
+        self._known[point] = found
+        return found
+
+
+Method = Callable[[Evaluations, int], None]
+"""``method(evaluate, seed)`` calls ``evaluate(point)`` until it is done or the budget is spent."""
+
+
+class Run(NamedTuple):
+    """One run of one method."""
+
+    method: str
+    """Its name."""
+    seed: int
+    """Its seed."""
+    best: list[float]
+    """Best value after each evaluation, as a practitioner reads it."""
+    wall_seconds: float
+    """Time of the run, evaluations included."""
+    own_seconds: float
+    """CPU time of the method itself, without that of the evaluations."""
+
+
+class Contest(NamedTuple):
+    """Methods that are compared on one problem."""
+
+    methods: Mapping[str, Method]
+    """The methods by name, ours first."""
+    reward: Callable[[Any], float]
+    """What is maximised; each run counts its own evaluations."""
+    budget: int | Mapping[str, int]
+    """Evaluations per run, the same for all or by method."""
+    shown: Callable[[float], float] = float
+    """The best reward as a practitioner reads it, such as a cost."""
+    first: int = 0
+    """Number of the run with seed 0; that with seed 1 has the next one."""
+
+
+def compare(contests: Sequence[Contest], seeds: int, jobs: int = 1) -> list[Run]:
+    """Run every method of every contest with every seed.
+
+    Parameters
+    ----------
+    contests : sequence of Contest
+        What is compared, on one problem or several.
+    seeds : int
+        Runs per method, with the seeds 0, 1, 2, …
+    jobs : int
+        Number of runs at the same time, each in a process of its own; −1 for one per core.
+    """
+    names = dict.fromkeys(name for contest in contests for name in contest.methods)
+    tasks = [
+        delayed(_one_run)(contest, name, seed)
+        for name in names
+        for contest in contests
+        if name in contest.methods
+        for seed in range(seeds)
+    ]
+    done = Parallel(n_jobs=jobs, batch_size=1, return_as="generator")(tasks)
+    return list(tqdm(done, total=len(tasks), disable=not sys.stderr.isatty(), unit="run"))
+
+
+def _one_run(contest: Contest, name: str, seed: int) -> Run:
+    budget = contest.budget if isinstance(contest.budget, int) else contest.budget[name]
+    evaluate = Evaluations(contest.reward, budget)
+    began, began_cpu = time.perf_counter(), time.process_time()
+    with suppress(BudgetSpent):
+        contest.methods[name](evaluate, seed)
+    wall, cpu = time.perf_counter() - began, time.process_time() - began_cpu
+    best = [contest.shown(float(value)) for value in np.maximum.accumulate(evaluate.rewards)]
+    return Run(name, contest.first + seed, best, wall, cpu - evaluate.cpu_seconds)
+
+
+# What a comparison writes --------------------------------------------------------------------------------
+
+
+def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any], packages: Sequence[str] = ()) -> None:
+    """``curves.csv`` (where the best value changes), ``runs.csv`` (times) and ``comparison.json``."""
+    with (folder / "curves.csv").open("w", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(("method", "seed", "evaluations", "best"))
+        for run in runs:
+            for count, value in enumerate(run.best, start=1):
+                if count in (1, len(run.best)) or value != run.best[count - 2]:
+                    lines.writerow((run.method, run.seed, count, f"{value:.7g}"))
+    with (folder / "runs.csv").open("w", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(("method", "seed", "wall_seconds", "own_seconds"))
+        for run in runs:
+            lines.writerow((run.method, run.seed, f"{run.wall_seconds:.3f}", f"{run.own_seconds:.3f}"))
+    content = {
+        **about,
+        "versions": versions(packages),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+    }
+    (folder / "comparison.json").write_text(json.dumps(content, indent=2) + "\n")
+
+
+def read(folder: Path) -> list[Run]:
+    """The runs that :func:`write` wrote."""
+    best: dict[tuple[str, int], list[float]] = {}
+    with (folder / "curves.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            curve = best.setdefault((row["method"], int(row["seed"])), [])
+            curve += curve[-1:] * (int(row["evaluations"]) - 1 - len(curve)) + [float(row["best"])]
+    with (folder / "runs.csv").open(newline="") as file:
+        return [
+            Run(
+                row["method"],
+                int(row["seed"]),
+                best[row["method"], int(row["seed"])],
+                float(row["wall_seconds"]),
+                float(row["own_seconds"]),
+            )
+            for row in csv.DictReader(file)
+        ]
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """Versions of Python, of dagsearch, of NumPy and of the named packages."""
+    found = {"python": platform.python_version(), "dagsearch": ds.__version__}
+    for package in ("numpy", *packages):
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def at(runs: Sequence[Run], method: str, count: int) -> "tuple[float, float]":
+    """Mean and standard error of a method's best value after ``count`` evaluations.
+
+    A run that ended earlier keeps its last value.
+    """
+    values = _values(runs, method, count)
+    with np.errstate(invalid="ignore"):  # a run in which everything failed so far has an infinite value
+        error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+        return float(np.mean(values)), float(error)
+
+
+def _values(runs: Sequence[Run], method: str, count: int) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Best values of a method's runs after ``count`` evaluations, in the order of their seeds."""
+    own = sorted((run for run in runs if run.method == method), key=lambda run: run.seed)
+    return np.array([run.best[min(count, len(run.best)) - 1] for run in own])
+
+
+def differences(runs: Sequence[Run], counts: Sequence[int], digits: int, record: bool = False) -> str:
+    """The first method against the others in Markdown: mean difference of runs with the same seed, and error.
+
+    With ``record``, also the numbers of seeds with a larger, an equal and a smaller value.
+    """
+    ours, *others = dict.fromkeys(run.method for run in runs)
+    lines = [f"| {ours} minus | " + " | ".join(f"after {count}" for count in counts) + " |"]
+    lines.append("|---" * (len(counts) + 1) + "|")
+    for other in others:
+        cells = []
+        for count in counts:
+            apart = np.round(_values(runs, ours, count) - _values(runs, other, count), 6)
+            error = apart.std(ddof=1) / np.sqrt(apart.size) if apart.size > 1 else 0.0
+            cells.append(f"{apart.mean():+.{digits}f} ± {error:.{digits}f}")
+            if record:
+                cells[-1] += f" ({np.sum(apart > 0)} / {np.sum(apart == 0)} / {np.sum(apart < 0)})"
+        lines.append(f"| {other} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def table(runs: Sequence[Run], counts: Sequence[int], digits: int) -> str:
+    """The comparison in Markdown: best values after some numbers of evaluations, and times."""
+    heads = [f"after {count}" for count in counts]
+    lines = [
+        "| mean ± standard error | " + " | ".join([*heads, "own ms / evaluation", "wall s / run"]) + " |"
+    ]
+    lines.append("|---" * (len(counts) + 3) + "|")
+    for method in dict.fromkeys(run.method for run in runs):
+        cells = ["{:.{d}f} ± {:.{d}f}".format(*at(runs, method, count), d=digits) for count in counts]
+        own = np.mean([run.own_seconds / len(run.best) for run in runs if run.method == method])
+        wall = np.mean([run.wall_seconds for run in runs if run.method == method])
+        lines.append(f"| {method} | " + " | ".join([*cells, f"{1000 * own:.1f}", f"{wall:.1f}"]) + " |")
+    return "\n".join(lines)
+
+
+def put_table(readme: Path, text: str, name: str = "results") -> None:
+    """Replace what is between ``<!-- name -->`` and ``<!-- end -->`` in a README."""
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
+    page = readme.read_text()
+    if pattern.search(page) is None:
+        raise ValueError(f"{readme} has no place for the table: <!-- {name} --> and <!-- end -->")
+    readme.write_text(pattern.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", page))
+
+
+def draw(
+    runs: Sequence[Run], path: Path, ylabel: str, title: str, levels: Mapping[str, float] | None = None
+) -> None:
+    """Mean best value against evaluations with its standard error, and horizontal lines for ``levels``."""
+    # Slow to import. Figure instead of pyplot: no display, no global state.
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    axes = figure.subplots()
+    seen = list((levels or {}).values())
+    for colour, method in zip(_COLOURS, dict.fromkeys(run.method for run in runs), strict=False):
+        longest = max(len(run.best) for run in runs if run.method == method)
+        counts = np.arange(1, longest + 1)
+        mean, error = np.array([at(runs, method, int(count)) for count in counts]).T
+        seen += mean[_FIRST_SHOWN:].tolist()
+        axes.plot(counts, mean, label=method, color=colour)
+        axes.fill_between(counts, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0.0)
+    for style, (name, value) in zip((":", "--", "-."), (levels or {}).items(), strict=False):
+        axes.axhline(value, color="black", linestyle=style, linewidth=1.0, label=name)
+    axes.set(xlabel="evaluations", ylabel=ylabel, title=title, xscale="log")
+    if np.isfinite(seen).all() and np.ptp(seen or [0.0]) > 0.0:
+        axes.set_ylim(min(seen) - 0.05 * np.ptp(seen), max(seen) + 0.05 * np.ptp(seen))
+    axes.legend(fontsize="small")
+    figure.savefig(path, dpi=130)

@@ -1,0 +1,132 @@
+"""Our search, and what it is compared with: greedy forward selection and climbing by swaps."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+import dagsearch as ds
+from experiments.gallery import frame
+from experiments.gallery.indexes.candidates import Index
+from experiments.gallery.indexes.planner import Planner
+
+# Shares of what makes two indexes alike; OWN is what an index shares with no other.
+_TABLE, _FIRST, _COLUMN, _SAME_COLUMNS, _OWN = 0.2, 0.3, 0.2, 0.1, 0.3
+
+
+def alike(indexes: Sequence[Index]) -> NDArray[np.float64]:
+    """How alike indexes are: the same table, the same first column, shared columns, in any order.
+
+    The matrix is a product of weighted features, so it is positive semi-definite; its diagonal is 1.
+    """
+    features: dict[object, int] = {}
+    rows: list[dict[int, float]] = []
+    for index in indexes:
+        weights: dict[object, float] = {
+            ("table", index.table): _TABLE,
+            ("first", index.table, index.columns[0]): _FIRST,
+            ("all", index.table, frozenset(index.columns)): _SAME_COLUMNS,
+            ("own", index): _OWN,
+        }
+        weights |= {("column", index.table, column): _COLUMN / len(index.columns) for column in index.columns}
+        rows.append({features.setdefault(name, len(features)): math.sqrt(w) for name, w in weights.items()})
+    table = np.zeros((len(rows), len(features)))
+    for number, row in enumerate(rows):
+        table[number, list(row)] = list(row.values())
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    return np.asarray(table @ table.T)
+
+
+class Saving:
+    """The reward of a subset of indexes: the logarithm of how many times cheaper it makes the workload."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner, self._base = planner, planner.cost(())
+
+    def __call__(self, chosen: frozenset[int]) -> float:
+        """Ask the planner."""
+        return math.log(self._base / self._planner.cost(chosen))
+
+    def identity(self) -> str:
+        """What the rewards depend on: a journal continues only with the same queries and data."""
+        return frame.digest([*self._planner.queries, repr(self._planner.sizes), repr(self._base)])
+
+
+def index_choice(
+    planner: Planner, k: int, storage: float, reward: Callable[[frozenset[int]], float]
+) -> ds.problems.Knapsack:
+    """At most ``k`` of the candidates, which together fit into ``storage`` bytes."""
+    return ds.problems.Knapsack(len(planner.indexes), 0, k, reward, capacity=(planner.sizes, storage))
+
+
+def share(reward: float) -> float:
+    """The cost of the workload as a share of that without further indexes, from a reward."""
+    return math.exp(-reward)
+
+
+def methods(planner: Planner, k: int, storage: float) -> dict[str, frame.Method]:
+    """The methods by name, ours first."""
+    sizes, count = np.array(planner.sizes, dtype=np.float64), len(planner.indexes)
+
+    def fits(chosen: frozenset[int]) -> bool:
+        return float(sizes[sorted(chosen)].sum()) <= storage
+
+    def ours(evaluate: frame.Evaluations, seed: int) -> None:
+        planner.forget()
+        problem = index_choice(planner, k, storage, evaluate)
+        covariance = ds.covariances.SetKernel(alike(planner.indexes))
+        ds.search(problem, evaluate.budget, covariance=covariance, seed=seed)
+
+    def greedy(evaluate: frame.Evaluations, prices: NDArray[np.float64]) -> None:
+        planner.forget()
+        chosen: frozenset[int] = frozenset()
+        reward = 0.0
+        while len(chosen) < k:
+            more = [index for index in range(count) if index not in chosen and fits(chosen | {index})]
+            if not more:
+                return
+            gains = [(evaluate(chosen | {index}) - reward) / prices[index] for index in more]
+            chosen |= {more[int(np.argmax(gains))]}
+            reward = evaluate(chosen)
+
+    def largest_saving(evaluate: frame.Evaluations, _seed: int) -> None:
+        greedy(evaluate, np.ones(count))
+
+    def largest_saving_per_byte(evaluate: frame.Evaluations, _seed: int) -> None:
+        greedy(evaluate, sizes)
+
+    def swaps(evaluate: frame.Evaluations, seed: int) -> None:
+        planner.forget()
+        rng = np.random.default_rng(seed)
+        for _ in range(evaluate.budget):  # where everything is known, no evaluation would end this
+            chosen = frozenset(rng.choice(count, k, replace=False).tolist())
+            if fits(chosen):
+                _climb(evaluate, chosen, count, fits, rng)
+
+    return {
+        "dagsearch": ours,
+        "greedy": largest_saving,
+        "greedy per byte": largest_saving_per_byte,
+        "swap climbing": swaps,
+    }
+
+
+def _climb(
+    evaluate: frame.Evaluations,
+    chosen: frozenset[int],
+    count: int,
+    fits: Callable[[frozenset[int]], bool],
+    rng: np.random.Generator,
+) -> None:
+    """Exchange one index for another as long as that helps; the first exchange that helps is made."""
+    reward, better = evaluate(chosen), True
+    while better:
+        better = False
+        pairs = [(out, new) for out in sorted(chosen) for new in range(count) if new not in chosen]
+        for number in rng.permutation(len(pairs)):
+            out, new = pairs[number]
+            other = chosen - {out} | {new}
+            if fits(other) and evaluate(other) > reward:
+                chosen, reward, better = other, evaluate(other), True
+                break

@@ -1,0 +1,151 @@
+"""What the rows of the benchmark say: regret, ranks, wins and losses, own time, calibration."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from dagsearch._internal.typing import FloatArray
+from experiments.general.methods import METHODS, OURS
+from experiments.general.problems import KINDS, TASKS
+from experiments.general.runs import OWN_MS, PROBABILITY
+from experiments.runner import Curve, Row, curves
+
+ALL, STANDARD, RELABELLED = "all", "standard ones", "standard ones, relabelled"
+BINS = (0.0, 0.2, 0.5, 0.8, 0.95, 1.0)
+"""Limits between which probabilities are counted together."""
+FOUND = 1e-6
+"""Normalised regret below which a point is the optimum."""
+
+
+class Mean(NamedTuple):
+    """A mean with its standard error."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, values: FloatArray) -> "Mean":
+        """Of all values."""
+        error = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else 0.0
+        return cls(float(values.mean()), float(error))
+
+
+class Match(NamedTuple):
+    """How often one method ended better than, like and worse than another."""
+
+    wins: int
+    ties: int
+    losses: int
+
+
+class Said(NamedTuple):
+    """What was said in a bin of probabilities, and what was true."""
+
+    low: float
+    high: float
+    runs: int
+    said: float
+    """Mean probability."""
+    true: float
+    """Share of the runs whose best point was the optimum."""
+
+
+class Measures:
+    """Everything that tables and pictures show.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        Rows of the CSV file.
+
+    Attributes
+    ----------
+    methods : list of str
+        The methods that ran.
+    problems : list of str
+        The problems that all of them ran on; only these are shown.
+    partly : list of str
+        The problems that some of them ran on.
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._curves: Mapping[tuple[str, str], Curve] = curves(rows)
+        run = {method for method, _ in self._curves}
+        self.methods = [method for method in METHODS if method in run]
+        ran_by = {name: [m for m in self.methods if (m, name) in self._curves] for name in TASKS}
+        self.problems = [name for name, ran in ran_by.items() if ran == self.methods]
+        self.partly = [name for name, ran in ran_by.items() if ran and ran != self.methods]
+        for name in self.problems:
+            forms = {(len(c.values), c.steps[-1]) for m in self.methods for c in [self.curve(m, name)]}
+            if len(forms) > 1:
+                raise ValueError(f"{name}: methods have different runs or budgets; run them again together")
+
+    @cached_property
+    def groups(self) -> dict[str, list[str]]:
+        """Problems by kind, all of these together, the standard ones among them, and these relabelled."""
+        original = [name for name in self.problems if TASKS[name].relabels is None]
+        found = {kind: [name for name in original if TASKS[name].kind == kind] for kind in KINDS}
+        found[ALL] = original
+        standard = {task.relabels for task in TASKS.values()}
+        found[STANDARD] = [name for name in original if name in standard]
+        found[RELABELLED] = [name for name in self.problems if TASKS[name].relabels is not None]
+        return {group: names for group, names in found.items() if names}
+
+    def curve(self, method: str, problem: str) -> Curve:
+        """Regret of all runs."""
+        return self._curves[method, problem]
+
+    def regret(self, method: str, problems: Sequence[str], step: int | None = None) -> FloatArray:
+        """Regret of all runs on some problems after ``step`` evaluations, or at the end."""
+        values = []
+        for problem in problems:
+            curve = self.curve(method, problem)
+            values.append(curve.values[:, -1 if step is None else curve.at(step)])
+        return np.concatenate(values)
+
+    def ranks(self, problems: Sequence[str], step: int | None = None) -> dict[str, Mean]:
+        """Rank of every method, 1 is best; runs that end alike share their ranks."""
+        regrets = np.array([self.regret(method, problems, step) for method in self.methods])
+        ranks = rankdata(np.round(regrets, 6), axis=0)
+        return {method: Mean.of(row) for method, row in zip(self.methods, ranks, strict=True)}
+
+    def match(self, peer: str, problems: Sequence[str]) -> Match:
+        """Our runs against those of a peer with the same seed, at the end."""
+        ahead = np.round(self.regret(peer, problems) - self.regret(OURS, problems), 6)
+        return Match(int(np.sum(ahead > 0)), int(np.sum(ahead == 0)), int(np.sum(ahead < 0)))
+
+    def own_ms(self, method: str, problem: str) -> FloatArray:
+        """Own milliseconds per evaluation of all runs."""
+        return self._curves[method, f"{problem}, {OWN_MS}"].values[:, -1]
+
+    def said(self) -> list[Said]:
+        """Our probabilities at the end against the truth, over all problems, bin by bin."""
+        pairs = [
+            (probability, regret < FOUND)
+            for problem in self.problems
+            if (OURS, f"{problem}, {PROBABILITY}") in self._curves
+            for probability, regret in zip(
+                self._curves[OURS, f"{problem}, {PROBABILITY}"].values[:, -1],
+                self.regret(OURS, [problem]),
+                strict=True,
+            )
+        ]
+        found = []
+        for low, high in pairwise(BINS):
+            inside = [pair for pair in pairs if low <= pair[0] < high or pair[0] == high == BINS[-1]]
+            if inside:
+                said, true = np.mean(np.array(inside, dtype=np.float64), axis=0)
+                found.append(Said(low, high, len(inside), float(said), float(true)))
+        return found
+
+    def beyond(self) -> list[str]:
+        """Problems where a run is better than the best score of ``optima.csv``, which is then out of date."""
+        return [
+            problem
+            for problem in self.problems
+            if any(self.regret(method, [problem]).min() < -FOUND for method in self.methods)
+        ]

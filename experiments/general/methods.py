@@ -1,0 +1,101 @@
+"""The methods that are compared, in one table."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.functions import search
+from dagsearch.problem import Problem
+from dagsearch.results import Result
+from dagsearch.search import Search
+from experiments.general import peers
+from experiments.general.peers import Peer, Run
+from experiments.general.problems import TASKS, Instance, Scores
+from experiments.general.process import gaussian_process
+from experiments.general.stated import stated
+
+OURS = "dagsearch"
+INITIAL = 20
+"""Number of random leaves that standardise the rewards of the paper's method, as in its section 4.3."""
+
+
+class Method(NamedTuple):
+    """A method of the comparison."""
+
+    run: Peer
+    """Runs it on an instance."""
+    needs: Sequence[str] = ()
+    """Packages that it needs."""
+
+
+class _Timed:
+    """Scores that add up the time they take."""
+
+    def __init__(self, scores: Scores) -> None:
+        self._scores, self.seconds = scores, 0.0
+
+    def __call__(self, points: IntArray) -> FloatArray:
+        began = time.process_time()
+        found = self._scores(points)
+        self.seconds += time.process_time() - began
+        return found
+
+
+def _searched(instance: Instance, look: Callable[[Problem], Result]) -> Run:
+    timed = _Timed(instance.scores)
+    problem = stated(instance._replace(scores=timed))
+    began = time.process_time()
+    result = look(problem)
+    seconds = time.process_time() - began - timed.seconds
+    scores = np.array([evaluation.reward for evaluation in result.history])
+    return Run(scores, seconds, result.probability_best)
+
+
+def ours(instance: Instance, budget: int, seed: int) -> Run:
+    """:func:`dagsearch.search`, without any setting."""
+    return _searched(instance, lambda problem: search(problem, budget, seed=seed))
+
+
+def paper(instance: Instance, budget: int, seed: int) -> Run:
+    """The method of the paper; it may evaluate a point again."""
+    initial = min(INITIAL, budget // 4)
+    run = _searched(
+        instance, lambda problem: Search.paper(problem, standardize=initial, seed=seed).run(budget)
+    )
+    return run._replace(probability=None)  # only the default method is judged by what it says
+
+
+METHODS: dict[str, Method] = {
+    OURS: Method(ours),
+    "GP (BoTorch)": Method(gaussian_process, ("botorch", "gpytorch", "torch")),
+    "hill climbing": Method(peers.hill_climbing),
+    "genetic": Method(peers.genetic_algorithm),
+    "TPE (Optuna)": Method(peers.optuna_tpe, ("optuna",)),
+    "paper's method": Method(paper),
+    "random": Method(peers.random_search),
+}
+"""Every method by its name in tables and on the command line."""
+
+
+def check_installed(names: Sequence[str]) -> None:
+    """Raise unless the packages of these methods are there; a method is never left out silently."""
+    for name in names:
+        missing = [package for package in METHODS[name].needs if find_spec(package) is None]
+        if missing:
+            others = " ".join(f"'{other}'" for other in METHODS if not METHODS[other].needs)
+            raise ModuleNotFoundError(
+                f"{name} needs {', '.join(missing)}: pip install 'dagsearch[benchmark]', or name the methods "
+                f"to compare: --methods {others}"
+            )
+
+
+@cache
+def warm_up(method: str, form: str) -> None:
+    """Run a method once on points of this form: imports and compiling do not count as its time."""
+    task = next(task for task in TASKS.values() if type(task.make(0).space).__name__ == form)
+    METHODS[method].run(task.make(0), 30, 0)

@@ -1,0 +1,220 @@
+"""The tables and the picture of ``docs/general.md``.
+
+``python -m experiments.general results/general docs/general.md`` puts the tables into the page; a
+test checks that nothing would change.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from experiments import markdown
+from experiments.drawing import figure
+from experiments.general.measures import ALL, STANDARD, Mean, Measures
+from experiments.general.methods import OURS
+from experiments.general.optima import scale_of
+from experiments.general.problems import TASKS
+from experiments.general.runs import MARKS
+from experiments.markdown import table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PICTURE = "![Regret against evaluations, kind by kind](../results/general/general.png)"
+PUBLISHED = {"pest": (13.5, 12.15), "ackley": (16.2, 12.1)}
+"""Best of the 48 combinations of MCBO after 100 and 200 evaluations, read off its figure; small is good."""
+STYLES = {
+    OURS: ("#D55E00", "-"),
+    "GP (BoTorch)": ("#0072B2", "-"),
+    "hill climbing": ("#009E73", "--"),
+    "genetic": ("#CC79A7", "-."),
+    "TPE (Optuna)": ("#E69F00", "--"),
+    "paper's method": ("#56B4E9", ":"),
+    "random": ("#000000", ":"),
+}
+"""Colour (Okabe and Ito: distinct for any colour vision) and line of each method."""
+
+
+def tables(found: Measures) -> dict[str, str]:
+    """The tables of the page, by name."""
+    makers: dict[str, Callable[[Measures], str]] = {
+        "ranks": _ranks,
+        "regret": _regret,
+        "budget": _budget,
+        "problems": _problems,
+    }
+    if OURS in found.methods:
+        makers |= {"against": _against, "published": _published, "calibration": _calibration}
+    makers["time"] = _time
+    return {name: make(found) for name, make in makers.items()}
+
+
+def filled(text: str, found: Measures) -> str:
+    """The page with its tables and its picture, each between ``<!-- its name -->`` and ``<!-- end -->``."""
+    return markdown.filled(text, {**tables(found), "picture": PICTURE})
+
+
+def _best_bold(values: Sequence[float], texts: Sequence[str]) -> list[str]:
+    """The texts, those of the smallest values in bold."""
+    least = min(np.round(values, 6))
+    return [
+        f"**{text}**" if np.round(value, 6) == least else text
+        for value, text in zip(values, texts, strict=True)
+    ]
+
+
+def _group(name: str, problems: Sequence[str]) -> str:
+    return f"{name} ({len(problems)})"
+
+
+def _ranks(found: Measures) -> str:
+    rows = []
+    for group, problems in found.groups.items():
+        ranks = [found.ranks(problems)[method] for method in found.methods]
+        texts = [f"{rank.value:.1f} ± {rank.error:.1f}" for rank in ranks]
+        rows.append([_group(group, problems), *_best_bold([rank.value for rank in ranks], texts)])
+    return table(["mean rank at the end", *found.methods], rows)
+
+
+def _regret(found: Measures) -> str:
+    rows = []
+    for group, problems in found.groups.items():
+        means = [Mean.of(found.regret(method, problems)) for method in found.methods]
+        texts = [f"{mean.value:.3f} ± {mean.error:.3f}" for mean in means]
+        rows.append([_group(group, problems), *_best_bold([mean.value for mean in means], texts)])
+    return table(["mean regret at the end", *found.methods], rows)
+
+
+def _budget(found: Measures) -> str:
+    problems = found.groups.get(ALL, found.problems)
+    rows = []
+    for step in (*MARKS, None):
+        means = [found.regret(method, problems, step).mean() for method in found.methods]
+        texts = _best_bold(means, [f"{mean:.3f}" for mean in means])
+        rows.append([f"at {step}" if step else "at the end", *texts])
+    return table(["mean regret, all problems", *found.methods], rows)
+
+
+def _problems(found: Measures) -> str:
+    rows = []
+    for problem in found.problems:
+        task = TASKS[problem]
+        steps = int(found.curve(found.methods[0], problem).steps[-1])
+        means = [found.regret(method, [problem]).mean() for method in found.methods]
+        texts = _best_bold(means, [f"{mean:.3f}" for mean in means])
+        rows.append([f"`{problem}`", task.what, str(steps), *texts])
+    return table(["problem", "choices", "evaluations", *found.methods], rows)
+
+
+def _against(found: Measures) -> str:
+    peers = [method for method in found.methods if method != OURS]
+    rows = []
+    for group, problems in found.groups.items():
+        matches = [found.match(peer, problems) for peer in peers]
+        rows.append([_group(group, problems), *(f"{m.wins} / {m.ties} / {m.losses}" for m in matches)])
+    return table([f"{OURS}: wins / ties / losses against", *peers], rows)
+
+
+def _published(found: Measures) -> str:
+    rows = []
+    for name in (*PUBLISHED, *(f"{name}-relabelled" for name in PUBLISHED)):
+        if name not in found.problems:
+            continue
+        published = PUBLISHED[TASKS[name].relabels or name]
+        cells = [
+            " / ".join(_raw(found, method, name, step) for step in (100, 200)) for method in found.methods
+        ]
+        rows.append([f"`{name}`", " / ".join(f"{value:g}" for value in published), *cells])
+    return table(["after 100 / 200 evaluations", "MCBO's best of 48", *found.methods], rows)
+
+
+def _raw(found: Measures, method: str, problem: str, step: int) -> str:
+    """Mean of a minimised score, in its own units."""
+    curve = found.curve(method, problem)
+    if curve.steps[-1] < step:
+        return "–"
+    scale = scale_of(TASKS[problem], 0)
+    return f"{-(scale.best - curve.mean[curve.at(step)] * (scale.best - scale.random)):.2f}"
+
+
+def _calibration(found: Measures) -> str:
+    rows = [
+        [f"{one.low:g} to {one.high:g}", str(one.runs), f"{one.said:.2f}", f"{one.true:.2f}"]
+        for one in found.said()
+    ]
+    return table(["`probability_best`", "runs", "mean", "share at the optimum"], rows)
+
+
+def _time(found: Measures) -> str:
+    rows = []
+    for method in found.methods:
+        times = {problem: found.own_ms(method, problem) for problem in found.problems}
+        slowest = max(times, key=lambda problem: float(times[problem].mean()))
+        mean = np.concatenate(list(times.values())).mean()
+        rows.append([method, f"{mean:.2f}", f"{times[slowest].mean():.2f} (`{slowest}`)"])
+    return table(["own milliseconds per evaluation", "mean of all runs", "slowest problem"], rows)
+
+
+def summary(found: Measures) -> str:
+    """The most important tables, for a terminal."""
+    made = tables(found)
+    names = ("ranks", "regret", "budget", "published", "calibration", "time")
+    parts = [_aligned(made[name]) for name in names if name in made]
+    if found.partly:
+        parts.append(f"Not run by all methods: {', '.join(found.partly)}")
+    if beyond := found.beyond():
+        parts.append(
+            f"Better than the best known score: {', '.join(beyond)}. Update it by "
+            f"python -m experiments.general.optima {' '.join(beyond)}"
+        )
+    return "\n\n".join(parts)
+
+
+def _aligned(table: str) -> str:
+    """A Markdown table as text in columns."""
+    lines = [[cell.strip(" *`") for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    del lines[1]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+# The picture -------------------------------------------------------------------------------------------
+
+
+def draw(found: Measures) -> "Figure":
+    """Mean regret against the share of the budget, kind by kind, for all, and for what is relabelled."""
+    drawn = figure(12.0, 6.2)
+    groups = [(group, problems) for group, problems in found.groups.items() if group != STANDARD]
+    axes = drawn.subplots(2, (len(groups) + 1) // 2, sharex=True, sharey=True, squeeze=False).ravel()
+    for place, (group, problems) in zip(axes, groups, strict=False):
+        _draw_group(place, found, group, problems)
+    for place in axes[len(groups) :]:
+        place.remove()
+    handles, labels = axes[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+    drawn.supylabel("normalised regret: 0 is the optimum, 1 a random point", fontsize="medium")
+    return drawn
+
+
+def _draw_group(axes: "Axes", found: Measures, group: str, problems: Sequence[str]) -> None:
+    shares = np.linspace(0.05, 1.0, 39)
+    for method in found.methods:
+        values = []
+        for problem in problems:
+            curve = found.curve(method, problem)
+            steps = np.maximum(1, np.floor(shares * curve.steps[-1] + 1e-9)).astype(np.int64)
+            values.append(curve.mean[[curve.at(step) for step in steps]])
+        colour, line = STYLES[method]
+        width = 2.6 if method == OURS else 1.4
+        axes.plot(100 * shares, np.mean(values, axis=0), line, color=colour, linewidth=width, label=method)
+    axes.set_title(_group(group, problems), fontsize="medium")
+    axes.set(yscale="log", xlim=(5, 100), ylim=(0.01, 1.2))
+    axes.set_xlabel("% of the budget", fontsize="small")
+    axes.label_outer()
+    axes.set_yticks([0.01, 0.1, 1.0], ["0.01", "0.1", "1"])
+    axes.grid(alpha=0.25, linewidth=0.6)

@@ -1,0 +1,64 @@
+"""In which order: weighted tardiness, a round trip, a quadratic assignment, a flow shop."""
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from experiments.general.problems.base import Instance
+from experiments.general.spaces import Order, who_comes_first
+
+
+def tardiness(number: int) -> Instance:
+    """15 jobs on one machine: the total weighted tardiness, negative.
+
+    Drawn as by Potts and Van Wassenhove (1985), with tardiness factor and range of due dates 0.6.
+    """
+    rng = np.random.default_rng([number, 20])
+    times, weights = rng.integers(1, 101, size=15), rng.integers(1, 11, size=15)
+    due = times.sum() * rng.uniform(0.1, 0.7, size=15)
+
+    def scores(points: IntArray) -> FloatArray:
+        late = np.maximum(np.cumsum(times[points], axis=1) - due[points], 0.0)
+        return np.asarray(-np.sum(weights[points] * late, axis=1))
+
+    return Instance(Order(15, who_comes_first), scores)
+
+
+def tour(number: int) -> Instance:
+    """A round trip through 14 random towns: its length, negative."""
+    towns = np.random.default_rng([number, 21]).random((14, 2))
+    distance = np.linalg.norm(towns[:, None] - towns, axis=2)
+
+    def scores(points: IntArray) -> FloatArray:
+        return np.asarray(-np.sum(distance[points, np.roll(points, -1, axis=1)], axis=1))
+
+    return Instance(Order(14), scores)
+
+
+def assignment(number: int) -> Instance:
+    """Quadratic assignment of 12 facilities to 12 places: flow times distance, negative."""
+    rng = np.random.default_rng([number, 22])
+    places = rng.random((12, 2))
+    distance = np.linalg.norm(places[:, None] - places, axis=2)
+    flow = np.triu(rng.integers(0, 10, size=(12, 12)) * (rng.random((12, 12)) < 0.5), 1)
+    flow = flow + flow.T
+
+    def scores(points: IntArray) -> FloatArray:
+        return np.asarray(-np.sum(flow[points[:, :, None], points[:, None, :]] * distance, axis=(1, 2)) / 2.0)
+
+    return Instance(Order(12), scores)
+
+
+def flow_shop(number: int) -> Instance:
+    """12 jobs through five machines, in the same order on each: the time when all are done, negative."""
+    times = np.random.default_rng([number, 23]).integers(1, 100, size=(12, 5))
+
+    def scores(points: IntArray) -> FloatArray:
+        done = np.zeros((len(points), 6))  # the first column stays 0: nothing comes before the first machine
+        for position in range(12):
+            job = times[points[:, position]]
+            for machine in range(5):
+                start = np.maximum(done[:, machine], done[:, machine + 1])
+                done[:, machine + 1] = start + job[:, machine]
+        return -done[:, -1]
+
+    return Instance(Order(12), scores)

@@ -1,0 +1,39 @@
+"""One run of one method on one problem, as rows of the CSV file."""
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from experiments.general.methods import METHODS, warm_up
+from experiments.general.optima import scale_of
+from experiments.general.problems import TASKS
+from experiments.runner import Row, recorded_steps
+
+MARKS = (25, 50, 100)
+"""Numbers of evaluations in the tables, before the end of the budget."""
+OWN_MS, PROBABILITY = "own ms", "probability best"
+"""What is measured besides regret, as it follows the problem's name in the file."""
+
+
+def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
+    """Normalised regret at some steps, own time, and what the method says about its best point.
+
+    A run that ends early, because it proposes nothing new, keeps its regret.
+    """
+    task = TASKS[name]
+    instance = task.instance(number)
+    with threadpool_limits(limits=1):
+        warm_up(method, type(instance.space).__name__)
+        run = METHODS[method].run(instance, budget, number)
+    best = np.maximum.accumulate(run.scores)
+    best = np.append(best, np.repeat(best[-1], budget - len(best)))
+    regret = np.round(scale_of(task, number).regret(best), 9) + 0.0  # 0, not -0, where only rounding differs
+    rows = [Row(method, name, number, step, float(regret[step - 1])) for step in _steps(budget)]
+    rows.append(Row(method, f"{name}, {OWN_MS}", number, budget, 1e3 * run.seconds / len(run.scores)))
+    if run.probability is not None:
+        rows.append(Row(method, f"{name}, {PROBABILITY}", number, budget, run.probability))
+    return rows
+
+
+def _steps(budget: int) -> list[int]:
+    marks = [mark for mark in MARKS if mark <= budget]
+    return sorted({*recorded_steps(budget, 1.12), *marks})

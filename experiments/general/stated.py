@@ -1,0 +1,89 @@
+"""The problems as a newcomer states them for :func:`dagsearch.search`: the one place where this is done."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from dagsearch.problem import Problem
+from dagsearch.problems import Choices, SubsetRange, Subsets
+from experiments.general.problems import Instance
+from experiments.general.spaces import AnySize, Order, Places, Subset
+
+Row = Sequence[int]
+Reward = Callable[[Row], float]
+"""The score of one point."""
+
+
+def stated(instance: Instance) -> Problem:
+    """The instance as a problem."""
+    space, scores = instance
+
+    def reward(point: Row) -> float:
+        return float(scores(np.array([point], dtype=np.int64))[0])
+
+    if isinstance(space, Subset):
+        return Subsets(space.n, space.k, lambda chosen: reward(_indicators(chosen, space.n)))
+    if isinstance(space, AnySize):
+        n = len(space.options)
+        return SubsetRange(n, 1, n, lambda chosen: reward(_indicators(chosen, n)))
+    if isinstance(space, Order):
+        return OneAfterTheOther(space.n, reward)
+    assert isinstance(space, Places)
+    return conditional(space, reward) if space.conditions else PlaceByPlace(space.options.tolist(), reward)
+
+
+def _indicators(chosen: frozenset[int], n: int) -> list[int]:
+    return [int(item in chosen) for item in range(n)]
+
+
+class OneAfterTheOther:
+    """All orders of n items; a state is the tuple of the first ones."""
+
+    def __init__(self, n: int, reward: Reward) -> None:
+        self.n, self._reward = n, reward
+
+    def root(self) -> tuple[int, ...]:
+        return ()
+
+    def actions(self, state: tuple[int, ...]) -> list[int]:
+        return [item for item in range(self.n) if item not in state]
+
+    def step(self, state: tuple[int, ...], item: int) -> tuple[int, ...]:
+        return (*state, item)
+
+    def reward(self, leaf: tuple[int, ...]) -> float:
+        return self._reward(leaf)
+
+
+class PlaceByPlace:
+    """One option for every place; a state is the tuple of the first ones."""
+
+    def __init__(self, options: Sequence[int], reward: Reward) -> None:
+        self.options, self._reward = options, reward
+
+    def root(self) -> tuple[int, ...]:
+        return ()
+
+    def actions(self, state: tuple[int, ...]) -> Sequence[int]:
+        return range(self.options[len(state)]) if len(state) < len(self.options) else ()
+
+    def step(self, state: tuple[int, ...], option: int) -> tuple[int, ...]:
+        return (*state, option)
+
+    def reward(self, leaf: tuple[int, ...]) -> float:
+        return self._reward(leaf)
+
+
+def conditional(space: Places, reward: Reward) -> Choices:
+    """Named choices, some of which exist only after certain earlier ones."""
+    counts = dict(zip(space.names, space.options.tolist(), strict=True))
+
+    def options(place: int, name: str) -> Sequence[int] | Callable[[Mapping[str, int]], Sequence[int] | None]:
+        condition = space.conditions.get(place)
+        if condition is None:
+            return range(counts[name])
+        after, allowed = space.names[condition.place], condition.options
+        return lambda chosen: range(counts[name]) if chosen.get(after) in allowed else None
+
+    places = {name: options(place, name) for place, name in enumerate(space.names)}
+    return Choices(places, lambda chosen: reward([chosen.get(name, counts[name]) for name in space.names]))

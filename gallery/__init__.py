@@ -1,1 +1,0 @@
-"""Real problems, solved with real components: ``dagsearch gallery`` lists them."""

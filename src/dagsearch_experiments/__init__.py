@@ -1,7 +1,0 @@
-"""Experiments with :mod:`dagsearch`: the commands ``reproduce``, ``benchmark`` and ``arena``.
-
-The paper's experiments are one module each, run by :mod:`~dagsearch_experiments.reproduce`. Comparisons that
-the paper does not have are in :mod:`~dagsearch_experiments.benchmark`, timings in
-:mod:`~dagsearch_experiments.speed`, games against OpenSpiel's players in :mod:`~dagsearch_experiments.arena`.
-This package imports the library, never the other way round.
-"""

@@ -1,9 +1,0 @@
-"""Puts tables into a page: ``python -m dagsearch_experiments.attacks results/attacks docs/durability.md``."""
-
-import sys
-from pathlib import Path
-
-from dagsearch_experiments.attacks import report
-
-results, target = map(Path, sys.argv[1:])
-target.write_text(report.filled(target.read_text(), results))

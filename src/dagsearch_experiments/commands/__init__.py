@@ -1,1 +1,0 @@
-"""Commands that ``dagsearch`` gets from this package, by entry points."""
