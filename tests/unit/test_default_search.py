@@ -9,12 +9,14 @@ import pytest
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.data import Foresight
+from dagsearch.methods import default_parts
 from dagsearch.optimum import sample_optimum
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
 from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Sampled, _parents
 from dagsearch.run.stopping import Stop
+from dagsearch.space import Space
 from dagsearch.space.moves import PathMoves, moves_in
 from dagsearch.values.gaussians import Gaussian
 
@@ -428,3 +430,17 @@ def test_where_a_model_is_useless_the_search_still_climbs():
     search.run(120)
     assert search.data.foresight.kept < 0.5
     assert len({tuple(evaluation.leaf.values()) for evaluation in search.history}) == 120
+
+
+def test_one_climb_may_serve_two_searches():
+    space = Space.of(ds.problems.Subsets(12, 4, reward=sum))
+
+    def with_climb(climb, seed):
+        return ds.Search(space, **{**default_parts(space, initial=3), "proposers": [climb]}, seed=seed)
+
+    climb, proposed = Climb(), []
+    one, other = with_climb(climb, 1), with_climb(climb, 2)
+    for _ in range(20):
+        other.run(1)
+        proposed.append(one.run(1).history[-1].leaf)
+    assert proposed == [evaluation.leaf for evaluation in with_climb(Climb(), 1).run(20).history]

@@ -12,9 +12,9 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
-from dagsearch.space import Coding
 from dagsearch.space.moves import Moves, Points, moves_in
 from dagsearch.values.explored import Explored
+from dagsearch.values.graph import Graph
 
 # Number of leaves at a time whose variance is computed: those with the best means.
 _CLOSER = 64
@@ -170,26 +170,26 @@ class _KnownCodes:
     """The codes of all known leaves, kept from one climb to the next."""
 
     def __init__(self) -> None:
-        self._coding: Coding | None = None
+        self._graph: Graph | None = None
 
     def read(self, explored: Explored) -> "_KnownCodes":
         """Learn the codes of leaves that are new since the last time."""
-        coding, self._graph = explored.space.coding, explored.graph
+        coding, graph = explored.space.coding, explored.graph
         assert coding is not None
-        if coding is not self._coding:  # another search
-            self._coding, self._seen, self._count = coding, 0, 0
+        if graph is not self._graph:  # of another search
+            self._graph, self._seen, self._count = graph, 0, 0
             self._chosen = np.zeros((0, len(coding.layout.categories)), dtype=np.float32)
             self._nodes = np.zeros(0, dtype=np.int64)
             self._node_of: dict[bytes, int] = {}
-        fresh = self._seen + np.flatnonzero(self._graph.terminal[self._seen : len(self._graph)])
+        fresh = self._seen + np.flatnonzero(graph.terminal[self._seen : len(graph)])
         if fresh.size > 0:
-            rows = coding.codes([self._graph.states[node] for node in fresh])
+            rows = coding.codes([graph.states[node] for node in fresh])
             old, self._count = self._count, self._count + fresh.size
             self._chosen = grown(self._chosen, self._count, rows.shape[1])
             self._nodes = grown(self._nodes, self._count)
             self._chosen[old : self._count], self._nodes[old : self._count] = rows == 1, fresh
             self._node_of.update(zip(map(_key, rows), fresh.tolist(), strict=True))
-        self._seen = len(self._graph)
+        self._seen, self._is_closed = len(graph), graph.closed
         return self
 
     def closed_beside(self, codes: IntArray) -> FloatArray:
@@ -197,12 +197,12 @@ class _KnownCodes:
         chosen = (codes == 1).astype(np.float32)
         shared = self._chosen[: self._count] @ chosen
         beside = np.flatnonzero(shared == chosen.sum() - 1.0)
-        return np.asarray(self._chosen[beside[self._graph.closed[self._nodes[beside]]]])
+        return np.asarray(self._chosen[beside[self._is_closed[self._nodes[beside]]]])
 
     def is_closed(self, codes: IntArray) -> bool:
         """Whether these are the codes of a leaf that may not be evaluated."""
         node = self._node_of.get(_key(codes))
-        return node is not None and bool(self._graph.closed[node])
+        return node is not None and bool(self._is_closed[node])
 
 
 def _key(codes: IntArray) -> bytes:
