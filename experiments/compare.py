@@ -20,17 +20,21 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-# Where commits have their suite, as a path below src: today, and before the experiments left the library.
-SUITES = (Path("experiments/speed"), Path("dagsearch/experiments/speed"))
+# Where commits have their suite: the folder that Python imports it from, and its name there.
+SUITES = (
+    (".", "experiments.speed"),
+    ("src", "dagsearch_experiments.speed"),
+    ("src", "dagsearch.experiments.speed"),
+)
 # What runs in a minute or two on any commit; growth and kernel take long on slow ones.
 USUAL = ("subsets", "tictactoe", "digits", "uct", "scaling")
 MEASURE = """
 import importlib
 import sys
 from pathlib import Path
-suite, source, out, size, *only = sys.argv[1:]
+suite, tree, out, size, *only = sys.argv[1:]
 speed = importlib.import_module(suite)
-assert Path(speed.__file__).is_relative_to(source), speed.__file__
+assert Path(speed.__file__).is_relative_to(tree), speed.__file__
 speed.run(only, quick=size == "quick", progress=False).write(Path(out))
 """
 
@@ -77,20 +81,20 @@ def _git(*arguments: str) -> None:
     subprocess.run(["git", "-C", str(ROOT), *arguments], check=True)
 
 
-def suite(source: Path) -> str:
-    """The import path of a commit's suite."""
-    for path in SUITES:
-        if (source / path).is_dir():
-            return ".".join(path.parts)
-    raise SystemExit(f"{source.parent.name.upper()} has no suite in {' or '.join(map(str, SUITES))}")
+def suite(tree: Path) -> str:
+    """The name of a commit's suite."""
+    for folder, name in SUITES:
+        if Path(tree, folder, *name.split(".")).is_dir():
+            return name
+    raise SystemExit(f"{tree.name.upper()} has none of {', '.join(name for _, name in SUITES)}")
 
 
 def measured(tree: Path, out: Path, only: Sequence[str], quick: bool) -> dict[str, float]:
     """Every time and size that a tree's suite writes, by name."""
-    source = tree / "src"
-    environment = os.environ | {"PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
+    places = os.pathsep.join(map(str, (tree / "src", tree)))
+    environment = os.environ | {"PYTHONPATH": places, "OMP_NUM_THREADS": "1"}
     shutil.rmtree(out, ignore_errors=True)
-    settings = [suite(source), str(source), str(out), "quick" if quick else "full", *only]
+    settings = [suite(tree), str(tree), str(out), "quick" if quick else "full", *only]
     subprocess.run([sys.executable, "-c", MEASURE, *settings], check=True, env=environment, cwd=out.parent)
     found: dict[str, float] = {}
     for path in sorted(out.glob("*.json")):

@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark load``: a long run with a journal while workers are killed, join and leave.
+"""``python -m experiments benchmark load``: a long run with a journal while workers die, join and leave.
 
 Every evaluation writes to a log when it begins, so that it can be counted from outside which leaves were
 evaluated how often. In the end the journal is resumed and compared with what the run knew.

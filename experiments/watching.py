@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ def following(journal: Path) -> dict[str, float]:
     watched = Watched([journal])
     began = time.process_time()
     text = watched.content("")
+    assert text is not None
     first = time.process_time() - began
     size = journal.stat().st_size
     began = time.process_time()
@@ -171,7 +172,7 @@ if __name__ == "__main__":
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with tempfile.TemporaryDirectory() as name:
         large = large_journal(Path(name))
-        measurements = {
+        measurements: dict[str, Callable[[], dict[str, Any]]] = {
             "following": lambda: following(large),
             "keeping up": lambda: keeping_up(large, Path(name)),
             "watched / not watched": lambda: slowdown(Path(name)),

@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark``: the default search, variants of it, the paper's method and other packages."""
+"""``python -m experiments benchmark``: the default search against its variants and others."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -5,8 +5,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import failed, positive, seconds
+from dagsearch.cli.common import positive, seconds
 from dagsearch.cli.play import GAME_HELP
+from experiments.commands.common import failed
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands

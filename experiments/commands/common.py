@@ -2,11 +2,12 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import check_folder, failed, positive
+from dagsearch.cli.common import check_folder, positive, printable
 
 if TYPE_CHECKING:
     from experiments.runner import Outcome
@@ -31,6 +32,13 @@ def add_network_options(group: "argparse._ArgumentGroup") -> None:
     group.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
     group.add_argument("--weights", type=Path, metavar="FILE", help="weights of a trained network (.npz)")
     group.add_argument("--device", choices=("cuda", "cpu"), help="(default: cpu)")
+
+
+def failed(command: str, error: Exception) -> int:
+    """Print the error; returns the exit code for bad input."""
+    lines = "\n".join(map(printable, str(error).splitlines()))
+    print(f"python -m experiments {command}: error:", lines, file=sys.stderr)
+    return 1
 
 
 def carry_out(

@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark crashes``: journals after kills, power cuts and damage at every possible place.
+"""``python -m experiments benchmark crashes``: journals after kills, power cuts and damage anywhere.
 
 - :mod:`kills`: a process is killed before, in the middle of and after every operation on the file.
 - :mod:`power`: every content that a disk may have if the power is cut between two operations.

@@ -50,7 +50,7 @@ def parser(name: str, description: str, budget: int, jobs: bool = True) -> argpa
         "--out",
         type=Path,
         metavar="DIR",
-        help=f"folder to write to (default: {name}-run; for compare: gallery/{name})",
+        help=f"folder to write to (default: {name}-run; for compare: experiments/gallery/{name})",
     )
     if jobs:
         made.add_argument(

@@ -1,4 +1,4 @@
-"""The tables and the picture of ``docs/speed.md`` from the files of ``python -m experiments benchmark speed``.
+"""The tables and the picture of ``docs/speed.md`` from the files of the benchmark ``speed``.
 
 ``python -m experiments.speed results/speed docs/speed.md`` puts the tables into the page; a test
 checks that nothing would change.

@@ -1,4 +1,4 @@
-"""Every benchmark of ``python -m experiments benchmark``, small, and the pages that show the committed results."""
+"""Every benchmark of ``python -m experiments benchmark``, small, and the pages with the committed results."""
 
 from pathlib import Path
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dagsearch.cli import main
 from dagsearch.report.forecasts import FITTED
+from experiments.__main__ import main
 from experiments.forecast import OTHERS, SHIPPED, measured, table
 from experiments.runner import read_rows
 

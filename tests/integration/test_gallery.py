@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dagsearch.cli import main
+from experiments.__main__ import main
 from experiments.gallery import frame
 
 ROOT = Path(__file__).parents[2]
@@ -17,15 +17,8 @@ NAMES = sorted(path.parent.name for path in (ROOT / "experiments" / "gallery").g
 def test_the_command_lists_every_application(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert main(["gallery"]) == 0
-    listed = re.findall(r"start: +python -m gallery\.(\w+)", capsys.readouterr().out)
+    listed = re.findall(r"start: +python -m experiments\.gallery\.(\w+)", capsys.readouterr().out)
     assert listed == NAMES
-
-
-def test_without_the_folder_the_command_says_what_to_do(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("experiments.commands.gallery._BESIDE_SOURCES", tmp_path)
-    assert main(["gallery"]) == 1
-    assert "clone of the repository" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,8 +9,8 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import dagsearch as ds
-from dagsearch.cli import main
 from experiments import general
+from experiments.__main__ import main
 from experiments.general import methods, optima, page, process
 from experiments.general.measures import ALL, RELABELLED, STANDARD, Match, Measures
 from experiments.general.methods import METHODS, OURS

@@ -1,4 +1,4 @@
-"""``python -m experiments.gallery.indexes``: choose indexes for a workload, by what PostgreSQL's planner says."""
+"""``python -m experiments.gallery.indexes``: choose indexes for a workload by PostgreSQL's planner."""
 
 import argparse
 import sys
