@@ -11,7 +11,7 @@ from experiments.commands.common import failed
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
-    from experiments.matches import Pairing
+    from experiments.arena.matches import Pairing
 
 # Options that are written to the JSON file with the games.
 _SETTINGS = ("games", "against", "simulations", "seconds", "count", "opening", "uct_c", "covariance", "seed")
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 def _pairings(options: argparse.Namespace) -> "list[Pairing]":
     """Every game with every opponent and budget."""
     from dagsearch import covariances
-    from experiments.matches import Pairing
+    from experiments.arena.matches import Pairing
 
     budgets = (
         [(None, limit) for limit in options.seconds]

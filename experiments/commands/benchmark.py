@@ -102,7 +102,8 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from experiments import benchmark, forecast, general, speed
+    from experiments import benchmarks, general, speed
+    from experiments.benchmarks import forecast
 
     refused = [] if options.name in ("mnist", "portfolio") else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
@@ -136,7 +137,7 @@ def run(options: argparse.Namespace) -> int:
     return carry_out(
         options,
         [*refused, "only"],
-        lambda: benchmark.run(
+        lambda: benchmarks.run(
             options.name,
             quick=options.quick,
             jobs=options.jobs,
@@ -145,13 +146,14 @@ def run(options: argparse.Namespace) -> int:
             weights=options.weights,
             device=options.device or "cpu",
         ),
-        benchmark.summary,
+        benchmarks.summary,
     )
 
 
 def _run_of_journals(options: argparse.Namespace, refused: Sequence[str]) -> int:
     """Run one of the benchmarks of journals; returns the exit code."""
-    from experiments import attacks, crashes, load
+    from experiments import attacks, crashes
+    from experiments.benchmarks import load
 
     if options.name == "crashes":
         sweep = partial(crashes.run, quick=options.quick)

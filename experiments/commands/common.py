@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dagsearch.cli.common import check_folder, positive, printable
 
 if TYPE_CHECKING:
-    from experiments.runner import Outcome
+    from experiments.harness.runner import Outcome
 
 
 def add_options(command: argparse.ArgumentParser, out: Path) -> None:
@@ -51,7 +51,7 @@ def carry_out(
 
     Options in ``refused`` have no meaning for this experiment and must not be given.
     """
-    from experiments.runner import ExperimentError
+    from experiments.harness.runner import ExperimentError
 
     try:
         for name in refused:

@@ -38,7 +38,7 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one experiment; returns the exit code."""
-    from experiments import reproduce
+    from experiments import paper
 
     dataset = options.dataset or "mnist"
     refused = [] if options.name == "mnist" else ["dataset"]
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     return carry_out(
         options,
         refused,
-        lambda: reproduce.run(
+        lambda: paper.run(
             options.name,
             quick=options.quick,
             jobs=options.jobs,
@@ -57,5 +57,5 @@ def run(options: argparse.Namespace) -> int:
             save_weights=options.save_weights,
             device=options.device or "cpu",
         ),
-        reproduce.summary,
+        paper.summary,
     )

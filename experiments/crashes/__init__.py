@@ -15,7 +15,7 @@ from pathlib import Path
 from dagsearch._internal.threads import one_thread
 from experiments.crashes import damage, kills, power
 from experiments.crashes.workloads import WORKLOADS
-from experiments.runner import Outcome, Row
+from experiments.harness.runner import Outcome, Row
 
 __all__ = ["failures", "run", "summary"]
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments import markdown
-from experiments.drawing import figure
 from experiments.general.measures import ALL, STANDARD, Mean, Measures
 from experiments.general.methods import OURS
 from experiments.general.optima import scale_of
 from experiments.general.problems import TASKS
 from experiments.general.runs import MARKS
-from experiments.markdown import table
+from experiments.harness import markdown
+from experiments.harness.drawing import figure
+from experiments.harness.markdown import table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

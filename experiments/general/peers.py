@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
+from experiments.benchmarks.subset_peers import import_peer, quiet
 from experiments.general.problems import Instance
-from experiments.peers import import_peer, quiet
 
 
 class Run(NamedTuple):

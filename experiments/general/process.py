@@ -10,10 +10,10 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from threadpoolctl import threadpool_limits
 
 from dagsearch._internal.typing import FloatArray, IntArray
+from experiments.benchmarks.subset_peers import fitting_quietly, import_botorch, import_peer
 from experiments.general.peers import Evaluator, Run, Spent
 from experiments.general.problems import Instance
 from experiments.general.spaces import Space
-from experiments.peers import fitting_quietly, import_botorch, import_peer
 
 INITIAL = 20
 """Number of random points before the first Gaussian process; at most a quarter of the budget."""

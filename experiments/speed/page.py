@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments import markdown
-from experiments.drawing import figure
-from experiments.markdown import table
+from experiments.harness import markdown
+from experiments.harness.drawing import figure
+from experiments.harness.markdown import table
 from experiments.speed.measure import PARTS
 from experiments.speed.results import Measurement
 

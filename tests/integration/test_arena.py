@@ -14,8 +14,8 @@ from dagsearch.covariances import pieces, windows
 from dagsearch.problems import OpenSpielGame
 from experiments import arena
 from experiments.__main__ import main
-from experiments.csv_files import read_csv
-from experiments.matches import Pairing, Record, play_game, random_opening
+from experiments.arena.matches import Pairing, Record, play_game, random_opening
+from experiments.harness.csv_files import read_csv
 
 
 def pairing(**changes):

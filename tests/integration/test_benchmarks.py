@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments import benchmark
-from experiments.benchmark import digits, game
-from experiments.benchmark import tables as page_tables
-from experiments.benchmark.variants import SET_ABLATIONS
+from experiments import benchmarks
+from experiments.benchmarks import digits, game
+from experiments.benchmarks import tables as page_tables
+from experiments.benchmarks.variants import SET_ABLATIONS
 
 
 @pytest.mark.slow
@@ -16,9 +16,9 @@ from experiments.benchmark.variants import SET_ABLATIONS
 )
 def test_benchmarks_run(name, tmp_path, monkeypatch):
     monkeypatch.setattr(game, "STEPS", (25, 50))
-    outcome = benchmark.run(name, quick=True, progress=False)
+    outcome = benchmarks.run(name, quick=True, progress=False)
     assert {path.suffix for path in outcome.write(tmp_path)} == {".gz", ".json", ".png", ".pdf"}
-    assert benchmark.summary(outcome)
+    assert benchmarks.summary(outcome)
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ def test_the_digits_benchmark_runs_with_all_peers():
 
 def test_there_is_no_such_benchmark():
     with pytest.raises(ValueError, match="no benchmark 'chess'"):
-        benchmark.run("chess")
+        benchmarks.run("chess")
 
 
 # The page ---------------------------------------------------------------------------------------------
@@ -49,5 +49,5 @@ def test_the_tables_of_the_page_are_those_of_the_results():
     assert set(tables) == wanted
     for name, table in tables.items():
         assert any(table in page for page in pages), (
-            f"put the output of experiments.benchmark.tables there: {name}"
+            f"put the output of experiments.benchmarks.tables there: {name}"
         )

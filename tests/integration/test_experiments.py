@@ -18,10 +18,9 @@ import pytest
 from matplotlib.image import imread
 
 import dagsearch as ds
-from experiments import claims, convnet, mnist, mnist_data, reproduce, tictactoe
+from experiments import paper
 from experiments.__main__ import main
-from experiments.maximum import true_density
-from experiments.runner import (
+from experiments.harness.runner import (
     ExperimentError,
     Outcome,
     Row,
@@ -31,6 +30,8 @@ from experiments.runner import (
     recorded_steps,
     run_rounds,
 )
+from experiments.paper import claims, convnet, maximum, mnist, mnist_data, tictactoe
+from support.exact import exact_max_of_many
 from support.processes import PATIENCE, read_until, running
 
 ROOT = Path(__file__).parents[2]
@@ -154,18 +155,20 @@ def test_options_that_would_be_ignored_are_refused(arguments, tmp_path, capsys):
 
 
 def test_counts_are_the_papers():
-    outcome = reproduce.run("counts")
+    outcome = paper.run("counts")
     for row in outcome.rows:
         said = float(row.setting.removeprefix("paper: "))
         assert row.value == pytest.approx(said, rel=5e-3 if said > 1e6 else 0.0)
 
 
-def test_max_figure_shows_a_density():
+def test_max_figure_shows_a_density_with_the_exact_moments():
     grid = np.linspace(-8, 10, 20_001)
-    density = true_density(grid)
-    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=1e-9)
-    found = {(row.method, row.setting): row.value for row in reproduce.run("max").rows}
-    assert np.trapezoid(grid * density, grid) == pytest.approx(found["no prior, true", "mean"], abs=1e-9)
+    assert np.trapezoid(maximum.true_density(grid), grid) == pytest.approx(1.0, abs=1e-9)
+    found = {(row.method, row.setting): row.value for row in paper.run("max").rows}
+    for name, prior in (("no prior", None), ("with prior", maximum.PRIOR)):
+        exact = exact_max_of_many(maximum.MEANS, maximum.VARIANCES, prior)
+        moments = [found[f"{name}, true", what] for what in ("mean", "variance")]
+        assert moments == pytest.approx(exact, abs=1e-9)
 
 
 SLOW = (pytest.param(name, marks=pytest.mark.slow) for name in ("synthetic", "digits"))

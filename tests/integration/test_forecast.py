@@ -6,8 +6,8 @@ import pytest
 
 from dagsearch.report.forecasts import FITTED
 from experiments.__main__ import main
-from experiments.forecast import OTHERS, SHIPPED, measured, table
-from experiments.runner import read_rows
+from experiments.benchmarks.forecast import OTHERS, SHIPPED, measured, table
+from experiments.harness.runner import read_rows
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 import dagsearch as ds
 from experiments import general
 from experiments.__main__ import main
+from experiments.benchmarks.subset_peers import fitting_quietly, import_botorch
 from experiments.general import methods, optima, page, process
 from experiments.general.measures import ALL, RELABELLED, STANDARD, Match, Measures
 from experiments.general.methods import METHODS, OURS
@@ -21,8 +22,7 @@ from experiments.general.problems.categories import _log_partition
 from experiments.general.runs import one_run
 from experiments.general.spaces import Condition, Order, Places, Subset, who_comes_first
 from experiments.general.stated import stated
-from experiments.peers import fitting_quietly, import_botorch
-from experiments.runner import Row, read_rows
+from experiments.harness.runner import Row, read_rows
 
 # Most tests run other packages beside ours.
 pytestmark = pytest.mark.slow

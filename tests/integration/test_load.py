@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments import load
-from experiments.runner import read_rows
+from experiments.benchmarks import load
+from experiments.harness.runner import read_rows
 
 ROOT = Path(__file__).parents[2]
 

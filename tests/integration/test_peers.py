@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dagsearch.problems import Subsets
-from experiments import peers
-from experiments.peers import PEERS, Trial, best_rewards
+from experiments.benchmarks import subset_peers as peers
+from experiments.benchmarks.subset_peers import PEERS, Trial, best_rewards
 
 WEIGHTS = np.array([0.3, -1.0, 2.0, 0.7, 1.5, -0.2, 0.1, 1.1])
 BEST = frozenset({2, 4, 7})

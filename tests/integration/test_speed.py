@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from experiments import compare, speed
+from experiments import speed
 from experiments.__main__ import main
-from experiments.peers import Trial
-from experiments.speed import breakeven, floors, growth, measure, memory, page, steps
+from experiments.benchmarks.subset_peers import Trial
+from experiments.speed import breakeven, compare, floors, growth, measure, memory, page, steps
 from experiments.speed.results import Figure, Measurement
 from support.clock import Clock
 
