@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
-from tqdm import tqdm
 
 from experiments.arena.matches import Pairing, Record, play_game
 from experiments.harness.csv_files import read_csv, write_csv
-from experiments.harness.runner import versions
+from experiments.harness.runner import run_tasks, versions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,9 +42,8 @@ def score(records: Sequence[Record]) -> Score:
 
 def run(pairings: Sequence[Pairing], games: int, jobs: int, progress: bool = True) -> list[Record]:
     """``games`` games of every pairing in ``jobs`` processes, whose number does not change the games."""
-    tasks = [delayed(play_game)(pairing, number) for pairing in pairings for number in range(games)]
-    played = Parallel(n_jobs=jobs, return_as="generator")(tasks)
-    return list(tqdm(played, total=len(tasks), disable=not progress, unit="game"))
+    tasks = [(pairing, number) for pairing in pairings for number in range(games)]
+    return run_tasks(play_game, tasks, jobs, progress, unit="game")
 
 
 def by_pairing(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Record]]:

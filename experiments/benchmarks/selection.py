@@ -29,11 +29,11 @@ from experiments.benchmarks.selection_tables import TASKS
 from experiments.benchmarks.subset_peers import (
     Peer,
     floating_selection,
-    import_peer,
     random_subsets,
     sklearn_forward_selection,
 )
 from experiments.harness.drawing import figure
+from experiments.harness.peers import import_peer
 from experiments.harness.runner import Outcome, Row, curves, run_rounds
 
 if TYPE_CHECKING:

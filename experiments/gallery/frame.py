@@ -6,20 +6,19 @@ import hashlib
 import json
 import os
 import platform
-import re
 import sys
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
-from tqdm import tqdm
 
 import dagsearch as ds
+from experiments.harness import markdown
+from experiments.harness.evaluations import BudgetSpent, Evaluations
+from experiments.harness.runner import run_tasks, versions
 
 # Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
 _FIRST_SHOWN = 5
@@ -105,72 +104,6 @@ def digest(texts: Sequence[str]) -> str:
 # Methods compared ----------------------------------------------------------------------------------------
 
 
-class BudgetSpent(BaseException):
-    """The run that is compared has used all its evaluations.
-
-    Not an ``Exception``, so that a search which skips failed evaluations does not skip this one.
-    """
-
-
-class EvaluationFailed(Exception):
-    """An evaluation failed: it is counted and has no reward."""
-
-
-class Evaluations:
-    """The evaluations of one run: counts them, times them, and ends the run when the budget is spent.
-
-    Evaluating a point again costs nothing, unless rewards are noisy.
-
-    Parameters
-    ----------
-    reward : callable
-        ``reward(point)``, larger is better; it may raise :class:`EvaluationFailed`.
-    budget : int
-        Number of evaluations; the next raises :class:`BudgetSpent`.
-    noisy : bool
-        Whether the same point may earn a different reward next time.
-    """
-
-    def __init__(self, reward: Callable[[Any], float], budget: int, noisy: bool = False) -> None:
-        self.budget, self.points, self.rewards, self.cpu_seconds = budget, [], [], 0.0
-        self._reward, self._noisy = reward, noisy
-        self._known: dict[Hashable, float] = {}
-
-    points: list[Any]
-    """What was evaluated, in this order."""
-    rewards: list[float]
-    """Its rewards; −∞ where the evaluation failed."""
-    cpu_seconds: float
-    """CPU time that this process has spent in evaluations."""
-
-    def __call__(self, point: Any) -> float:
-        """The reward of a point; raises :class:`EvaluationFailed` each time if its evaluation failed."""
-        known = not self._noisy and point in self._known
-        found = self._known[point] if known else self._evaluate(point)
-        if found == -np.inf:
-            raise EvaluationFailed("the point has no reward")
-        return found
-
-    def or_worst(self, point: Any) -> float:
-        """The same, but −∞ where the evaluation failed."""
-        with suppress(EvaluationFailed):
-            return self(point)
-        return -np.inf
-
-    def _evaluate(self, point: Any) -> float:
-        if len(self.rewards) == self.budget:
-            raise BudgetSpent
-        began = time.process_time()
-        found = -np.inf
-        with suppress(EvaluationFailed):
-            found = float(self._reward(point))
-        self.cpu_seconds += time.process_time() - began
-        self.points.append(point)
-        self.rewards.append(found)
-        self._known[point] = found
-        return found
-
-
 Method = Callable[[Evaluations, int], None]
 """``method(evaluate, seed)`` calls ``evaluate(point)`` until it is done or the budget is spent."""
 
@@ -219,14 +152,13 @@ def compare(contests: Sequence[Contest], seeds: int, jobs: int = 1) -> list[Run]
     """
     names = dict.fromkeys(name for contest in contests for name in contest.methods)
     tasks = [
-        delayed(_one_run)(contest, name, seed)
+        (contest, name, seed)
         for name in names
         for contest in contests
         if name in contest.methods
         for seed in range(seeds)
     ]
-    done = Parallel(n_jobs=jobs, batch_size=1, return_as="generator")(tasks)
-    return list(tqdm(done, total=len(tasks), disable=not sys.stderr.isatty(), unit="run"))
+    return run_tasks(_one_run, tasks, jobs if jobs > 0 else os.cpu_count() or 1, sys.stderr.isatty())
 
 
 def _one_run(contest: Contest, name: str, seed: int) -> Run:
@@ -259,7 +191,7 @@ def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any], packages:
             lines.writerow((run.method, run.seed, f"{run.wall_seconds:.3f}", f"{run.own_seconds:.3f}"))
     content = {
         **about,
-        "versions": versions(packages),
+        "versions": versions(["numpy", *packages]),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
     }
     (folder / "comparison.json").write_text(json.dumps(content, indent=2) + "\n")
@@ -285,15 +217,6 @@ def read(folder: Path) -> list[Run]:
         ]
 
 
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Versions of Python, of dagsearch, of NumPy and of the named packages."""
-    found = {"python": platform.python_version(), "dagsearch": ds.__version__}
-    for package in ("numpy", *packages):
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
-
-
 def at(runs: Sequence[Run], method: str, count: int) -> "tuple[float, float]":
     """Mean and standard error of a method's best value after ``count`` evaluations.
 
@@ -317,8 +240,7 @@ def differences(runs: Sequence[Run], counts: Sequence[int], digits: int, record:
     With ``record``, also the numbers of seeds with a larger, an equal and a smaller value.
     """
     ours, *others = dict.fromkeys(run.method for run in runs)
-    lines = [f"| {ours} minus | " + " | ".join(f"after {count}" for count in counts) + " |"]
-    lines.append("|---" * (len(counts) + 1) + "|")
+    rows = []
     for other in others:
         cells = []
         for count in counts:
@@ -327,32 +249,20 @@ def differences(runs: Sequence[Run], counts: Sequence[int], digits: int, record:
             cells.append(f"{apart.mean():+.{digits}f} ± {error:.{digits}f}")
             if record:
                 cells[-1] += f" ({np.sum(apart > 0)} / {np.sum(apart == 0)} / {np.sum(apart < 0)})"
-        lines.append(f"| {other} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append([other, *cells])
+    return markdown.table([f"{ours} minus", *(f"after {count}" for count in counts)], rows)
 
 
 def table(runs: Sequence[Run], counts: Sequence[int], digits: int) -> str:
     """The comparison in Markdown: best values after some numbers of evaluations, and times."""
-    heads = [f"after {count}" for count in counts]
-    lines = [
-        "| mean ± standard error | " + " | ".join([*heads, "own ms / evaluation", "wall s / run"]) + " |"
-    ]
-    lines.append("|---" * (len(counts) + 3) + "|")
+    rows = []
     for method in dict.fromkeys(run.method for run in runs):
         cells = ["{:.{d}f} ± {:.{d}f}".format(*at(runs, method, count), d=digits) for count in counts]
         own = np.mean([run.own_seconds / len(run.best) for run in runs if run.method == method])
         wall = np.mean([run.wall_seconds for run in runs if run.method == method])
-        lines.append(f"| {method} | " + " | ".join([*cells, f"{1000 * own:.1f}", f"{wall:.1f}"]) + " |")
-    return "\n".join(lines)
-
-
-def put_table(readme: Path, text: str, name: str = "results") -> None:
-    """Replace what is between ``<!-- name -->`` and ``<!-- end -->`` in a README."""
-    pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
-    page = readme.read_text()
-    if pattern.search(page) is None:
-        raise ValueError(f"{readme} has no place for the table: <!-- {name} --> and <!-- end -->")
-    readme.write_text(pattern.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", page))
+        rows.append([method, *cells, f"{1000 * own:.1f}", f"{wall:.1f}"])
+    heads = [f"after {count}" for count in counts]
+    return markdown.table(["mean ± standard error", *heads, "own ms / evaluation", "wall s / run"], rows)
 
 
 def draw(

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems import TASKS, Instance, Task
+from experiments.harness.peers import ascend
 
 FILE = Path(__file__).with_name("optima.csv")
 ENUMERATED = 1 << 24
@@ -42,10 +43,6 @@ class Scale(NamedTuple):
     def regret(self, score: FloatArray) -> FloatArray:
         """0 at the best score, 1 at the mean score of random points."""
         return (self.best - score) / (self.best - self.random)
-
-    def is_best(self, score: float) -> bool:
-        """Whether a score is the best one, up to rounding."""
-        return bool(self.regret(np.array(score)) < 1e-6)
 
 
 def scale_of(task: Task, number: int) -> Scale:
@@ -81,25 +78,19 @@ def compute(task: Task, number: int, climbs: int = CLIMBS) -> Scale:
 
 def _climb(instance: Instance, rng: np.random.Generator) -> float:
     """Iterated steepest ascent from a random point."""
-    point, score = _ascend(instance, instance.space.sample(1, rng)[0], rng)
+
+    def neighbours(point: IntArray) -> IntArray:
+        return instance.space.neighbours(point, rng)
+
+    point, score = ascend(instance.scores, instance.space.sample(1, rng)[0], neighbours)
     for _ in range(KICKS):
         kicked = point
         for _ in range(3):
-            kicked = rng.choice(instance.space.neighbours(kicked, rng))
-        end, height = _ascend(instance, kicked, rng)
+            kicked = rng.choice(neighbours(kicked))
+        end, height = ascend(instance.scores, kicked, neighbours)
         if height >= score:
             point, score = end, height
     return score
-
-
-def _ascend(instance: Instance, point: IntArray, rng: np.random.Generator) -> tuple[IntArray, float]:
-    score = float(instance.scores(point[None])[0])
-    while True:
-        neighbours = instance.space.neighbours(point, rng)
-        scores = instance.scores(neighbours)
-        if scores.max() <= score:
-            return point, score
-        point, score = neighbours[scores.argmax()], float(scores.max())
 
 
 def write(names: Sequence[str] = ()) -> None:

@@ -1,6 +1,7 @@
-"""Tables in the pages of ``docs``: Markdown, and where it goes."""
+"""Tables in pages: Markdown, and where it goes."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -20,3 +21,12 @@ def filled(text: str, parts: Mapping[str, str]) -> str:
         if found:
             text = f"{before}{begin}\n\n{part}\n\n{end}{rest.partition(end)[2]}"
     return text
+
+
+def put(page: Path, parts: Mapping[str, str]) -> None:
+    """Write the parts into a page; raises ``ValueError`` if it has a place for none of them."""
+    text = page.read_text(encoding="utf-8")
+    if not any(f"<!-- {name} -->" in text for name in parts):
+        places = ", ".join(f"<!-- {name} -->" for name in parts)
+        raise ValueError(f"{page} has no place for a table: {places}, each with <!-- end -->")
+    page.write_text(filled(text, parts), encoding="utf-8")

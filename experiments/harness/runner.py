@@ -11,8 +11,9 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import cloudpickle
 import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
@@ -24,6 +25,7 @@ from experiments.harness.csv_files import read_csv, write_csv
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Result = TypeVar("Result")
 SEEDS = "a round's number seeds its problem and its searches"
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "optuna", "botorch", "mlxtend", "open_spiel")
 
@@ -80,10 +82,10 @@ def rounded(value: float) -> float:
     return value if value.is_integer() else float(f"{value:.5g}")
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python and of the installed packages that numbers may depend on."""
+def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
+    """Versions of Python, dagsearch and those of the packages that are installed."""
     found = {"dagsearch": __version__, "python": platform.python_version()}
-    for package in _PACKAGES:
+    for package in packages:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -95,26 +97,39 @@ def run_rounds(
     run: Callable[..., Sequence[Row]], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool
 ) -> list[Row]:
     """``run(*task)`` for every task in ``jobs`` processes; rows in the order of the tasks."""
-    rows: dict[int, Sequence[Row]] = {}
-    with tqdm(total=len(tasks), disable=not progress, unit="run") as bar:
+    return [row for rows in run_tasks(run, tasks, jobs, progress) for row in rows]
+
+
+def run_tasks(
+    run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool, unit: str = "run"
+) -> list[Result]:
+    """``run(*task)`` for every task in ``jobs`` processes; results in the order of the tasks."""
+    done: dict[int, Result] = {}
+    with tqdm(total=len(tasks), disable=not progress, unit=unit) as bar:
         if jobs == 1:
             for number, task in enumerate(tasks):
-                rows[number] = run(*task)
+                done[number] = run(*task)
                 bar.update()
         else:
             pool = ProcessPoolExecutor(jobs, initializer=prepare_worker)
             try:
-                futures = {pool.submit(run, *task): number for number, task in enumerate(tasks)}
+                packed = (cloudpickle.dumps((run, task)) for task in tasks)  # it can send lambdas, too
+                futures = {pool.submit(_run_packed, one): number for number, one in enumerate(packed)}
                 for future in as_completed(futures):
-                    rows[futures[future]] = future.result()
+                    done[futures[future]] = future.result()
                     bar.update()
             except BrokenProcessPool as error:
                 raise ExperimentError("a worker process died: was it killed, or out of memory?") from error
             finally:
-                pool.shutdown(wait=len(rows) == len(tasks), cancel_futures=True)
-                if len(rows) < len(tasks):  # the results of the others are not needed
+                pool.shutdown(wait=len(done) == len(tasks), cancel_futures=True)
+                if len(done) < len(tasks):  # the results of the others are not needed
                     stop_workers()
-    return [row for number in range(len(tasks)) for row in rows[number]]
+    return [done[number] for number in range(len(tasks))]
+
+
+def _run_packed(packed: bytes) -> Any:
+    run, task = cloudpickle.loads(packed)
+    return run(*task)
 
 
 def prepare_worker() -> None:

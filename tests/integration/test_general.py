@@ -11,17 +11,17 @@ from threadpoolctl import threadpool_limits
 import dagsearch as ds
 from experiments import general
 from experiments.__main__ import main
-from experiments.benchmarks.subset_peers import fitting_quietly, import_botorch
 from experiments.general import methods, optima, page, process
 from experiments.general.measures import ALL, RELABELLED, STANDARD, Match, Measures
 from experiments.general.methods import METHODS, OURS
-from experiments.general.peers import Evaluator
+from experiments.general.peers import evaluations
 from experiments.general.problems import KINDS, TASKS, Instance, Task
 from experiments.general.problems.base import relabelled
 from experiments.general.problems.categories import _log_partition
 from experiments.general.runs import one_run
 from experiments.general.spaces import Condition, Order, Places, Subset, who_comes_first
 from experiments.general.stated import stated
+from experiments.harness.peers import fitting_quietly, import_botorch
 from experiments.harness.runner import Row, read_rows
 
 # Most tests run other packages beside ours.
@@ -508,19 +508,19 @@ def test_log_improvement_is_that_of_botorch(name):
     from gpytorch.kernels import ScaleKernel
 
     space, scores = TASKS[name].instance(0)
-    evaluate, rng = Evaluator(Instance(space, scores), 100), RNG(0)
+    evaluate, rng = evaluations(Instance(space, scores), 100), RNG(0)
     for point in space.sample(30, rng):
         evaluate(point)
     known = np.array(evaluate.points)
     fit = process._fitting()
     with threadpool_limits(limits=1):
-        fitted = fit(space, known, np.array(evaluate.scores), None)
+        fitted = fit(space, known, np.array(evaluate.rewards), None)
     points = space.sample(100, rng)
     found = process.Improvement(space, evaluate, fitted)(points)
     compared = torch.tensor(space.compared(known), dtype=torch.float64)
     lengths = compared.shape[1] if space.own_lengths else None
     kernel = ScaleKernel(CategoricalKernel(ard_num_dims=lengths, lengthscale_constraint=GreaterThan(1e-6)))
-    rewards = (torch.tensor(evaluate.scores, dtype=torch.float64)[:, None] - fitted.shift) / fitted.divisor
+    rewards = (torch.tensor(evaluate.rewards, dtype=torch.float64)[:, None] - fitted.shift) / fitted.divisor
     with fitting_quietly(botorch):
         model = botorch.models.SingleTaskGP(compared, rewards, covar_module=kernel, outcome_transform=None)
     model.load_state_dict(fitted.state)

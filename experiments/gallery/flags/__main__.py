@@ -12,6 +12,7 @@ from experiments.gallery.flags import COUNTS, DIGITS
 from experiments.gallery.flags.compiler import Compiler
 from experiments.gallery.flags.methods import METHODS
 from experiments.gallery.flags.space import LEVELS, PLACES, command
+from experiments.harness import markdown
 
 _TITLE = "size of four programs compiled by GCC, 60 choices"
 _SMALL_BUDGET = 6
@@ -125,7 +126,7 @@ def report(runs: list[frame.Run], folder: Path, about: dict[str, object]) -> Non
     assert isinstance(levels, dict)
     frame.draw(runs, folder / "comparison.png", "bytes, best so far", _TITLE, {"-Os": levels["-Os"]})
     if (folder / "README.md").exists():
-        frame.put_table(folder / "README.md", frame.table(runs, COUNTS, DIGITS))
+        markdown.put(folder / "README.md", {"results": frame.table(runs, COUNTS, DIGITS)})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from experiments.gallery.flow_shop import RUNS_PER_INSTANCE, by_instance, table
 from experiments.gallery.flow_shop.methods import methods, neh
 from experiments.gallery.flow_shop.simulation import Operation, makespan, simulated
 from experiments.gallery.flow_shop.taillard import COUNT, Instance, instance, times
+from experiments.harness import markdown
 
 _SMALL = Instance("8 jobs on 3 machines", times(873654221, 8, 3), None)
 _SMALL_BUDGET = 30
@@ -126,7 +127,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     runs = frame.compare(contests, options.seeds, options.jobs)
     report(runs, folder)
     if options.out is None:
-        frame.put_table(folder / "README.md", table(runs))
+        markdown.put(folder / "README.md", {"results": table(runs)})
 
 
 def report(runs: Sequence[frame.Run], folder: Path) -> None:

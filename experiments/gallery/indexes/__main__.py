@@ -17,6 +17,7 @@ from experiments.gallery.indexes.data import load
 from experiments.gallery.indexes.methods import Saving, alike, index_choice, methods, share
 from experiments.gallery.indexes.planner import Planner, open_planner
 from experiments.gallery.indexes.server import connected
+from experiments.harness import markdown
 
 _SMALL_SCALE, _SMALL_BUDGET, _SMALL_QUERIES = 0.001, 30, 6
 
@@ -158,7 +159,7 @@ def report(runs: list[frame.Run], folder: Path, about: dict[str, Any]) -> None:
     title = f"{about['k']} of {about['candidates']} indexes for {about['queries']} queries"
     frame.draw(runs, folder / "comparison.png", "cost of the workload, share of before", title)
     if (folder / "README.md").exists():
-        frame.put_table(folder / "README.md", table(runs))
+        markdown.put(folder / "README.md", {"results": table(runs)})
 
 
 if __name__ == "__main__":

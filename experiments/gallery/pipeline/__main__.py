@@ -13,6 +13,7 @@ from experiments.gallery.pipeline import RUNS_PER_TABLE, TABLES, of_table, table
 from experiments.gallery.pipeline.methods import methods
 from experiments.gallery.pipeline.steps import Score, plan
 from experiments.gallery.pipeline.tables import Table, from_csv, load
+from experiments.harness import markdown
 
 _SMALL_BUDGET = 12
 _COLOURS = ("#D55E00", "#0072B2", "#009E73")
@@ -68,7 +69,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     runs = frame.compare(contests, options.seeds, options.jobs)
     report(runs, folder)
     if options.out is None:
-        frame.put_table(folder / "README.md", table(runs))
+        markdown.put(folder / "README.md", {"results": table(runs)})
 
 
 def report(runs: Sequence[frame.Run], folder: Path) -> None:
