@@ -10,6 +10,7 @@ import numpy as np
 
 from experiments.arena.matches import Pairing, Record, play_game
 from experiments.harness.csv_files import read_csv, write_csv
+from experiments.harness.markdown import aligned, table
 from experiments.harness.runner import run_tasks, versions
 
 if TYPE_CHECKING:
@@ -56,20 +57,16 @@ def by_pairing(records: Iterable[Record]) -> dict[tuple[str, str, str], list[Rec
 
 def summary(records: Sequence[Record]) -> str:
     """Score, counts and time per move of every pairing, as a table."""
-    lines = [
-        f"{'game':28} {'against':12} {'per move':>14}  {'score':>5}  {'95 % interval':13}  "
-        f"{'won/drawn/lost':14}  {'ms per move, ours and theirs':>28}"
-    ]
-    for (game, against, budget), played in by_pairing(records).items():
+    rows = []
+    for pairing, played in by_pairing(records).items():
         result = score(played)
         counts = [sum(record.score == points for record in played) for points in (1.0, 0.5, 0.0)]
-        ours = 1e3 * float(np.mean([record.our_seconds for record in played]))
-        theirs = 1e3 * float(np.mean([record.their_seconds for record in played]))
-        lines.append(
-            f"{game:28} {against:12} {budget:>14}  {result.mean:5.3f}  {result.low:.3f}-{result.high:.3f}  "
-            f"  {'/'.join(map(str, counts)):14}  {ours:13.0f} {theirs:13.0f}"
-        )
-    return "\n".join(lines)
+        seconds = np.mean([(record.our_seconds, record.their_seconds) for record in played], axis=0)
+        interval = f"{result.low:.3f}-{result.high:.3f}"
+        times = [f"{1e3 * time:.0f}" for time in seconds]
+        rows.append([*pairing, f"{result.mean:.3f}", interval, "/".join(map(str, counts)), *times])
+    head = ["game", "against", "per move", "score", "95 % interval", "won/drawn/lost"]
+    return aligned(table([*head, "our ms per move", "their ms per move"], rows))
 
 
 def write(
@@ -77,15 +74,15 @@ def write(
 ) -> list[Path]:
     """Games as compressed CSV, settings and versions as JSON, scores as PNG; returns the files' paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    table, picture, about = (folder / f"{name}.{suffix}" for suffix in ("csv.gz", "png", "json"))
+    games, picture, about = (folder / f"{name}.{suffix}" for suffix in ("csv.gz", "png", "json"))
     stated = {"experiment": f"arena, {name}", **(settings or {}), "versions": versions()}
     about.write_text(json.dumps(stated, indent=2) + "\n")
     rounded = (
         [f"{field:.5g}" if isinstance(field, float) else field for field in record] for record in records
     )
-    write_csv(table, Record._fields, rounded)
+    write_csv(games, Record._fields, rounded)
     draw(records).savefig(picture, dpi=150)
-    return [table, about, picture]
+    return [games, about, picture]
 
 
 def read(path: Path) -> list[Record]:

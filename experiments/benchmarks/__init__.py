@@ -13,6 +13,7 @@ from experiments.benchmarks import (
     selection,
     synthetic,
 )
+from experiments.harness import markdown
 from experiments.harness.runner import Curve, Outcome, curves
 
 
@@ -53,13 +54,12 @@ def summary(outcome: Outcome) -> str:
     """Every method's mean and standard error at a few steps, as a table."""
     found = curves(outcome.rows)
     marks = _marks(found)
-    lines = [f"{'':48}{'':18}" + "".join(f"{mark:>17}" for mark in marks)]
-    for (method, setting), curve in found.items():
-        if setting.endswith("seconds"):
-            continue
-        cells = [_cell(curve, mark) for mark in marks]
-        lines.append(f"{method:48}{setting:18}" + "".join(f"{cell:>17}" for cell in cells))
-    return "\n".join(lines)
+    rows = [
+        [method, setting, *(_cell(curve, mark) for mark in marks)]
+        for (method, setting), curve in found.items()
+        if not setting.endswith("seconds")
+    ]
+    return markdown.aligned(markdown.table(["method", "setting", *map(str, marks)], rows))
 
 
 def _marks(found: Mapping[tuple[str, str], Curve]) -> list[int]:

@@ -24,6 +24,7 @@ from tqdm import tqdm
 
 from dagsearch import Search
 from dagsearch.problems import Subsets
+from experiments.harness import markdown
 from experiments.harness.runner import ExperimentError, Outcome, Row, read_rows, rounded
 
 WORKERS = 8
@@ -208,13 +209,10 @@ def table(rows: Sequence[Row]) -> str:
     """The figures as a table of a page."""
     kinds = list(dict.fromkeys(row.method for row in rows))
     values = {(row.method, row.setting): row.value for row in rows}
-    lines = [f"| | {' | '.join(TITLES[kind] for kind in kinds)} |", "|" + "---|" * (len(kinds) + 1)]
-    for what, shown in FIGURES.items():
-        cells = [shown.format(values[kind, what]) for kind in kinds]
-        lines.append(f"| {what} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    lines = [[what, *(shown.format(values[kind, what]) for kind in kinds)] for what, shown in FIGURES.items()]
+    return markdown.table(["", *(TITLES[kind] for kind in kinds)], lines)
 
 
 def summary(outcome: Outcome) -> str:
     """The figures of every kind of workers."""
-    return table(outcome.rows)
+    return markdown.aligned(table(outcome.rows))

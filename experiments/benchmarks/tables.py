@@ -1,10 +1,5 @@
-"""The tables in ``docs`` from the files of ``python -m experiments benchmark``.
+"""The tables in ``docs`` from the files of ``python -m experiments benchmark``."""
 
-``python -m experiments.benchmarks.tables results/beyond`` prints them; a test compares them with
-the pages. With the path of a page as well, the tables between its markers are replaced.
-"""
-
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,7 +8,7 @@ import numpy as np
 from experiments.benchmarks.portfolio import portfolio_table
 from experiments.benchmarks.selection import FOLDS, METHODS, OURS, standings
 from experiments.benchmarks.selection_tables import TASKS
-from experiments.harness.markdown import filled, table
+from experiments.harness.markdown import table
 from experiments.harness.runner import Curve, Row, curves, read_rows
 
 Curves = Mapping[tuple[str, str], Curve]
@@ -173,13 +168,3 @@ def _batches(found: Curves) -> str:
     methods = [method for method, setting in found if setting == "split 0"]
     rows = [[method, *(_over_splits(found, method, step) for step in steps)] for method in methods]
     return table(["mean of three splits", *(f"at {step}" for step in steps)], rows)
-
-
-if __name__ == "__main__":
-    made = tables(Path(sys.argv[1]))
-    if len(sys.argv) > 2:
-        page = Path(sys.argv[2])
-        page.write_text(filled(page.read_text(encoding="utf-8"), made), encoding="utf-8")
-    else:
-        for name, part in made.items():
-            sys.stdout.write(f"## {name}\n\n{part}\n\n")

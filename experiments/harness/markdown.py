@@ -10,6 +10,17 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
+def aligned(table: str) -> str:
+    """A table in Markdown as text in columns, for a terminal."""
+    lines = [[cell.strip(" *`") for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    del lines[1]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
 def filled(text: str, parts: Mapping[str, str]) -> str:
     """A page with its parts, each between ``<!-- its name -->`` and ``<!-- end -->``.
 

@@ -1,13 +1,11 @@
 """Every benchmark of ``python -m experiments benchmark``, small, and the pages with the committed results."""
 
-from pathlib import Path
-
 import pytest
 
-from experiments import benchmarks
+from experiments import benchmarks, pages
 from experiments.benchmarks import digits, game
-from experiments.benchmarks import tables as page_tables
 from experiments.benchmarks.variants import SET_ABLATIONS
+from experiments.harness import markdown
 
 
 @pytest.mark.slow
@@ -36,18 +34,27 @@ def test_there_is_no_such_benchmark():
         benchmarks.run("chess")
 
 
-# The page ---------------------------------------------------------------------------------------------
-
-ROOT = Path(__file__).parents[2]
+# The pages --------------------------------------------------------------------------------------------
 
 
-def test_the_tables_of_the_page_are_those_of_the_results():
-    pages = [(ROOT / "docs" / name).read_text() for name in ("beyond.md", "selectors.md", "parallel.md")]
-    tables = page_tables.tables(ROOT / "results" / "beyond")
-    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio"}
+@pytest.fixture(scope="module")
+def parts():
+    return pages.parts()
+
+
+def test_pages_show_the_results(parts):
+    for page, made in parts.items():
+        text = (pages.DOCS / page).read_text()
+        assert markdown.filled(text, made) == text, f"run python -m experiments.pages: {page}"
+
+
+def test_every_table_has_one_place(parts):
+    beyond = ("beyond.md", "selectors.md", "parallel.md")  # these share their tables
+    texts = {page: (pages.DOCS / page).read_text() for page in parts}
+    for page, made in parts.items():
+        where = [texts[other] for other in (beyond if page in beyond else (page,))]
+        for name in made:
+            assert sum(text.count(f"<!-- {name} -->") for text in where) == 1, (page, name)
+    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio", "load"}
     wanted |= {"selection", "standings", "certainty", "covered", "overhead", "picture"}
-    assert set(tables) == wanted
-    for name, table in tables.items():
-        assert any(table in page for page in pages), (
-            f"put the output of experiments.benchmarks.tables there: {name}"
-        )
+    assert {name for page in beyond for name in parts[page]} == wanted

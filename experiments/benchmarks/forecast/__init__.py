@@ -10,6 +10,7 @@ from dagsearch.search import Search
 from experiments.benchmarks.forecast.fitting import cases_of, fit
 from experiments.general.problems import KINDS, TASKS
 from experiments.general.stated import stated
+from experiments.harness import markdown
 from experiments.harness.drawing import figure
 from experiments.harness.runner import Outcome, Row, run_rounds
 
@@ -104,21 +105,16 @@ def _share(rows: Sequence[Row], method: str, kind: str | None = None, horizon: s
     return float(np.mean(values)) if values else float("nan")
 
 
-def table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Share of forecasts that held, per kind of problem and horizon; the first row is the head."""
+def table(rows: Sequence[Row]) -> str:
+    """Share of forecasts that held, per kind of problem and horizon."""
     kinds = [kind for kind in KINDS if not np.isnan(_share(rows, SHIPPED, kind))]
-    lines: list[tuple[str, ...]] = [("problems", *HORIZONS, "all", OTHERS)]
+    lines = []
     for name, kind in [*((kind, kind) for kind in kinds), ("all", None)]:
         ahead = [_share(rows, SHIPPED, kind, horizon) for horizon in (*HORIZONS, None)]
-        lines.append((name, *(f"{share:.2f}" for share in (*ahead, _share(rows, OTHERS, kind)))))
-    return lines
+        lines.append([name, *(f"{share:.2f}" for share in (*ahead, _share(rows, OTHERS, kind)))])
+    return markdown.table(["problems", *HORIZONS, "all", OTHERS], lines)
 
 
 def summary(outcome: Outcome) -> str:
     """The table for a terminal."""
-    lines = table(outcome.rows)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    return markdown.aligned(table(outcome.rows))
