@@ -10,6 +10,7 @@ import numpy as np
 
 from experiments.arena.matches import Pairing, Record, play_game
 from experiments.harness.csv_files import read_csv, write_csv
+from experiments.harness.drawing import figure
 from experiments.harness.markdown import aligned, table
 from experiments.harness.runner import run_tasks, versions
 
@@ -93,12 +94,10 @@ def read(path: Path) -> list[Record]:
 
 def draw(records: Sequence[Record]) -> "Figure":
     """Score with its interval by budget, one panel per game, one colour per opponent."""
-    from matplotlib.figure import Figure
-
     found = by_pairing(records)
     games = list(dict.fromkeys(game for game, _, _ in found))
-    figure = Figure(figsize=(max(4.5, 3.2 * len(games)), 3.6), layout="constrained")
-    axes = figure.subplots(1, len(games), sharey=True, squeeze=False)[0]
+    drawn = figure(max(4.5, 3.2 * len(games)), 3.6)
+    axes = drawn.subplots(1, len(games), sharey=True, squeeze=False)[0]
     for panel, game in zip(axes, games, strict=True):
         own = {key[1:]: score(played) for key, played in found.items() if key[0] == game}
         budgets = list(dict.fromkeys(budget for _, budget in own))
@@ -121,4 +120,4 @@ def draw(records: Sequence[Record]) -> "Figure":
         panel.set_xlim(-0.5, len(budgets) - 0.4)
     axes[0].set_ylabel("our score, 95 % interval")
     axes[0].legend(fontsize="small", loc="lower right")
-    return figure
+    return drawn

@@ -11,14 +11,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import dagsearch as ds
 from experiments.harness import markdown
+from experiments.harness.drawing import figure
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.runner import run_tasks, versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
 _FIRST_SHOWN = 5
@@ -29,9 +34,12 @@ _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 # The command ---------------------------------------------------------------------------------------------
 
 
-def parser(name: str, description: str, budget: int, jobs: bool = True) -> argparse.ArgumentParser:
-    """The options of an application; ``budget`` is the default number of evaluations.
+def parser(
+    name: str, description: str, budget: int, small: int, jobs: bool = True
+) -> argparse.ArgumentParser:
+    """The options of an application.
 
+    ``budget`` is the default number of evaluations, ``small`` the largest one of a small version, and
     ``jobs`` says whether it can use several processes.
     """
     made = argparse.ArgumentParser(prog=f"python -m experiments.gallery.{name}", description=description)
@@ -40,9 +48,7 @@ def parser(name: str, description: str, budget: int, jobs: bool = True) -> argpa
     )
     made.add_argument("--budget", type=int, default=budget, help="evaluations (default: %(default)s)")
     made.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
-    made.add_argument(
-        "--seeds", type=int, default=5, help="runs of each method compared (default: %(default)s)"
-    )
+    made.add_argument("--seeds", type=int, help="runs of each method compared (default: 5; small: 1)")
     made.add_argument("--small", action="store_true", help="a small version, which takes seconds")
     made.add_argument("--fresh", action="store_true", help="delete the journal of an earlier run first")
     made.add_argument(
@@ -58,26 +64,32 @@ def parser(name: str, description: str, budget: int, jobs: bool = True) -> argpa
             default=1,
             help="evaluations at the same time, or runs that are compared; -1: one per core (default: 1)",
         )
+    made.set_defaults(name=name, small_budget=small)
     return made
 
 
-def out_folder(options: argparse.Namespace, name: str) -> Path:
-    """The folder to write to, which is made if it does not exist."""
-    default = Path(f"{name}-run") if options.action == "run" else Path(__file__).parent / name
-    folder: Path = options.out or default
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def parsed(made: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options that were given; ``out`` is the folder to write to, which is made if it does not exist."""
+    options = made.parse_args(arguments)
+    if options.small:
+        options.budget = min(options.budget, options.small_budget)
+    options.seeds = options.seeds or (1 if options.small else 5)
+    if options.out is None:
+        beside = Path(__file__).parent / options.name
+        options.out = Path(f"{options.name}-run") if options.action == "run" else beside
+    options.out.mkdir(parents=True, exist_ok=True)
+    return options
 
 
 def solve(
-    search: Callable[..., ds.Result], what: Any, options: argparse.Namespace, folder: Path, **settings: Any
+    search: Callable[..., ds.Result], what: Any, options: argparse.Namespace, **settings: Any
 ) -> ds.Result | None:
     """``search(what, ...)`` with a bar and a journal; after Ctrl-C the result so far.
 
     ``search`` is ``ds.search``, ``ds.maximize`` or ``ds.minimize``, and ``what`` is its first argument.
     ``None`` if it was interrupted before the first evaluation.
     """
-    journal = folder / "run.journal"
+    journal = options.out / "run.journal"
     if getattr(options, "jobs", 1) != 1:
         settings["n_jobs"] = options.jobs
     if options.fresh:
@@ -265,27 +277,55 @@ def table(runs: Sequence[Run], counts: Sequence[int], digits: int) -> str:
     return markdown.table(["mean ± standard error", *heads, "own ms / evaluation", "wall s / run"], rows)
 
 
-def draw(
-    runs: Sequence[Run], path: Path, ylabel: str, title: str, levels: Mapping[str, float] | None = None
-) -> None:
-    """Mean best value against evaluations with its standard error, and horizontal lines for ``levels``."""
-    # Slow to import. Figure instead of pyplot: no display, no global state.
-    from matplotlib.figure import Figure
+class Panel(NamedTuple):
+    """A part of the picture of a comparison."""
 
-    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
-    axes = figure.subplots()
-    seen = list((levels or {}).values())
-    for colour, method in zip(_COLOURS, dict.fromkeys(run.method for run in runs), strict=False):
-        longest = max(len(run.best) for run in runs if run.method == method)
+    title: str
+    """What was compared."""
+    ylabel: str
+    """What a best value is."""
+    runs: Sequence[Run]
+    """The runs that are shown."""
+    levels: Mapping[str, float] = MappingProxyType({})
+    """Values to compare with, drawn as horizontal lines."""
+
+
+def report(
+    folder: Path,
+    runs: Sequence[Run],
+    table: str,
+    panels: Sequence[Panel],
+    about: Mapping[str, Any],
+    packages: Sequence[str] = (),
+) -> None:
+    """Write the files of a comparison, print its table, and put it into the folder's README if it has one."""
+    write(folder, runs, about, packages)
+    draw(folder / "comparison.png", panels)
+    print(table)
+    if (folder / "README.md").exists():
+        markdown.put(folder / "README.md", {"results": table})
+
+
+def draw(path: Path, panels: Sequence[Panel]) -> None:
+    """Mean best values against evaluations with their standard errors."""
+    drawn = figure(7.0 if len(panels) == 1 else 4.5 * len(panels), 4.2)
+    for axes, panel in zip(drawn.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        _draw_panel(axes, panel)
+    drawn.savefig(path, dpi=130)
+
+
+def _draw_panel(axes: "Axes", panel: Panel) -> None:
+    seen = list(panel.levels.values())
+    for colour, method in zip(_COLOURS, dict.fromkeys(run.method for run in panel.runs), strict=False):
+        longest = max(len(run.best) for run in panel.runs if run.method == method)
         counts = np.arange(1, longest + 1)
-        mean, error = np.array([at(runs, method, int(count)) for count in counts]).T
+        mean, error = np.array([at(panel.runs, method, int(count)) for count in counts]).T
         seen += mean[_FIRST_SHOWN:].tolist()
         axes.plot(counts, mean, label=method, color=colour)
         axes.fill_between(counts, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0.0)
-    for style, (name, value) in zip((":", "--", "-."), (levels or {}).items(), strict=False):
+    for style, (name, value) in zip((":", "--", "-."), panel.levels.items(), strict=False):
         axes.axhline(value, color="black", linestyle=style, linewidth=1.0, label=name)
-    axes.set(xlabel="evaluations", ylabel=ylabel, title=title, xscale="log")
+    axes.set(xlabel="evaluations", ylabel=panel.ylabel, title=panel.title, xscale="log")
     if np.isfinite(seen).all() and np.ptp(seen or [0.0]) > 0.0:
         axes.set_ylim(min(seen) - 0.05 * np.ptp(seen), max(seen) + 0.05 * np.ptp(seen))
     axes.legend(fontsize="small")
-    figure.savefig(path, dpi=130)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,37 +22,29 @@ NOISE = 1e-4
 STEP = 1.0 / 6.0  # variance per step of the true covariance, 1/(m + 1)
 
 
-def _paper(problem: Synthetic, beta: float, seed: int) -> Search:
-    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed)
-
-
-def _softmax(problem: Synthetic, beta: float, seed: int) -> Search:
-    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed, backup=Softmax())
-
-
-def _tree(problem: Synthetic, beta: float, seed: int) -> Search:
-    return baselines.probabilistic_tree(problem, c=STEP, noise=NOISE, beta=beta, seed=seed)
-
-
-def _no_prior(problem: Synthetic, beta: float, seed: int) -> Search:
-    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed, backup=MomentMatching())
+def _paper(problem: Synthetic, beta: float, seed: int, **settings: Any) -> Search:
+    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed, **settings)
 
 
 METHODS: dict[str, Callable[[Synthetic, float, int], Search]] = {
     "probabilistic DAG": _paper,
-    "probabilistic DAG, softmax": _softmax,
-    "probabilistic tree": _tree,
+    "probabilistic DAG, softmax": lambda problem, beta, seed: _paper(problem, beta, seed, backup=Softmax()),
+    "probabilistic tree": lambda problem, beta, seed: baselines.probabilistic_tree(
+        problem, c=STEP, noise=NOISE, beta=beta, seed=seed
+    ),
     "UCT": lambda problem, beta, seed: baselines.uct(problem, c=beta, seed=seed),
     "UCD": lambda problem, beta, seed: baselines.ucd(problem, c=beta, seed=seed),
-    "probabilistic DAG, no prior": _no_prior,
-    "probabilistic DAG, prior on increments too": lambda problem, beta, seed: Search.paper(
-        problem, noise=NOISE, beta=beta, seed=seed, increment_prior=(0.0, 1.0)
+    "probabilistic DAG, no prior": lambda problem, beta, seed: _paper(
+        problem, beta, seed, backup=MomentMatching()
     ),
-    "probabilistic DAG, one child at a time": lambda problem, beta, seed: Search.paper(
-        problem, noise=NOISE, beta=beta, seed=seed, expansion=OneChild()
+    "probabilistic DAG, prior on increments too": lambda problem, beta, seed: _paper(
+        problem, beta, seed, increment_prior=(0.0, 1.0)
     ),
-    "probabilistic DAG, summary adds a random child": lambda problem, beta, seed: Search.paper(
-        problem, noise=NOISE, beta=beta, seed=seed, backup=MomentMatching(), expansion=RandomChild(seed)
+    "probabilistic DAG, one child at a time": lambda problem, beta, seed: _paper(
+        problem, beta, seed, expansion=OneChild()
+    ),
+    "probabilistic DAG, summary adds a random child": lambda problem, beta, seed: _paper(
+        problem, beta, seed, backup=MomentMatching(), expansion=RandomChild(seed)
     ),
 }
 SHOWN = tuple(METHODS)[:5]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,36 +23,24 @@ if TYPE_CHECKING:
 C, NOISE, SOFTMAX_NOISE, BETA = 0.5, 0.1, 0.001, 1.0
 
 
-def _paper(game: TicTacToe, seed: int) -> Search:
-    return Search.paper(game, c=C, noise=NOISE, beta=BETA, seed=seed)
-
-
-def _softmax(game: TicTacToe, seed: int) -> Search:
-    return Search.paper(game, c=C, noise=SOFTMAX_NOISE, beta=BETA, seed=seed, backup=Softmax())
-
-
-def _tree(game: TicTacToe, seed: int) -> Search:
-    return baselines.probabilistic_tree(game, c=C, noise=NOISE, beta=BETA, seed=seed)
-
-
-def _no_prior(game: TicTacToe, seed: int) -> Search:
-    return Search.paper(game, c=C, noise=NOISE, beta=BETA, seed=seed, backup=MomentMatching())
-
-
-def _increment_prior(game: TicTacToe, seed: int) -> Search:
-    return Search.paper(game, c=C, noise=NOISE, beta=BETA, seed=seed, increment_prior=(0.0, 1.0))
+def _paper(game: TicTacToe, seed: int, noise: float = NOISE, **settings: Any) -> Search:
+    return Search.paper(game, c=C, noise=noise, beta=BETA, seed=seed, **settings)
 
 
 METHODS: dict[str, Callable[[TicTacToe, int], Search]] = {
     "probabilistic DAG": _paper,
-    "probabilistic DAG, softmax": _softmax,
-    "probabilistic tree": _tree,
+    "probabilistic DAG, softmax": lambda game, seed: _paper(game, seed, SOFTMAX_NOISE, backup=Softmax()),
+    "probabilistic tree": lambda game, seed: baselines.probabilistic_tree(
+        game, c=C, noise=NOISE, beta=BETA, seed=seed
+    ),
     "UCT": lambda game, seed: baselines.uct(game, c=BETA, seed=seed),
     "UCD": lambda game, seed: baselines.ucd(game, c=BETA, seed=seed),
     "UCT, bonus for leaves too": lambda game, seed: with_leaf_bonus(baselines.uct(game, c=BETA, seed=seed)),
     "UCD, bonus for leaves too": lambda game, seed: with_leaf_bonus(baselines.ucd(game, c=BETA, seed=seed)),
-    "probabilistic DAG, no prior": _no_prior,
-    "probabilistic DAG, prior on increments too": _increment_prior,
+    "probabilistic DAG, no prior": lambda game, seed: _paper(game, seed, backup=MomentMatching()),
+    "probabilistic DAG, prior on increments too": lambda game, seed: _paper(
+        game, seed, increment_prior=(0.0, 1.0)
+    ),
 }
 SHOWN = tuple(METHODS)[:5]
 

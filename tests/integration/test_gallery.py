@@ -96,7 +96,7 @@ def test_what_is_written_is_read_again(tmp_path):
     assert [run[:3] for run in again] == [run[:3] for run in runs]
     assert frame.at(again, "same", 99) == frame.at(again, "same", 3) == (2.0, 1.0)
     assert "| same | 2.00 ± 1.00 |" in frame.table(again, [3], digits=2)
-    frame.draw(again, tmp_path / "picture.png", "value", "title", {"known": 1.0})
+    frame.draw(tmp_path / "picture.png", [frame.Panel("title", "value", again, {"known": 1.0})] * 2)
     assert (tmp_path / "picture.png").stat().st_size > 0
 
 
