@@ -59,9 +59,6 @@ def following(journal: Path) -> dict[str, float]:
     watched.content("")
     again = time.process_time() - began
     count = json.loads(text)["runs"][0]["evaluations"]
-    print(f"{count} evaluations, {size / 1e6:.0f} MB: read and shown in {first:.2f} s")
-    print(f"  that is {count / first:.0f} evaluations a second; an update takes {again:.3f} s")
-    print(f"  the page's data are {len(text) / 1e3:.0f} kB")
     return {
         "evaluations": count,
         "megabytes": round(size / 1e6, 1),
@@ -76,14 +73,13 @@ def keeping_up(journal: Path, folder: Path) -> dict[str, float]:
     path = folder / "growing.db"
     head, *lines = journal.read_bytes()[LENGTH:].splitlines(keepends=True)
     path.write_bytes(journal.read_bytes()[:LENGTH] + head)
-    with served(path) as address, path.open("ab", buffering=0) as file:
+    with served(path) as (_, address), path.open("ab", buffering=0) as file:
         behind, began, written, due = [], time.monotonic(), 0, 0.0
         while written < len(lines):
             time.sleep(0.01)
             now = time.monotonic() - began
-            wanted = min(
-                len(lines), int(2 * RATE * now)
-            )  # a line when a leaf is asked for, and one of its reward
+            # A line when a leaf is asked for, and one of its reward.
+            wanted = min(len(lines), int(2 * RATE * now))
             file.write(b"".join(lines[written:wanted]))
             written = wanted
             if now >= due:
@@ -91,9 +87,6 @@ def keeping_up(journal: Path, folder: Path) -> dict[str, float]:
                     content = json.load(answer)
                 due = time.monotonic() - began + content["live"]["every"]
                 behind.append((time.monotonic() - began) - content["runs"][0]["evaluations"] / RATE)
-    print(
-        f"at {RATE} evaluations a second the page is {max(behind):.1f} s behind at most ({len(behind)} looks)"
-    )
     return {
         "evaluations a second": RATE,
         "looks": len(behind),
@@ -102,16 +95,30 @@ def keeping_up(journal: Path, folder: Path) -> dict[str, float]:
 
 
 @contextmanager
-def served(path: Path) -> Iterator[str]:
-    """The address of a page in another process."""
+def served(path: Path) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A process that serves the page, and its address."""
     command = [sys.executable, "-m", "dagsearch", "watch", str(path)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
-        yield server.stdout.readline().strip()
+        yield server, server.stdout.readline().strip()
     finally:
+        server.send_signal(signal.SIGCONT)
         server.kill()
         server.wait()
+
+
+@contextmanager
+def polled(address: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that asks for the page's data once a second, as a browser does."""
+    command = [sys.executable, "-c", _POLL, address + "data"]
+    poller = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield poller
+    finally:
+        poller.send_signal(signal.SIGCONT)
+        poller.kill()
+        poller.wait()
 
 
 def slowdown(folder: Path) -> dict[str, Any]:
@@ -119,15 +126,8 @@ def slowdown(folder: Path) -> dict[str, Any]:
     path = folder / "run.db"
     search = ds.Search.default(ds.problems.Subsets(60, 6, reward=sum), seed=0, journal=path)
     search.run(50)
-    command = [sys.executable, "-m", "dagsearch", "watch", str(path)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    address = server.stdout.readline().strip()
-    poller = subprocess.Popen(
-        [sys.executable, "-c", _POLL, address + "data"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
     pairs = []
-    try:
+    with served(path) as (server, address), polled(address) as poller:
         with urllib.request.urlopen(address) as page:
             page.read()
         for block in range(PAIRS):
@@ -139,12 +139,7 @@ def slowdown(folder: Path) -> dict[str, Any]:
                 search.run(BLOCK)
                 times[watched] = time.process_time() - began[0], time.perf_counter() - began[1]
             pairs.append([times[watched] for watched in (True, False)])
-    finally:
-        for process in (poller, server):
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-        search.close()
+    search.close()
     rng, taken = np.random.default_rng(0), np.array(pairs)  # pair, watched or not, kind of time
     draws = taken[rng.integers(len(taken), size=(2000, len(taken)))].sum(axis=1)
     shares = {}
@@ -156,7 +151,6 @@ def slowdown(folder: Path) -> dict[str, Any]:
             "90% interval": [round(float(end), 3) for end in (low, high)],
             "seconds while watched": round(float(watched), 1),
         }
-        print(f"watched / not watched, {name}: {watched / alone:.3f} ({low:.3f} to {high:.3f})")
     return {"pairs of blocks": PAIRS, "evaluations of a block": BLOCK, **shares}
 
 
@@ -181,3 +175,4 @@ if __name__ == "__main__":
         found |= {one: measurements[one]() for one in sys.argv[1:] or measurements}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    print(RESULTS.read_text(encoding="utf-8"))
