@@ -35,9 +35,9 @@ _OF_JOURNALS = ("crashes", "load", "attacks")
 _OWN_FOLDER = ("general", "speed", "crashes", "forecast", "load", "attacks")
 
 _ABOUT = (
-    "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
+    "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of '.[benchmark]' "
     "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
-    "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
+    "('.[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
     "the best reward contain the truth as often as they should? selection: feature selectors on "
     "held-out rows of twelve tables (five minutes on 16 cores). batches: eight evaluations at once, "
     "on digits. portfolio: how many leaves "

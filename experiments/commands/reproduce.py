@@ -21,7 +21,7 @@ def add_parser(commands: "Commands") -> None:
         ),
         epilog=(
             "max: the maximum of three Gaussians. synthetic: section 4.1. tictactoe: section 4.2. mnist: "
-            "section 4.3, needs PyTorch ('dagsearch[mnist]') unless --dataset digits. counts: every count "
+            "section 4.3, needs PyTorch ('.[mnist]') unless --dataset digits. counts: every count "
             "in the text."
         ),
     )

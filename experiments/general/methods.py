@@ -89,7 +89,7 @@ def check_installed(names: Sequence[str]) -> None:
         if missing:
             others = " ".join(f"'{other}'" for other in METHODS if not METHODS[other].needs)
             raise ModuleNotFoundError(
-                f"{name} needs {', '.join(missing)}: pip install 'dagsearch[benchmark]', or name the methods "
+                f"{name} needs {', '.join(missing)}: pip install '.[benchmark]', or name the methods "
                 f"to compare: --methods {others}"
             )
 

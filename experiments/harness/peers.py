@@ -95,7 +95,7 @@ def import_peer(name: str) -> Any:
     except ModuleNotFoundError as error:
         missing = (error.name or name).partition(".")[0]
         raise ModuleNotFoundError(
-            f"this comparison needs {missing}: pip install 'dagsearch[benchmark]'"
+            f"this comparison needs {missing}: pip install '.[benchmark]'"
         ) from error
 
 

@@ -356,7 +356,7 @@ def test_bad_weights_and_devices_are_named(small_mnist, tmp_path, capsys):
 def test_without_torch_it_says_what_to_install(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(sys.modules, "torch", None)
     assert main(["reproduce", "mnist", "--quick", "--out", str(tmp_path)]) == 1
-    assert "dagsearch[mnist]" in capsys.readouterr().err
+    assert "pip install '.[mnist]'" in capsys.readouterr().err
 
 
 if SHARED.is_dir():  # the real data is not part of the repository
