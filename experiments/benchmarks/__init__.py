@@ -1,7 +1,6 @@
 """``python -m experiments benchmark``: the default search against its variants and others."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from experiments.benchmarks import (
     batches,
@@ -14,21 +13,12 @@ from experiments.benchmarks import (
     synthetic,
 )
 from experiments.harness import markdown
-from experiments.harness.runner import Curve, Outcome, curves
+from experiments.harness.runner import Curve, Outcome, Request, curves
 
 
-def run(
-    name: str,
-    *,
-    quick: bool = False,
-    jobs: int = 1,
-    peers: bool = True,
-    data: Path | None = None,
-    weights: Path | None = None,
-    device: str = "cpu",
-    progress: bool = True,
-) -> Outcome:
-    """Run a benchmark at full size, or ``quick``."""
+def run(name: str, request: Request, peers: bool = True) -> Outcome:
+    """Run a benchmark; ``peers`` says whether that of the digits includes other packages."""
+    quick, jobs, progress = request.quick, request.jobs, request.progress
     if name == "synthetic":
         return synthetic.run(5 if quick else 100, jobs, progress)
     if name == "digits":
@@ -41,12 +31,11 @@ def run(
     if name == "selection":
         return selection.run(quick, jobs, progress)
     if name == "portfolio":
-        return portfolio.run(quick, jobs, progress, data, weights, device)
+        return portfolio.run(request)
     if name == "batches":
         return batches.run(digits.Settings(2, 40) if quick else digits.Settings(), jobs, progress)
     if name == "mnist":
-        runs, steps = (2, 60) if quick else (10, 1_200)
-        return pixels.run(runs, steps, data, weights, device, jobs, progress)
+        return pixels.run(request)
     raise ValueError(f"there is no benchmark {name!r}; see python -m experiments benchmark --help")
 
 

@@ -1,7 +1,6 @@
 """Who should propose leaves? The default search with different shares of descents."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +14,8 @@ from experiments.general.problems import TASKS
 from experiments.general.stated import stated
 from experiments.harness.drawing import figure
 from experiments.harness.markdown import table
-from experiments.harness.runner import Curve, Outcome, Row, curves, run_rounds
-from experiments.paper import convnet, mnist, mnist_data
+from experiments.harness.runner import Curve, Outcome, Request, Row, curves, run_rounds
+from experiments.paper import convnet, mnist
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,10 +25,9 @@ MARKS = {GENERAL: (25, 50), DIGITS: (100, 200), SYNTHETIC: (15, 20), MNIST: (400
 """Numbers of evaluations in the table; of the general problems also the end."""
 
 
-def run(
-    quick: bool, jobs: int, progress: bool, data: Path | None, weights: Path | None, device: str
-) -> Outcome:
+def run(request: Request) -> Outcome:
     """Every share of descents on the general problems, digits and the synthetic one; MNIST with ``data``."""
+    quick = request.quick
     seeds, runs, splits = (1, 1, 1) if quick else (4, 5, 3)
     problems = list(TASKS)[::6] if quick else list(TASKS)
     sizes = [(name, seeds, 30 if quick else TASKS[name].budget) for name in problems]
@@ -37,9 +35,9 @@ def run(
     sizes += [(SYNTHETIC, 2 if quick else 50, 20 if quick else 50)]
     methods = list(PORTFOLIOS)[::-1]  # those with most descents take longest, and come first
     tasks = [(method, name, n, budget) for method in methods for name, ns, budget in sizes for n in range(ns)]
-    rows = run_rounds(one_run, tasks, jobs, progress)
-    if data is not None:
-        rows += _pixels(2 if quick else 3, 40 if quick else 1_200, data, weights, device, jobs, progress)
+    rows = run_rounds(one_run, tasks, request.jobs, request.progress)
+    if request.data is not None:
+        rows += _pixels(request)
     about = {"seeds": seeds, "runs": runs, "problems": problems}
     return Outcome("portfolio", rows, about, {"portfolio": _draw(rows)})
 
@@ -69,15 +67,13 @@ def _rows(method: str, setting: str, number: int, values: np.ndarray, marks: Seq
     return [Row(method, setting, number, mark, float(values[min(mark, len(values)) - 1])) for mark in marks]
 
 
-def _pixels(
-    runs: int, steps: int, data: Path, weights: Path | None, device: str, jobs: int, progress: bool
-) -> list[Row]:
+def _pixels(request: Request) -> list[Row]:
     """The same on the pixels of MNIST."""
-    found = mnist_data.load(data)
-    net = convnet.trained(found, weights, device, 1 if steps < 100 else convnet.EPOCHS, progress)
-    score = convnet.SubsetAccuracy(net, found.validation, found.validation_labels, device)
+    runs, steps, epochs = (2, 40, 1) if request.quick else (3, 1_200, convnet.EPOCHS)
+    found, net, _ = mnist.network(request, epochs)
+    score = convnet.SubsetAccuracy(net, found.validation, found.validation_labels, request.device)
     tasks = [(method, number) for method in PORTFOLIOS for number in range(runs)]
-    done, _ = mnist.advance_together(tasks, score, steps, jobs, progress, _compose)
+    done, _ = mnist.advance_together(tasks, score, steps, request, _compose)
     rows = []
     for one in done:
         best = {row.step: row.value for row in one.rows}

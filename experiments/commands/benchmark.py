@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagsearch.cli.common import positive, seconds
-from experiments.commands.common import add_network_options, add_options, carry_out
+from experiments.commands.common import add_network_options, add_options, carry_out, request_of
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -137,15 +137,7 @@ def run(options: argparse.Namespace) -> int:
     return carry_out(
         options,
         [*refused, "only"],
-        lambda: benchmarks.run(
-            options.name,
-            quick=options.quick,
-            jobs=options.jobs,
-            peers=not options.no_peers,
-            data=options.data,
-            weights=options.weights,
-            device=options.device or "cpu",
-        ),
+        lambda: benchmarks.run(options.name, request_of(options), peers=not options.no_peers),
         benchmarks.summary,
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dagsearch.cli.common import check_folder, positive, printable
 
 if TYPE_CHECKING:
-    from experiments.harness.runner import Outcome
+    from experiments.harness.runner import Outcome, Request
 
 
 def add_options(command: argparse.ArgumentParser, out: Path) -> None:
@@ -32,6 +32,19 @@ def add_network_options(group: "argparse._ArgumentGroup") -> None:
     group.add_argument("--data", type=Path, metavar="DIR", help="folder with the four MNIST files")
     group.add_argument("--weights", type=Path, metavar="FILE", help="weights of a trained network (.npz)")
     group.add_argument("--device", choices=("cuda", "cpu"), help="(default: cpu)")
+
+
+def request_of(options: argparse.Namespace) -> "Request":
+    """What the options ask for."""
+    from experiments.harness.runner import Request
+
+    return Request(
+        quick=options.quick,
+        jobs=options.jobs,
+        data=options.data,
+        weights=options.weights,
+        device=options.device or "cpu",
+    )
 
 
 def failed(command: str, error: Exception) -> int:

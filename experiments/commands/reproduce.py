@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.commands.common import add_network_options, add_options, carry_out
+from experiments.commands.common import add_network_options, add_options, carry_out, request_of
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -47,15 +47,6 @@ def run(options: argparse.Namespace) -> int:
     return carry_out(
         options,
         refused,
-        lambda: paper.run(
-            options.name,
-            quick=options.quick,
-            jobs=options.jobs,
-            dataset=dataset,
-            data=options.data,
-            weights=options.weights,
-            save_weights=options.save_weights,
-            device=options.device or "cpu",
-        ),
+        lambda: paper.run(options.name, request_of(options), dataset, options.save_weights),
         paper.summary,
     )

@@ -1,7 +1,6 @@
 """What all applications share: the command, a run with a journal, and the comparison of methods."""
 
 import argparse
-import csv
 import hashlib
 import json
 import os
@@ -18,6 +17,7 @@ import numpy as np
 
 import dagsearch as ds
 from experiments.harness import markdown
+from experiments.harness.csv_files import read_csv, write_csv
 from experiments.harness.drawing import figure
 from experiments.harness.evaluations import BudgetSpent, Evaluations
 from experiments.harness.runner import run_tasks, versions
@@ -189,18 +189,15 @@ def _one_run(contest: Contest, name: str, seed: int) -> Run:
 
 def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any], packages: Sequence[str] = ()) -> None:
     """``curves.csv`` (where the best value changes), ``runs.csv`` (times) and ``comparison.json``."""
-    with (folder / "curves.csv").open("w", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(("method", "seed", "evaluations", "best"))
-        for run in runs:
-            for count, value in enumerate(run.best, start=1):
-                if count in (1, len(run.best)) or value != run.best[count - 2]:
-                    lines.writerow((run.method, run.seed, count, f"{value:.7g}"))
-    with (folder / "runs.csv").open("w", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(("method", "seed", "wall_seconds", "own_seconds"))
-        for run in runs:
-            lines.writerow((run.method, run.seed, f"{run.wall_seconds:.3f}", f"{run.own_seconds:.3f}"))
+    changes = [
+        (run.method, run.seed, count, f"{value:.7g}")
+        for run in runs
+        for count, value in enumerate(run.best, start=1)
+        if count in (1, len(run.best)) or value != run.best[count - 2]
+    ]
+    write_csv(folder / "curves.csv", ("method", "seed", "evaluations", "best"), changes)
+    times = [(run.method, run.seed, f"{run.wall_seconds:.3f}", f"{run.own_seconds:.3f}") for run in runs]
+    write_csv(folder / "runs.csv", ("method", "seed", "wall_seconds", "own_seconds"), times)
     content = {
         **about,
         "versions": versions(["numpy", *packages]),
@@ -212,21 +209,14 @@ def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any], packages:
 def read(folder: Path) -> list[Run]:
     """The runs that :func:`write` wrote."""
     best: dict[tuple[str, int], list[float]] = {}
-    with (folder / "curves.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            curve = best.setdefault((row["method"], int(row["seed"])), [])
-            curve += curve[-1:] * (int(row["evaluations"]) - 1 - len(curve)) + [float(row["best"])]
-    with (folder / "runs.csv").open(newline="") as file:
-        return [
-            Run(
-                row["method"],
-                int(row["seed"]),
-                best[row["method"], int(row["seed"])],
-                float(row["wall_seconds"]),
-                float(row["own_seconds"]),
-            )
-            for row in csv.DictReader(file)
-        ]
+    for row in read_csv(folder / "curves.csv"):
+        curve = best.setdefault((row["method"], int(row["seed"])), [])
+        curve += curve[-1:] * (int(row["evaluations"]) - 1 - len(curve)) + [float(row["best"])]
+    times = {
+        (row["method"], int(row["seed"])): (float(row["wall_seconds"]), float(row["own_seconds"]))
+        for row in read_csv(folder / "runs.csv")
+    }
+    return [Run(*run, best[run], *seconds) for run, seconds in times.items()]
 
 
 def at(runs: Sequence[Run], method: str, count: int) -> "tuple[float, float]":

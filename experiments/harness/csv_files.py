@@ -1,4 +1,4 @@
-"""Compressed CSV files, the same bytes for the same rows."""
+"""CSV files, compressed if they are named ``.gz``; the same bytes for the same rows."""
 
 import csv
 import gzip
@@ -9,18 +9,17 @@ from typing import Any
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a ``.csv.gz`` file."""
-    with (
-        path.open("wb") as file,
-        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed,  # no name and no time in the header
-        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
-    ):
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow(columns)
-        lines.writerows(rows)
+    """Write a file with a line of names and a line for every row."""
+    text = io.StringIO(newline="")
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(columns)
+    lines.writerows(rows)
+    content = text.getvalue().encode()
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """The rows of a ``.csv.gz`` file, by column."""
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    """The rows of a file, by column."""
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))

@@ -94,9 +94,7 @@ def import_peer(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         missing = (error.name or name).partition(".")[0]
-        raise ModuleNotFoundError(
-            f"this comparison needs {missing}: pip install '.[benchmark]'"
-        ) from error
+        raise ModuleNotFoundError(f"this comparison needs {missing}: pip install '.[benchmark]'") from error
 
 
 def import_botorch() -> Any:

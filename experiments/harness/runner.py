@@ -50,6 +50,24 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Request:
+    """How an experiment is to be run."""
+
+    quick: bool = False
+    """Whether a small version is enough."""
+    jobs: int = 1
+    """Number of processes; results do not depend on it."""
+    progress: bool = True
+    """Whether to show a bar."""
+    data: Path | None = None
+    """Folder with the MNIST files."""
+    weights: Path | None = None
+    """File with the weights of a trained network."""
+    device: str = "cpu"
+    """Where the network runs."""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What an experiment produced."""
 

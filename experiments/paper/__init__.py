@@ -2,23 +2,13 @@
 
 from pathlib import Path
 
-from experiments.harness.runner import Outcome, best_setting
+from experiments.harness.runner import Outcome, Request, best_setting
 from experiments.paper import counts, maximum, mnist, synthetic, tictactoe
 
 
-def run(
-    name: str,
-    *,
-    quick: bool = False,
-    jobs: int = 1,
-    dataset: str = "mnist",
-    data: Path | None = None,
-    weights: Path | None = None,
-    save_weights: Path | None = None,
-    device: str = "cpu",
-    progress: bool = True,
-) -> Outcome:
-    """Run an experiment of the paper at full size, or ``quick``."""
+def run(name: str, request: Request, dataset: str = "mnist", save_weights: Path | None = None) -> Outcome:
+    """Run an experiment of the paper; ``dataset`` and ``save_weights`` are for that with MNIST."""
+    quick, jobs, progress = request.quick, request.jobs, request.progress
     if name == "max":
         return maximum.run()
     if name == "counts":
@@ -31,7 +21,7 @@ def run(
         size = mnist.QUICK if quick else mnist.Settings()
         if dataset == "digits":
             return mnist.run_digits(size, jobs, progress)
-        return mnist.run_mnist(size, data, weights, save_weights, device, jobs, progress)
+        return mnist.run_mnist(size, request, save_weights)
     raise ValueError(f"there is no experiment {name!r}; see python -m experiments reproduce --help")
 
 

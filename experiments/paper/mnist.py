@@ -21,6 +21,7 @@ from experiments.harness.drawing import curves_figure, figure
 from experiments.harness.runner import (
     ExperimentError,
     Outcome,
+    Request,
     Row,
     prepare_worker,
     recorded_steps,
@@ -93,33 +94,31 @@ def one_digits_round(method: str, number: int, steps: int) -> list[Row]:
     return _rows(method, number, search, steps)
 
 
-def run_mnist(
-    settings: Settings,
-    data_folder: Path | None,
-    weights: Path | None,
-    save_weights: Path | None,
-    device: str,
-    jobs: int,
-    progress: bool = True,
-) -> Outcome:
-    """The experiment on MNIST; all rounds of all methods advance together."""
-    torch = convnet.import_torch()
-    data = mnist_data.load(data_folder)
+def network(request: Request, epochs: int) -> tuple[mnist_data.Mnist, Any, float]:
+    """The images, the network, with weights from a file or trained now, and the seconds that this took."""
+    convnet.import_torch()
+    data = mnist_data.load(request.data)
     started = time.perf_counter()
-    net = convnet.trained(data, weights, device, settings.epochs, progress)
+    net = convnet.trained(data, request.weights, request.device, epochs, request.progress)
+    return data, net, time.perf_counter() - started
+
+
+def run_mnist(settings: Settings, request: Request, save_weights: Path | None) -> Outcome:
+    """The experiment on MNIST; all rounds of all methods advance together."""
+    device = request.device
+    data, net, training = network(request, settings.epochs)
     if save_weights is not None:
         convnet.save_weights(net, save_weights)
-    trained = time.perf_counter()
     score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, device)
     tasks = [(method, number) for method in METHODS for number in range(settings.rounds)]
-    runs, seconds = advance_together(tasks, score, settings.steps, jobs, progress)
+    runs, seconds = advance_together(tasks, score, settings.steps, request)
     best = max((run for run in runs if run.method == "probabilistic DAG"), key=lambda run: run.best_reward)
     test = convnet.SubsetAccuracy(net, data.test, data.test_labels, device)
     about = {
         "dataset": "mnist",
-        "weights": "given" if weights is not None else f"trained for {settings.epochs} epochs",
-        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
-        "seconds": {"training": round(trained - started, 1), **seconds},
+        "weights": "given" if request.weights is not None else f"trained for {settings.epochs} epochs",
+        "device": convnet.import_torch().cuda.get_device_name() if device == "cuda" else "cpu",
+        "seconds": {"training": round(training, 1), **seconds},
         "settings": asdict(settings),
         **_constants(),
         "chosen": sorted(best.best_state),
@@ -152,8 +151,7 @@ def advance_together(
     tasks: Sequence[tuple[str, int]],
     score: Callable[[Sequence[frozenset[int]]], Sequence[float]],
     steps: int,
-    jobs: int,
-    progress: bool,
+    request: Request,
     make: Callable[[str, int], Search] | None = None,
 ) -> tuple[list[Run], dict[str, float]]:
     """Step all searches, spread over processes, with their evaluations in two batches per step.
@@ -165,15 +163,15 @@ def advance_together(
     # A process that has used a GPU must not be forked.
     context = multiprocessing.get_context("spawn")
     workers, started = [], time.perf_counter()
-    for share in range(min(jobs, len(tasks))):
+    for share in range(min(request.jobs, len(tasks))):
         here, there = context.Pipe()
-        arguments = (there, tasks[share::jobs], steps, make or _composed)
+        arguments = (there, tasks[share :: request.jobs], steps, make or _composed)
         process = context.Process(target=_advance, args=arguments, daemon=True)
         process.start()
         there.close()  # so that recv() raises EOFError if the worker dies
         workers.append((process, here))
     try:
-        runs, evaluating = _serve([connection for _, connection in workers], score, steps, progress)
+        runs, evaluating = _serve([connection for _, connection in workers], score, steps, request.progress)
         for process, _ in workers:
             process.join()
     except EOFError as error:

@@ -6,6 +6,7 @@ from experiments import benchmarks, pages
 from experiments.benchmarks import digits, game
 from experiments.benchmarks.variants import SET_ABLATIONS
 from experiments.harness import markdown
+from experiments.harness.runner import Request
 
 
 @pytest.mark.slow
@@ -14,7 +15,7 @@ from experiments.harness import markdown
 )
 def test_benchmarks_run(name, tmp_path, monkeypatch):
     monkeypatch.setattr(game, "STEPS", (25, 50))
-    outcome = benchmarks.run(name, quick=True, progress=False)
+    outcome = benchmarks.run(name, Request(quick=True, progress=False))
     assert {path.suffix for path in outcome.write(tmp_path)} == {".gz", ".json", ".png", ".pdf"}
     assert benchmarks.summary(outcome)
 
@@ -31,7 +32,7 @@ def test_the_digits_benchmark_runs_with_all_peers():
 
 def test_there_is_no_such_benchmark():
     with pytest.raises(ValueError, match="no benchmark 'chess'"):
-        benchmarks.run("chess")
+        benchmarks.run("chess", Request())
 
 
 # The pages --------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from experiments.__main__ import main
 from experiments.harness.runner import (
     ExperimentError,
     Outcome,
+    Request,
     Row,
     best_setting,
     curves,
@@ -123,7 +124,9 @@ def test_a_worker_that_dies_is_told_plainly():
 
 def test_a_search_process_that_dies_is_told_plainly(capfd):
     with pytest.raises(ExperimentError, match="a search process died"):
-        mnist.advance_together([("no such method", 0)], lambda leaves: [0.0] * len(leaves), 3, 1, False)
+        mnist.advance_together(
+            [("no such method", 0)], lambda leaves: [0.0] * len(leaves), 3, Request(progress=False)
+        )
 
 
 @pytest.mark.parametrize("out", ["a file", "/proc/nowhere"])
@@ -155,7 +158,7 @@ def test_options_that_would_be_ignored_are_refused(arguments, tmp_path, capsys):
 
 
 def test_counts_are_the_papers():
-    outcome = paper.run("counts")
+    outcome = paper.run("counts", Request())
     for row in outcome.rows:
         said = float(row.setting.removeprefix("paper: "))
         assert row.value == pytest.approx(said, rel=5e-3 if said > 1e6 else 0.0)
@@ -164,7 +167,7 @@ def test_counts_are_the_papers():
 def test_max_figure_shows_a_density_with_the_exact_moments():
     grid = np.linspace(-8, 10, 20_001)
     assert np.trapezoid(maximum.true_density(grid), grid) == pytest.approx(1.0, abs=1e-9)
-    found = {(row.method, row.setting): row.value for row in paper.run("max").rows}
+    found = {(row.method, row.setting): row.value for row in paper.run("max", Request()).rows}
     for name, prior in (("no prior", None), ("with prior", maximum.PRIOR)):
         exact = exact_max_of_many(maximum.MEANS, maximum.VARIANCES, prior)
         moments = [found[f"{name}, true", what] for what in ("mean", "variance")]

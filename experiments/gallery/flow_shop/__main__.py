@@ -12,6 +12,7 @@ from experiments.gallery.flow_shop import RUNS_PER_INSTANCE, by_instance, table
 from experiments.gallery.flow_shop.methods import methods, neh
 from experiments.gallery.flow_shop.simulation import Operation, makespan, simulated
 from experiments.gallery.flow_shop.taillard import COUNT, Instance, instance, times
+from experiments.harness.csv_files import write_csv
 from experiments.harness.drawing import figure
 
 _SMALL = Instance("8 jobs on 3 machines", times(873654221, 8, 3), None)
@@ -61,10 +62,8 @@ def run(options: argparse.Namespace) -> None:
         print(f"best known: {shop.best_known}; this is {_distance(shop, result.best_reward):.1f} % above")
     print("order:", " ".join(str(job + 1) for job in order))
     schedule = simulated(shop.times, order)
-    with (folder / "schedule.csv").open("w", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(("job", "machine", "start", "end"))
-        lines.writerows((one.job + 1, one.machine + 1, one.start, one.end) for one in schedule)
+    rows = ((one.job + 1, one.machine + 1, one.start, one.end) for one in schedule)
+    write_csv(folder / "schedule.csv", ("job", "machine", "start", "end"), rows)
     _draw_schedule(schedule, folder / "schedule.png")
     print(f"schedule: {folder / 'schedule.csv'}, {folder / 'schedule.png'}")
 
