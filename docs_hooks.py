@@ -1,7 +1,8 @@
 """Hooks for MkDocs, so that the pages read well both on a site and on a code host.
 
 Links such as ``../results/digits.png`` and ``../examples/ask_tell.py`` lead out of ``docs``. The site gets
-copies of the pictures, one page with all examples, and the README of every application in ``gallery``.
+copies of the pictures, one page with all examples, and the README of every application in
+``experiments/gallery``.
 """
 
 import ast
@@ -41,19 +42,19 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def _applications() -> list[Path]:
-    return sorted((ROOT / "gallery").glob("*/README.md"))
+    return sorted((ROOT / "experiments" / "gallery").glob("*/README.md"))
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
     """Redirect links that leave ``docs`` to the files that :func:`on_files` has added."""
     up = "../" * page.file.src_uri.count("/")
-    if page.file.src_uri.startswith(
-        "gallery/"
-    ):  # a README, which is as deep in the repository as on the site
-        markdown = markdown.replace(f"]({up}docs/", f"]({up}")
+    if page.file.src_uri.startswith("gallery/"):  # a README, one folder deeper in the repository
+        markdown = markdown.replace(f"]({up}../docs/", f"]({up}")
     out = re.escape(f"{up}../")
     markdown = re.sub(rf"\]\({out}examples/(\w+)\.py\)", rf"]({up}examples.md#\1)", markdown)
-    markdown = re.sub(rf"\]\({out}gallery/(\w+)/README\.md\)", rf"]({up}gallery/\1/index.md)", markdown)
+    markdown = re.sub(
+        rf"\]\({out}experiments/gallery/(\w+)/README\.md\)", rf"]({up}gallery/\1/index.md)", markdown
+    )
     markdown = re.sub(rf"\]\({out}(results/[^)]+\.png)\)", rf"]({up}\1)", markdown)
     return re.sub(rf"\[([^\]]*)\]\({out}[^)]*\)", r"\1", markdown)  # no such page on the site
 

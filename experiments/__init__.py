@@ -1,7 +1,12 @@
-"""Experiments with :mod:`dagsearch`: the commands ``reproduce``, ``benchmark`` and ``arena``.
+"""Experiments with :mod:`dagsearch`, run in a clone by ``python -m experiments``; not part of the wheel.
 
-The paper's experiments are one module each, run by :mod:`~experiments.reproduce`. Comparisons that
-the paper does not have are in :mod:`~experiments.benchmark`, timings in
-:mod:`~experiments.speed`, games against OpenSpiel's players in :mod:`~experiments.arena`.
+- :mod:`~experiments.harness`: the runner, files, pictures, tables in pages, and methods to compare with.
+- :mod:`~experiments.paper`: the experiments of the paper.
+- :mod:`~experiments.benchmarks`: comparisons that the paper does not have.
+- :mod:`~experiments.general`: the default search on every kind of choice.
+- :mod:`~experiments.speed`: timings.
+- :mod:`~experiments.arena`: games against OpenSpiel's players.
+- :mod:`~experiments.gallery`: applications with the real thing running.
+
 This package imports the library, never the other way round.
 """

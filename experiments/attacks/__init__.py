@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark attacks``: any operation in any order on searches whose disk fails at any write.
+"""``python -m experiments benchmark attacks``: any operation in any order, on a disk that fails.
 
 - :mod:`disk`: fails at an operation chosen before.
 - :mod:`kinds`: the kinds of search that are attacked.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tqdm import tqdm
 
-from experiments.runner import prepare_worker, stop_workers
+from experiments.harness.runner import prepare_worker, stop_workers
 
 _MEMORY = Path("/dev/shm")
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments import markdown
 from experiments.attacks.campaign import Found, campaign
-from experiments.markdown import table
-from experiments.runner import ExperimentError, Outcome, Row, read_rows
+from experiments.harness import markdown
+from experiments.harness.markdown import table
+from experiments.harness.runner import ExperimentError, Outcome, Row, read_rows
 
 NAME = "attacks"
 BROKEN = ("rewards lost", "repeated beyond pending")

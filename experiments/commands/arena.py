@@ -5,12 +5,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import failed, positive, seconds
+from dagsearch.cli.common import positive, seconds
 from dagsearch.cli.play import GAME_HELP
+from experiments.commands.common import failed
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
-    from experiments.matches import Pairing
+    from experiments.arena.matches import Pairing
 
 # Options that are written to the JSON file with the games.
 _SETTINGS = ("games", "against", "simulations", "seconds", "count", "opening", "uct_c", "covariance", "seed")
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 def _pairings(options: argparse.Namespace) -> "list[Pairing]":
     """Every game with every opponent and budget."""
     from dagsearch import covariances
-    from experiments.matches import Pairing
+    from experiments.arena.matches import Pairing
 
     budgets = (
         [(None, limit) for limit in options.seconds]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dagsearch.cli.common import positive, seconds
-from experiments.commands.common import add_network_options, add_options, carry_out
+from experiments.commands.common import add_network_options, add_options, carry_out, request_of
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -35,9 +35,9 @@ _OF_JOURNALS = ("crashes", "load", "attacks")
 _OWN_FOLDER = ("general", "speed", "crashes", "forecast", "load", "attacks")
 
 _ABOUT = (
-    "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of 'dagsearch[benchmark]' "
+    "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of '.[benchmark]' "
     "(about 25 minutes on two cores, 5 without peers). mnist: 10 of 784 pixels, needs PyTorch "
-    "('dagsearch[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
+    "('.[mnist]'). tictactoe: against a perfect opponent. calibration: do intervals of "
     "the best reward contain the truth as often as they should? selection: feature selectors on "
     "held-out rows of twelve tables (five minutes on 16 cores). batches: eight evaluations at once, "
     "on digits. portfolio: how many leaves "
@@ -102,7 +102,8 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
-    from experiments import benchmark, forecast, general, speed
+    from experiments import benchmarks, general, speed
+    from experiments.benchmarks import forecast
 
     refused = [] if options.name in ("mnist", "portfolio") else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
@@ -136,22 +137,15 @@ def run(options: argparse.Namespace) -> int:
     return carry_out(
         options,
         [*refused, "only"],
-        lambda: benchmark.run(
-            options.name,
-            quick=options.quick,
-            jobs=options.jobs,
-            peers=not options.no_peers,
-            data=options.data,
-            weights=options.weights,
-            device=options.device or "cpu",
-        ),
-        benchmark.summary,
+        lambda: benchmarks.run(options.name, request_of(options), peers=not options.no_peers),
+        benchmarks.summary,
     )
 
 
 def _run_of_journals(options: argparse.Namespace, refused: Sequence[str]) -> int:
     """Run one of the benchmarks of journals; returns the exit code."""
-    from experiments import attacks, crashes, load
+    from experiments import attacks, crashes
+    from experiments.benchmarks import load
 
     if options.name == "crashes":
         sweep = partial(crashes.run, quick=options.quick)

@@ -2,14 +2,15 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import check_folder, failed, positive
+from dagsearch.cli.common import check_folder, positive, printable
 
 if TYPE_CHECKING:
-    from experiments.runner import Outcome
+    from experiments.harness.runner import Outcome, Request
 
 
 def add_options(command: argparse.ArgumentParser, out: Path) -> None:
@@ -33,6 +34,26 @@ def add_network_options(group: "argparse._ArgumentGroup") -> None:
     group.add_argument("--device", choices=("cuda", "cpu"), help="(default: cpu)")
 
 
+def request_of(options: argparse.Namespace) -> "Request":
+    """What the options ask for."""
+    from experiments.harness.runner import Request
+
+    return Request(
+        quick=options.quick,
+        jobs=options.jobs,
+        data=options.data,
+        weights=options.weights,
+        device=options.device or "cpu",
+    )
+
+
+def failed(command: str, error: Exception) -> int:
+    """Print the error; returns the exit code for bad input."""
+    lines = "\n".join(map(printable, str(error).splitlines()))
+    print(f"python -m experiments {command}: error:", lines, file=sys.stderr)
+    return 1
+
+
 def carry_out(
     options: argparse.Namespace,
     refused: Sequence[str],
@@ -43,7 +64,7 @@ def carry_out(
 
     Options in ``refused`` have no meaning for this experiment and must not be given.
     """
-    from experiments.runner import ExperimentError
+    from experiments.harness.runner import ExperimentError
 
     try:
         for name in refused:

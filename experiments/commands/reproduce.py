@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.commands.common import add_network_options, add_options, carry_out
+from experiments.commands.common import add_network_options, add_options, carry_out, request_of
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -21,7 +21,7 @@ def add_parser(commands: "Commands") -> None:
         ),
         epilog=(
             "max: the maximum of three Gaussians. synthetic: section 4.1. tictactoe: section 4.2. mnist: "
-            "section 4.3, needs PyTorch ('dagsearch[mnist]') unless --dataset digits. counts: every count "
+            "section 4.3, needs PyTorch ('.[mnist]') unless --dataset digits. counts: every count "
             "in the text."
         ),
     )
@@ -38,7 +38,7 @@ def add_parser(commands: "Commands") -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one experiment; returns the exit code."""
-    from experiments import reproduce
+    from experiments import paper
 
     dataset = options.dataset or "mnist"
     refused = [] if options.name == "mnist" else ["dataset"]
@@ -47,15 +47,6 @@ def run(options: argparse.Namespace) -> int:
     return carry_out(
         options,
         refused,
-        lambda: reproduce.run(
-            options.name,
-            quick=options.quick,
-            jobs=options.jobs,
-            dataset=dataset,
-            data=options.data,
-            weights=options.weights,
-            save_weights=options.save_weights,
-            device=options.device or "cpu",
-        ),
-        reproduce.summary,
+        lambda: paper.run(options.name, request_of(options), dataset, options.save_weights),
+        paper.summary,
     )

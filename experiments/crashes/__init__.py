@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark crashes``: journals after kills, power cuts and damage at every possible place.
+"""``python -m experiments benchmark crashes``: journals after kills, power cuts and damage anywhere.
 
 - :mod:`kills`: a process is killed before, in the middle of and after every operation on the file.
 - :mod:`power`: every content that a disk may have if the power is cut between two operations.
@@ -15,7 +15,7 @@ from pathlib import Path
 from dagsearch._internal.threads import one_thread
 from experiments.crashes import damage, kills, power
 from experiments.crashes.workloads import WORKLOADS
-from experiments.runner import Outcome, Row
+from experiments.harness.runner import Outcome, Row
 
 __all__ = ["failures", "run", "summary"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from dagsearch.journal.journal import has_begun, read_events
 from experiments.crashes.layer import Operation, recorded, watched
 from experiments.crashes.workloads import Log, Workload, told
-from experiments.runner import ExperimentError
+from experiments.harness.runner import ExperimentError
 
 _MOMENTS = ("before", "amid", "after")
 

@@ -1,25 +1,29 @@
 """What all applications share: the command, a run with a journal, and the comparison of methods."""
 
 import argparse
-import csv
 import hashlib
 import json
 import os
 import platform
-import re
 import sys
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
-from tqdm import tqdm
 
 import dagsearch as ds
+from experiments.harness import markdown
+from experiments.harness.csv_files import read_csv, write_csv
+from experiments.harness.drawing import figure
+from experiments.harness.evaluations import BudgetSpent, Evaluations
+from experiments.harness.runner import run_tasks, versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
 _FIRST_SHOWN = 5
@@ -30,9 +34,12 @@ _COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 # The command ---------------------------------------------------------------------------------------------
 
 
-def parser(name: str, description: str, budget: int, jobs: bool = True) -> argparse.ArgumentParser:
-    """The options of an application; ``budget`` is the default number of evaluations.
+def parser(
+    name: str, description: str, budget: int, small: int, jobs: bool = True
+) -> argparse.ArgumentParser:
+    """The options of an application.
 
+    ``budget`` is the default number of evaluations, ``small`` the largest one of a small version, and
     ``jobs`` says whether it can use several processes.
     """
     made = argparse.ArgumentParser(prog=f"python -m experiments.gallery.{name}", description=description)
@@ -41,16 +48,14 @@ def parser(name: str, description: str, budget: int, jobs: bool = True) -> argpa
     )
     made.add_argument("--budget", type=int, default=budget, help="evaluations (default: %(default)s)")
     made.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
-    made.add_argument(
-        "--seeds", type=int, default=5, help="runs of each method compared (default: %(default)s)"
-    )
+    made.add_argument("--seeds", type=int, help="runs of each method compared (default: 5; small: 1)")
     made.add_argument("--small", action="store_true", help="a small version, which takes seconds")
     made.add_argument("--fresh", action="store_true", help="delete the journal of an earlier run first")
     made.add_argument(
         "--out",
         type=Path,
         metavar="DIR",
-        help=f"folder to write to (default: {name}-run; for compare: gallery/{name})",
+        help=f"folder to write to (default: {name}-run; for compare: experiments/gallery/{name})",
     )
     if jobs:
         made.add_argument(
@@ -59,26 +64,32 @@ def parser(name: str, description: str, budget: int, jobs: bool = True) -> argpa
             default=1,
             help="evaluations at the same time, or runs that are compared; -1: one per core (default: 1)",
         )
+    made.set_defaults(name=name, small_budget=small)
     return made
 
 
-def out_folder(options: argparse.Namespace, name: str) -> Path:
-    """The folder to write to, which is made if it does not exist."""
-    default = Path(f"{name}-run") if options.action == "run" else Path(__file__).parent / name
-    folder: Path = options.out or default
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def parsed(made: argparse.ArgumentParser, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options that were given; ``out`` is the folder to write to, which is made if it does not exist."""
+    options = made.parse_args(arguments)
+    if options.small:
+        options.budget = min(options.budget, options.small_budget)
+    options.seeds = options.seeds or (1 if options.small else 5)
+    if options.out is None:
+        beside = Path(__file__).parent / options.name
+        options.out = Path(f"{options.name}-run") if options.action == "run" else beside
+    options.out.mkdir(parents=True, exist_ok=True)
+    return options
 
 
 def solve(
-    search: Callable[..., ds.Result], what: Any, options: argparse.Namespace, folder: Path, **settings: Any
+    search: Callable[..., ds.Result], what: Any, options: argparse.Namespace, **settings: Any
 ) -> ds.Result | None:
     """``search(what, ...)`` with a bar and a journal; after Ctrl-C the result so far.
 
     ``search`` is ``ds.search``, ``ds.maximize`` or ``ds.minimize``, and ``what`` is its first argument.
     ``None`` if it was interrupted before the first evaluation.
     """
-    journal = folder / "run.journal"
+    journal = options.out / "run.journal"
     if getattr(options, "jobs", 1) != 1:
         settings["n_jobs"] = options.jobs
     if options.fresh:
@@ -103,72 +114,6 @@ def digest(texts: Sequence[str]) -> str:
 
 
 # Methods compared ----------------------------------------------------------------------------------------
-
-
-class BudgetSpent(BaseException):
-    """The run that is compared has used all its evaluations.
-
-    Not an ``Exception``, so that a search which skips failed evaluations does not skip this one.
-    """
-
-
-class EvaluationFailed(Exception):
-    """An evaluation failed: it is counted and has no reward."""
-
-
-class Evaluations:
-    """The evaluations of one run: counts them, times them, and ends the run when the budget is spent.
-
-    Evaluating a point again costs nothing, unless rewards are noisy.
-
-    Parameters
-    ----------
-    reward : callable
-        ``reward(point)``, larger is better; it may raise :class:`EvaluationFailed`.
-    budget : int
-        Number of evaluations; the next raises :class:`BudgetSpent`.
-    noisy : bool
-        Whether the same point may earn a different reward next time.
-    """
-
-    def __init__(self, reward: Callable[[Any], float], budget: int, noisy: bool = False) -> None:
-        self.budget, self.points, self.rewards, self.cpu_seconds = budget, [], [], 0.0
-        self._reward, self._noisy = reward, noisy
-        self._known: dict[Hashable, float] = {}
-
-    points: list[Any]
-    """What was evaluated, in this order."""
-    rewards: list[float]
-    """Its rewards; −∞ where the evaluation failed."""
-    cpu_seconds: float
-    """CPU time that this process has spent in evaluations."""
-
-    def __call__(self, point: Any) -> float:
-        """The reward of a point; raises :class:`EvaluationFailed` each time if its evaluation failed."""
-        known = not self._noisy and point in self._known
-        found = self._known[point] if known else self._evaluate(point)
-        if found == -np.inf:
-            raise EvaluationFailed("the point has no reward")
-        return found
-
-    def or_worst(self, point: Any) -> float:
-        """The same, but −∞ where the evaluation failed."""
-        with suppress(EvaluationFailed):
-            return self(point)
-        return -np.inf
-
-    def _evaluate(self, point: Any) -> float:
-        if len(self.rewards) == self.budget:
-            raise BudgetSpent
-        began = time.process_time()
-        found = -np.inf
-        with suppress(EvaluationFailed):
-            found = float(self._reward(point))
-        self.cpu_seconds += time.process_time() - began
-        self.points.append(point)
-        self.rewards.append(found)
-        self._known[point] = found
-        return found
 
 
 Method = Callable[[Evaluations, int], None]
@@ -219,14 +164,13 @@ def compare(contests: Sequence[Contest], seeds: int, jobs: int = 1) -> list[Run]
     """
     names = dict.fromkeys(name for contest in contests for name in contest.methods)
     tasks = [
-        delayed(_one_run)(contest, name, seed)
+        (contest, name, seed)
         for name in names
         for contest in contests
         if name in contest.methods
         for seed in range(seeds)
     ]
-    done = Parallel(n_jobs=jobs, batch_size=1, return_as="generator")(tasks)
-    return list(tqdm(done, total=len(tasks), disable=not sys.stderr.isatty(), unit="run"))
+    return run_tasks(_one_run, tasks, jobs if jobs > 0 else os.cpu_count() or 1, sys.stderr.isatty())
 
 
 def _one_run(contest: Contest, name: str, seed: int) -> Run:
@@ -245,21 +189,18 @@ def _one_run(contest: Contest, name: str, seed: int) -> Run:
 
 def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any], packages: Sequence[str] = ()) -> None:
     """``curves.csv`` (where the best value changes), ``runs.csv`` (times) and ``comparison.json``."""
-    with (folder / "curves.csv").open("w", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(("method", "seed", "evaluations", "best"))
-        for run in runs:
-            for count, value in enumerate(run.best, start=1):
-                if count in (1, len(run.best)) or value != run.best[count - 2]:
-                    lines.writerow((run.method, run.seed, count, f"{value:.7g}"))
-    with (folder / "runs.csv").open("w", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(("method", "seed", "wall_seconds", "own_seconds"))
-        for run in runs:
-            lines.writerow((run.method, run.seed, f"{run.wall_seconds:.3f}", f"{run.own_seconds:.3f}"))
+    changes = [
+        (run.method, run.seed, count, f"{value:.7g}")
+        for run in runs
+        for count, value in enumerate(run.best, start=1)
+        if count in (1, len(run.best)) or value != run.best[count - 2]
+    ]
+    write_csv(folder / "curves.csv", ("method", "seed", "evaluations", "best"), changes)
+    times = [(run.method, run.seed, f"{run.wall_seconds:.3f}", f"{run.own_seconds:.3f}") for run in runs]
+    write_csv(folder / "runs.csv", ("method", "seed", "wall_seconds", "own_seconds"), times)
     content = {
         **about,
-        "versions": versions(packages),
+        "versions": versions(["numpy", *packages]),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
     }
     (folder / "comparison.json").write_text(json.dumps(content, indent=2) + "\n")
@@ -268,30 +209,14 @@ def write(folder: Path, runs: Sequence[Run], about: Mapping[str, Any], packages:
 def read(folder: Path) -> list[Run]:
     """The runs that :func:`write` wrote."""
     best: dict[tuple[str, int], list[float]] = {}
-    with (folder / "curves.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            curve = best.setdefault((row["method"], int(row["seed"])), [])
-            curve += curve[-1:] * (int(row["evaluations"]) - 1 - len(curve)) + [float(row["best"])]
-    with (folder / "runs.csv").open(newline="") as file:
-        return [
-            Run(
-                row["method"],
-                int(row["seed"]),
-                best[row["method"], int(row["seed"])],
-                float(row["wall_seconds"]),
-                float(row["own_seconds"]),
-            )
-            for row in csv.DictReader(file)
-        ]
-
-
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Versions of Python, of dagsearch, of NumPy and of the named packages."""
-    found = {"python": platform.python_version(), "dagsearch": ds.__version__}
-    for package in ("numpy", *packages):
-        with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+    for row in read_csv(folder / "curves.csv"):
+        curve = best.setdefault((row["method"], int(row["seed"])), [])
+        curve += curve[-1:] * (int(row["evaluations"]) - 1 - len(curve)) + [float(row["best"])]
+    times = {
+        (row["method"], int(row["seed"])): (float(row["wall_seconds"]), float(row["own_seconds"]))
+        for row in read_csv(folder / "runs.csv")
+    }
+    return [Run(*run, best[run], *seconds) for run, seconds in times.items()]
 
 
 def at(runs: Sequence[Run], method: str, count: int) -> "tuple[float, float]":
@@ -317,8 +242,7 @@ def differences(runs: Sequence[Run], counts: Sequence[int], digits: int, record:
     With ``record``, also the numbers of seeds with a larger, an equal and a smaller value.
     """
     ours, *others = dict.fromkeys(run.method for run in runs)
-    lines = [f"| {ours} minus | " + " | ".join(f"after {count}" for count in counts) + " |"]
-    lines.append("|---" * (len(counts) + 1) + "|")
+    rows = []
     for other in others:
         cells = []
         for count in counts:
@@ -327,55 +251,71 @@ def differences(runs: Sequence[Run], counts: Sequence[int], digits: int, record:
             cells.append(f"{apart.mean():+.{digits}f} ± {error:.{digits}f}")
             if record:
                 cells[-1] += f" ({np.sum(apart > 0)} / {np.sum(apart == 0)} / {np.sum(apart < 0)})"
-        lines.append(f"| {other} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append([other, *cells])
+    return markdown.table([f"{ours} minus", *(f"after {count}" for count in counts)], rows)
 
 
 def table(runs: Sequence[Run], counts: Sequence[int], digits: int) -> str:
     """The comparison in Markdown: best values after some numbers of evaluations, and times."""
-    heads = [f"after {count}" for count in counts]
-    lines = [
-        "| mean ± standard error | " + " | ".join([*heads, "own ms / evaluation", "wall s / run"]) + " |"
-    ]
-    lines.append("|---" * (len(counts) + 3) + "|")
+    rows = []
     for method in dict.fromkeys(run.method for run in runs):
         cells = ["{:.{d}f} ± {:.{d}f}".format(*at(runs, method, count), d=digits) for count in counts]
         own = np.mean([run.own_seconds / len(run.best) for run in runs if run.method == method])
         wall = np.mean([run.wall_seconds for run in runs if run.method == method])
-        lines.append(f"| {method} | " + " | ".join([*cells, f"{1000 * own:.1f}", f"{wall:.1f}"]) + " |")
-    return "\n".join(lines)
+        rows.append([method, *cells, f"{1000 * own:.1f}", f"{wall:.1f}"])
+    heads = [f"after {count}" for count in counts]
+    return markdown.table(["mean ± standard error", *heads, "own ms / evaluation", "wall s / run"], rows)
 
 
-def put_table(readme: Path, text: str, name: str = "results") -> None:
-    """Replace what is between ``<!-- name -->`` and ``<!-- end -->`` in a README."""
-    pattern = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.DOTALL)
-    page = readme.read_text()
-    if pattern.search(page) is None:
-        raise ValueError(f"{readme} has no place for the table: <!-- {name} --> and <!-- end -->")
-    readme.write_text(pattern.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", page))
+class Panel(NamedTuple):
+    """A part of the picture of a comparison."""
+
+    title: str
+    """What was compared."""
+    ylabel: str
+    """What a best value is."""
+    runs: Sequence[Run]
+    """The runs that are shown."""
+    levels: Mapping[str, float] = MappingProxyType({})
+    """Values to compare with, drawn as horizontal lines."""
 
 
-def draw(
-    runs: Sequence[Run], path: Path, ylabel: str, title: str, levels: Mapping[str, float] | None = None
+def report(
+    folder: Path,
+    runs: Sequence[Run],
+    table: str,
+    panels: Sequence[Panel],
+    about: Mapping[str, Any],
+    packages: Sequence[str] = (),
 ) -> None:
-    """Mean best value against evaluations with its standard error, and horizontal lines for ``levels``."""
-    # Slow to import. Figure instead of pyplot: no display, no global state.
-    from matplotlib.figure import Figure
+    """Write the files of a comparison, print its table, and put it into the folder's README if it has one."""
+    write(folder, runs, about, packages)
+    draw(folder / "comparison.png", panels)
+    print(table)
+    if (folder / "README.md").exists():
+        markdown.put(folder / "README.md", {"results": table})
 
-    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
-    axes = figure.subplots()
-    seen = list((levels or {}).values())
-    for colour, method in zip(_COLOURS, dict.fromkeys(run.method for run in runs), strict=False):
-        longest = max(len(run.best) for run in runs if run.method == method)
+
+def draw(path: Path, panels: Sequence[Panel]) -> None:
+    """Mean best values against evaluations with their standard errors."""
+    drawn = figure(7.0 if len(panels) == 1 else 4.5 * len(panels), 4.2)
+    for axes, panel in zip(drawn.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        _draw_panel(axes, panel)
+    drawn.savefig(path, dpi=130)
+
+
+def _draw_panel(axes: "Axes", panel: Panel) -> None:
+    seen = list(panel.levels.values())
+    for colour, method in zip(_COLOURS, dict.fromkeys(run.method for run in panel.runs), strict=False):
+        longest = max(len(run.best) for run in panel.runs if run.method == method)
         counts = np.arange(1, longest + 1)
-        mean, error = np.array([at(runs, method, int(count)) for count in counts]).T
+        mean, error = np.array([at(panel.runs, method, int(count)) for count in counts]).T
         seen += mean[_FIRST_SHOWN:].tolist()
         axes.plot(counts, mean, label=method, color=colour)
         axes.fill_between(counts, mean - error, mean + error, color=colour, alpha=0.15, linewidth=0.0)
-    for style, (name, value) in zip((":", "--", "-."), (levels or {}).items(), strict=False):
+    for style, (name, value) in zip((":", "--", "-."), panel.levels.items(), strict=False):
         axes.axhline(value, color="black", linestyle=style, linewidth=1.0, label=name)
-    axes.set(xlabel="evaluations", ylabel=ylabel, title=title, xscale="log")
+    axes.set(xlabel="evaluations", ylabel=panel.ylabel, title=panel.title, xscale="log")
     if np.isfinite(seen).all() and np.ptp(seen or [0.0]) > 0.0:
         axes.set_ylim(min(seen) - 0.05 * np.ptp(seen), max(seen) + 0.05 * np.ptp(seen))
     axes.legend(fontsize="small")
-    figure.savefig(path, dpi=130)

@@ -9,7 +9,7 @@ from experiments.general.methods import METHODS, check_installed
 from experiments.general.optima import scale_of
 from experiments.general.problems import TASKS
 from experiments.general.runs import one_run
-from experiments.runner import Outcome, Row, read_rows, run_rounds
+from experiments.harness.runner import Outcome, Row, read_rows, run_rounds
 
 __all__ = ["METHODS", "SEEDS", "TASKS", "Measures", "run", "summary"]
 

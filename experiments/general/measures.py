@@ -12,7 +12,7 @@ from dagsearch._internal.typing import FloatArray
 from experiments.general.methods import METHODS, OURS
 from experiments.general.problems import KINDS, TASKS
 from experiments.general.runs import OWN_MS, PROBABILITY
-from experiments.runner import Curve, Row, curves
+from experiments.harness.runner import Curve, Row, curves
 
 ALL, STANDARD, RELABELLED = "all", "standard ones", "standard ones, relabelled"
 BINS = (0.0, 0.2, 0.5, 0.8, 0.95, 1.0)

@@ -14,7 +14,7 @@ from dagsearch.problem import Problem
 from dagsearch.results import Result
 from dagsearch.search import Search
 from experiments.general import peers
-from experiments.general.peers import Peer, Run
+from experiments.general.peers import Peer, Run, as_peer
 from experiments.general.problems import TASKS, Instance, Scores
 from experiments.general.process import gaussian_process
 from experiments.general.stated import stated
@@ -72,12 +72,12 @@ def paper(instance: Instance, budget: int, seed: int) -> Run:
 
 METHODS: dict[str, Method] = {
     OURS: Method(ours),
-    "GP (BoTorch)": Method(gaussian_process, ("botorch", "gpytorch", "torch")),
-    "hill climbing": Method(peers.hill_climbing),
-    "genetic": Method(peers.genetic_algorithm),
-    "TPE (Optuna)": Method(peers.optuna_tpe, ("optuna",)),
+    "GP (BoTorch)": Method(as_peer(gaussian_process), ("botorch", "gpytorch", "torch")),
+    "hill climbing": Method(as_peer(peers.hill_climbing)),
+    "genetic": Method(as_peer(peers.genetic_algorithm)),
+    "TPE (Optuna)": Method(as_peer(peers.optuna_tpe), ("optuna",)),
     "paper's method": Method(paper),
-    "random": Method(peers.random_search),
+    "random": Method(as_peer(peers.random_search)),
 }
 """Every method by its name in tables and on the command line."""
 
@@ -89,7 +89,7 @@ def check_installed(names: Sequence[str]) -> None:
         if missing:
             others = " ".join(f"'{other}'" for other in METHODS if not METHODS[other].needs)
             raise ModuleNotFoundError(
-                f"{name} needs {', '.join(missing)}: pip install 'dagsearch[benchmark]', or name the methods "
+                f"{name} needs {', '.join(missing)}: pip install '.[benchmark]', or name the methods "
                 f"to compare: --methods {others}"
             )
 

@@ -5,7 +5,6 @@
 file states how many climbs ended at the best score.
 """
 
-import csv
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -17,6 +16,8 @@ from tqdm import tqdm
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems import TASKS, Instance, Task
+from experiments.harness.csv_files import read_csv, write_csv
+from experiments.harness.peers import ascend
 
 FILE = Path(__file__).with_name("optima.csv")
 ENUMERATED = 1 << 24
@@ -43,10 +44,6 @@ class Scale(NamedTuple):
         """0 at the best score, 1 at the mean score of random points."""
         return (self.best - score) / (self.best - self.random)
 
-    def is_best(self, score: float) -> bool:
-        """Whether a score is the best one, up to rounding."""
-        return bool(self.regret(np.array(score)) < 1e-6)
-
 
 def scale_of(task: Task, number: int) -> Scale:
     """The scale of the instance of a run."""
@@ -56,13 +53,10 @@ def scale_of(task: Task, number: int) -> Scale:
 @cache
 def scales() -> dict[tuple[str, int], Scale]:
     """All of the file, by problem and instance; a relabelled problem has those of the original."""
-    with FILE.open(newline="", encoding="utf-8") as file:
-        return {
-            (row["problem"], int(row["instance"])): Scale(
-                float(row["best"]), float(row["random"]), row["how"]
-            )
-            for row in csv.DictReader(file)
-        }
+    return {
+        (row["problem"], int(row["instance"])): Scale(float(row["best"]), float(row["random"]), row["how"])
+        for row in read_csv(FILE)
+    }
 
 
 def compute(task: Task, number: int, climbs: int = CLIMBS) -> Scale:
@@ -81,25 +75,19 @@ def compute(task: Task, number: int, climbs: int = CLIMBS) -> Scale:
 
 def _climb(instance: Instance, rng: np.random.Generator) -> float:
     """Iterated steepest ascent from a random point."""
-    point, score = _ascend(instance, instance.space.sample(1, rng)[0], rng)
+
+    def neighbours(point: IntArray) -> IntArray:
+        return instance.space.neighbours(point, rng)
+
+    point, score = ascend(instance.scores, instance.space.sample(1, rng)[0], neighbours)
     for _ in range(KICKS):
         kicked = point
         for _ in range(3):
-            kicked = rng.choice(instance.space.neighbours(kicked, rng))
-        end, height = _ascend(instance, kicked, rng)
+            kicked = rng.choice(neighbours(kicked))
+        end, height = ascend(instance.scores, kicked, neighbours)
         if height >= score:
             point, score = end, height
     return score
-
-
-def _ascend(instance: Instance, point: IntArray, rng: np.random.Generator) -> tuple[IntArray, float]:
-    score = float(instance.scores(point[None])[0])
-    while True:
-        neighbours = instance.space.neighbours(point, rng)
-        scores = instance.scores(neighbours)
-        if scores.max() <= score:
-            return point, score
-        point, score = neighbours[scores.argmax()], float(scores.max())
 
 
 def write(names: Sequence[str] = ()) -> None:
@@ -110,12 +98,9 @@ def write(names: Sequence[str] = ()) -> None:
     for task, number in tqdm(todo, unit="instance"):
         found[task.name, number] = compute(task, number)
         order = [key for task in tasks for n in range(task.instances) if (key := (task.name, n)) in found]
-        with FILE.open("w", newline="", encoding="utf-8") as file:
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow(["problem", "instance", *Scale._fields])
-            for key in order:
-                best, random, how = found[key]
-                lines.writerow([*key, f"{best:.12g}", f"{random:.6g}", how])
+        rows = [(key, found[key]) for key in order]
+        cells = ([*key, f"{best:.12g}", f"{random:.6g}", how] for key, (best, random, how) in rows)
+        write_csv(FILE, ["problem", "instance", *Scale._fields], cells)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,17 @@
-"""The tables and the picture of ``docs/general.md``.
-
-``python -m experiments.general results/general docs/general.md`` puts the tables into the page; a
-test checks that nothing would change.
-"""
+"""The tables and the picture of ``docs/general.md``."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments import markdown
-from experiments.drawing import figure
 from experiments.general.measures import ALL, STANDARD, Mean, Measures
 from experiments.general.methods import OURS
 from experiments.general.optima import scale_of
 from experiments.general.problems import TASKS
 from experiments.general.runs import MARKS
-from experiments.markdown import table
+from experiments.harness.drawing import figure
+from experiments.harness.markdown import aligned, table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +33,7 @@ STYLES = {
 
 
 def tables(found: Measures) -> dict[str, str]:
-    """The tables of the page, by name."""
+    """The tables and the picture of the page, by name."""
     makers: dict[str, Callable[[Measures], str]] = {
         "ranks": _ranks,
         "regret": _regret,
@@ -48,12 +43,7 @@ def tables(found: Measures) -> dict[str, str]:
     if OURS in found.methods:
         makers |= {"against": _against, "published": _published, "calibration": _calibration}
     makers["time"] = _time
-    return {name: make(found) for name, make in makers.items()}
-
-
-def filled(text: str, found: Measures) -> str:
-    """The page with its tables and its picture, each between ``<!-- its name -->`` and ``<!-- end -->``."""
-    return markdown.filled(text, {**tables(found), "picture": PICTURE})
+    return {"picture": PICTURE, **{name: make(found) for name, make in makers.items()}}
 
 
 def _best_bold(values: Sequence[float], texts: Sequence[str]) -> list[str]:
@@ -161,7 +151,7 @@ def summary(found: Measures) -> str:
     """The most important tables, for a terminal."""
     made = tables(found)
     names = ("ranks", "regret", "budget", "published", "calibration", "time")
-    parts = [_aligned(made[name]) for name in names if name in made]
+    parts = [aligned(made[name]) for name in names if name in made]
     if found.partly:
         parts.append(f"Not run by all methods: {', '.join(found.partly)}")
     if beyond := found.beyond():
@@ -170,17 +160,6 @@ def summary(found: Measures) -> str:
             f"python -m experiments.general.optima {' '.join(beyond)}"
         )
     return "\n\n".join(parts)
-
-
-def _aligned(table: str) -> str:
-    """A Markdown table as text in columns."""
-    lines = [[cell.strip(" *`") for cell in line.strip("|").split("|")] for line in table.splitlines()]
-    del lines[1]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
 
 
 # The picture -------------------------------------------------------------------------------------------

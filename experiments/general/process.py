@@ -10,10 +10,9 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from threadpoolctl import threadpool_limits
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from experiments.general.peers import Evaluator, Run, Spent
-from experiments.general.problems import Instance
 from experiments.general.spaces import Space
-from experiments.peers import fitting_quietly, import_botorch, import_peer
+from experiments.harness.evaluations import Evaluations
+from experiments.harness.peers import ascend, fitting_quietly, import_botorch, import_peer
 
 INITIAL = 20
 """Number of random points before the first Gaussian process; at most a quarter of the budget."""
@@ -25,25 +24,23 @@ _ROUNDED = 1e-9
 """Variances below this share of the prior's are rounded up."""
 
 
-def gaussian_process(instance: Instance, budget: int, seed: int) -> Run:
+def gaussian_process(evaluate: Evaluations, space: Space, seed: int) -> None:
     """BoTorch's SingleTaskGP with its CategoricalKernel; hyperparameters are refitted now and then.
 
     They are refitted when there are a tenth more evaluations, at least 5 and at most 20 more. A length scale
     for each place, or one for all in orders and in subsets of fixed size.
     """
-    fit = _fitting()
-    evaluate, rng = Evaluator(instance, budget), np.random.default_rng(seed)
-    with threadpool_limits(limits=1), suppress(Spent):  # after the import: it limits what is loaded
-        for point in instance.space.sample(min(INITIAL, budget // 4), rng):
+    fit, rng = _fitting(), np.random.default_rng(seed)
+    with threadpool_limits(limits=1):  # after the import: it limits what is loaded
+        for point in space.sample(min(INITIAL, evaluate.budget // 4), rng):
             evaluate(point)
         fitted, due = None, 0
         while True:
-            known = len(evaluate.scores)
+            known = len(evaluate.rewards)
             if fitted is None or known >= due:
-                fitted = fit(instance.space, np.array(evaluate.points), np.array(evaluate.scores), fitted)
+                fitted = fit(space, np.array(evaluate.points), np.array(evaluate.rewards), fitted)
                 due = known + min(20, max(5, known // 10))
-            evaluate(_most_promising(evaluate, Improvement(instance.space, evaluate, fitted), rng))
-    return evaluate.run()
+            evaluate(_most_promising(evaluate, space, Improvement(space, evaluate, fitted), rng))
 
 
 class Fitted(NamedTuple):
@@ -118,18 +115,18 @@ class Improvement:
     ----------
     space : Space
         The points.
-    evaluate : Evaluator
+    evaluate : Evaluations
         Knows points and their scores.
     fitted : Fitted
         Hyperparameters.
     """
 
-    def __init__(self, space: Space, evaluate: Evaluator, fitted: Fitted) -> None:
+    def __init__(self, space: Space, evaluate: Evaluations, fitted: Fitted) -> None:
         self._space, self._fitted = space, fitted
         points = space.compared(np.array(evaluate.points))
         self._first = np.concatenate([[0], np.cumsum(points.max(axis=0) + 1)])
         self._known = self._indicators(points) * np.repeat(fitted.weights, np.diff(self._first))
-        scores = (np.array(evaluate.scores) - fitted.shift) / fitted.divisor
+        scores = (np.array(evaluate.rewards) - fitted.shift) / fitted.divisor
         covariance = self._covariance(points) + (fitted.noise + 1e-8) * np.eye(len(points))
         self._factor = cholesky(covariance, lower=True)
         self._solved = cho_solve((self._factor, True), scores - fitted.mean)
@@ -169,25 +166,15 @@ def log_improvement(u: FloatArray) -> FloatArray:
     return np.asarray(np.where(u > -1.0, np.log(density + near * special.ndtr(near)), below))
 
 
-def _most_promising(evaluate: Evaluator, improvement: Improvement, rng: np.random.Generator) -> IntArray:
+def _most_promising(
+    evaluate: Evaluations, space: Space, improvement: Improvement, rng: np.random.Generator
+) -> IntArray:
     """The best unknown point that steepest ascent leads to."""
 
     def value(points: IntArray) -> FloatArray:
-        return np.where(evaluate.knows(points), -np.inf, improvement(points))
+        return np.where([evaluate.knows(point) for point in points], -np.inf, improvement(points))
 
-    best = np.argsort(evaluate.scores)[::-1][:BEST]
-    starts = [*(evaluate.points[number] for number in best), *evaluate.space.sample(RANDOM, rng)]
-    peaks = [_ascend(evaluate.space, value, start, rng) for start in starts]
+    best = np.argsort(evaluate.rewards)[::-1][:BEST]
+    starts = [*(evaluate.points[number] for number in best), *space.sample(RANDOM, rng)]
+    peaks = [ascend(value, start, lambda point: space.neighbours(point, rng)) for start in starts]
     return max(peaks, key=lambda peak: peak[1])[0]
-
-
-def _ascend(
-    space: Space, value: Callable[[IntArray], FloatArray], point: IntArray, rng: np.random.Generator
-) -> tuple[IntArray, float]:
-    height = float(value(point[None])[0])
-    while True:
-        neighbours = space.neighbours(point, rng)
-        values = value(neighbours)
-        if values.max() <= height:
-            return point, height
-        point, height = neighbours[values.argmax()], float(values.max())

@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 from experiments.general.methods import METHODS, warm_up
 from experiments.general.optima import scale_of
 from experiments.general.problems import TASKS
-from experiments.runner import Row, recorded_steps
+from experiments.harness.runner import Row, recorded_steps
 
 MARKS = (25, 50, 100)
 """Numbers of evaluations in the tables, before the end of the budget."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from dagsearch._internal.threads import one_thread
-from experiments.runner import Outcome
+from experiments.harness.runner import Outcome
 from experiments.speed import breakeven, growth, memory, page, replay, startup, steps
 from experiments.speed.results import Figure, Measurement
 

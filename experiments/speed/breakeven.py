@@ -7,9 +7,9 @@ import numpy as np
 
 from dagsearch.problems import DigitsPixels
 from dagsearch.search import Search
-from experiments.benchmark.digits import timed_trials
-from experiments.benchmark.variants import OURS
-from experiments.peers import PEERS, Trial, best_rewards
+from experiments.benchmarks.digits import timed_trials
+from experiments.benchmarks.subset_peers import PEERS, Trial, best_rewards
+from experiments.benchmarks.variants import OURS
 from experiments.speed.measure import timed_steps
 from experiments.speed.results import Figure, Measurement
 

@@ -1,16 +1,11 @@
-"""The tables and the picture of ``docs/speed.md`` from the files of ``python -m experiments benchmark speed``.
-
-``python -m experiments.speed results/speed docs/speed.md`` puts the tables into the page; a test
-checks that nothing would change.
-"""
+"""The tables and the picture of ``docs/speed.md`` from the files of the benchmark ``speed``."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments import markdown
-from experiments.drawing import figure
-from experiments.markdown import table
+from experiments.harness.drawing import figure
+from experiments.harness.markdown import aligned, table
 from experiments.speed.measure import PARTS
 from experiments.speed.results import Measurement
 
@@ -32,11 +27,6 @@ def read(folder: Path, names: Sequence[str]) -> dict[str, Measurement]:
 def tables(found: Found) -> dict[str, str]:
     """The tables of the page, by name."""
     return {name: make(found) for name, make in (("figures", _figures), ("parts", _parts))}
-
-
-def filled(text: str, found: Found) -> str:
-    """The page with its tables, each between ``<!-- its name -->`` and ``<!-- end -->``."""
-    return markdown.filled(text, tables(found))
 
 
 def _figures(found: Found) -> str:
@@ -62,16 +52,11 @@ def _parts(found: Found) -> str:
 
 def summary(measurements: Sequence[Measurement]) -> str:
     """Every figure with its target, for a terminal."""
-    lines = [f"{'':60}{'figure':>9}   {'target':52}reached"]
-    for measurement in measurements:
-        for one in measurement.figures:
-            note = f" ({one.note})" if one.note else ""
-            lines.append(
-                f"{one.what:60}{one.shown:>9}   {one.wanted:52}{_VERDICTS[measurement.verdict(one)]}{note}"
-            )
+    made = aligned(_figures({measurement.name: measurement for measurement in measurements}))
+    notes = [f"{one.what}: {one.note}" for each in measurements for one in each.figures if one.note]
     if any(measurement.quick for measurement in measurements):
-        lines.append("These are small versions of the measurements, so they are not judged by targets.")
-    return "\n".join(lines)
+        notes.append("These are small versions of the measurements, so they are not judged by targets.")
+    return "\n".join([made, *notes])
 
 
 # The picture -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.runner import versions
+from experiments.harness.runner import versions
 
 SEED = 0
 

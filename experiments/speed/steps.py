@@ -8,7 +8,7 @@ import numpy as np
 from dagsearch import baselines
 from dagsearch.problems import DigitsPixels, Subsets, TicTacToe
 from dagsearch.search import Search
-from experiments.peers import import_peer
+from experiments.harness.peers import import_peer
 from experiments.speed import floors
 from experiments.speed.measure import clock, split_steps, timed_steps, typical
 from experiments.speed.results import SEED, Figure, Measurement

@@ -66,7 +66,7 @@ def test_commands_of_the_readme_are_run():
 
 
 def test_pictures_of_the_report_show_the_tutorials_last_command():
-    script = ast.parse((ROOT / "benchmarks" / "report_pictures.py").read_text())
+    script = ast.parse((ROOT / "experiments" / "report_pictures.py").read_text())
     texts = [node.value for node in ast.walk(script) if isinstance(node, ast.Constant)]
     (given,) = [text for text in texts if isinstance(text, str) and text.startswith("select ")]
     *_, last = commands_of(ROOT / "docs" / "tutorial.md")

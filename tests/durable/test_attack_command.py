@@ -10,7 +10,7 @@ import pytest
 from dagsearch.journal.journal import Journal
 from experiments.attacks import report, run, summary
 from experiments.attacks.campaign import attack
-from experiments.runner import ExperimentError, read_rows
+from experiments.harness.runner import ExperimentError, read_rows
 
 pytestmark = pytest.mark.slow
 

@@ -9,12 +9,13 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import mcts
 
-from dagsearch.cli import main
+from dagsearch import cli
 from dagsearch.covariances import pieces, windows
 from dagsearch.problems import OpenSpielGame
 from experiments import arena
-from experiments.csv_files import read_csv
-from experiments.matches import Pairing, Record, play_game, random_opening
+from experiments.__main__ import main
+from experiments.arena.matches import Pairing, Record, play_game, random_opening
+from experiments.harness.csv_files import read_csv
 
 
 def pairing(**changes):
@@ -85,6 +86,10 @@ def test_wilsons_interval():
     assert arena.score([record(0.5)] * 10).mean == 0.5
 
 
+def run(command):
+    return (main if command[0] == "arena" else cli.main)(command)
+
+
 def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
     command = ["arena", "tic_tac_toe", "hex(board_size=3)", "--against", "mcts", "--simulations", "5", "10"]
     options = ["--games", "2", "--jobs", "1", "--quiet", "--out", str(tmp_path)]
@@ -119,7 +124,7 @@ def test_other_covariances_play_other_games():
     ],
 )
 def test_bad_input_is_named(command, message, capsys):
-    assert main(command) == 1
+    assert run(command) == 1
     assert message in capsys.readouterr().err
 
 
@@ -134,7 +139,7 @@ def test_bad_input_is_named(command, message, capsys):
 )
 def test_bad_usage_is_refused(command, capsys):
     with pytest.raises(SystemExit, match="2"):
-        main(command)
+        run(command)
     assert "error" in capsys.readouterr().err
 
 
@@ -156,7 +161,7 @@ def typed(monkeypatch, *answers):
 def test_a_person_can_play_and_win(monkeypatch, capsys):
     """Nim with two piles of one, who takes the last one loses: the first to move cannot but win."""
     typed(monkeypatch, "9", "?", "hint", "0")
-    assert main(["play", "nim(pile_sizes=1;1)", "--seed", "0", "--budget", "5", "--opinions"]) == 0
+    assert cli.main(["play", "nim(pile_sizes=1;1)", "--seed", "0", "--budget", "5", "--opinions"]) == 0
     shown = capsys.readouterr().out
     assert "'9' is not possible here" in shown
     assert "proven" in shown
@@ -165,18 +170,18 @@ def test_a_person_can_play_and_win(monkeypatch, capsys):
 
 def test_the_search_may_begin_and_one_may_leave(monkeypatch, capsys):
     typed(monkeypatch, "q")
-    assert main(["play", "tic_tac_toe", "--second", "--seed", "0", "--budget", "5"]) == 0
+    assert cli.main(["play", "tic_tac_toe", "--second", "--seed", "0", "--budget", "5"]) == 0
     shown = capsys.readouterr().out
     assert "the search plays" in shown
     assert shown.endswith("good-bye\n")
 
 
 def test_analysis_marks_the_winning_move(capsys):
-    assert main(["play", "connect_four", "--analyse", "--moves", *"060606", "--seed", "0"]) == 0
+    assert cli.main(["play", "connect_four", "--analyse", "--moves", *"060606", "--seed", "0"]) == 0
     shown = capsys.readouterr().out
     assert "* 0 x0" in shown
     assert "+1.00 proven" in shown
-    assert main(["play", "tic_tac_toe", "--analyse", "--moves", *"03142"]) == 0
+    assert cli.main(["play", "tic_tac_toe", "--analyse", "--moves", *"03142"]) == 0
     assert "player 0 wins" in capsys.readouterr().out
 
 

@@ -1,13 +1,12 @@
-"""Every benchmark of ``python -m experiments benchmark``, small, and the pages that show the committed results."""
-
-from pathlib import Path
+"""Every benchmark of ``python -m experiments benchmark``, small, and the pages with the committed results."""
 
 import pytest
 
-from experiments import benchmark
-from experiments.benchmark import digits, game
-from experiments.benchmark import tables as page_tables
-from experiments.benchmark.variants import SET_ABLATIONS
+from experiments import benchmarks, pages
+from experiments.benchmarks import digits, game
+from experiments.benchmarks.variants import SET_ABLATIONS
+from experiments.harness import markdown
+from experiments.harness.runner import Request
 
 
 @pytest.mark.slow
@@ -16,9 +15,9 @@ from experiments.benchmark.variants import SET_ABLATIONS
 )
 def test_benchmarks_run(name, tmp_path, monkeypatch):
     monkeypatch.setattr(game, "STEPS", (25, 50))
-    outcome = benchmark.run(name, quick=True, progress=False)
+    outcome = benchmarks.run(name, Request(quick=True, progress=False))
     assert {path.suffix for path in outcome.write(tmp_path)} == {".gz", ".json", ".png", ".pdf"}
-    assert benchmark.summary(outcome)
+    assert benchmarks.summary(outcome)
 
 
 @pytest.mark.slow
@@ -33,21 +32,30 @@ def test_the_digits_benchmark_runs_with_all_peers():
 
 def test_there_is_no_such_benchmark():
     with pytest.raises(ValueError, match="no benchmark 'chess'"):
-        benchmark.run("chess")
+        benchmarks.run("chess", Request())
 
 
-# The page ---------------------------------------------------------------------------------------------
-
-ROOT = Path(__file__).parents[2]
+# The pages --------------------------------------------------------------------------------------------
 
 
-def test_the_tables_of_the_page_are_those_of_the_results():
-    pages = [(ROOT / "docs" / name).read_text() for name in ("beyond.md", "selectors.md", "parallel.md")]
-    tables = page_tables.tables(ROOT / "results" / "beyond")
-    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio"}
+@pytest.fixture(scope="module")
+def parts():
+    return pages.parts()
+
+
+def test_pages_show_the_results(parts):
+    for page, made in parts.items():
+        text = (pages.DOCS / page).read_text()
+        assert markdown.filled(text, made) == text, f"run python -m experiments.pages: {page}"
+
+
+def test_every_table_has_one_place(parts):
+    beyond = ("beyond.md", "selectors.md", "parallel.md")  # these share their tables
+    texts = {page: (pages.DOCS / page).read_text() for page in parts}
+    for page, made in parts.items():
+        where = [texts[other] for other in (beyond if page in beyond else (page,))]
+        for name in made:
+            assert sum(text.count(f"<!-- {name} -->") for text in where) == 1, (page, name)
+    wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio", "load"}
     wanted |= {"selection", "standings", "certainty", "covered", "overhead", "picture"}
-    assert set(tables) == wanted
-    for name, table in tables.items():
-        assert any(table in page for page in pages), (
-            f"put the output of experiments.benchmark.tables there: {name}"
-        )
+    assert {name for page in beyond for name in parts[page]} == wanted

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dagsearch.cli import main
+from experiments.__main__ import main
 from experiments.gallery import frame
+from experiments.harness import markdown
+from experiments.harness.evaluations import EvaluationFailed, Evaluations
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.parent.name for path in (ROOT / "experiments" / "gallery").glob("*/__main__.py"))
@@ -17,15 +19,8 @@ NAMES = sorted(path.parent.name for path in (ROOT / "experiments" / "gallery").g
 def test_the_command_lists_every_application(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert main(["gallery"]) == 0
-    listed = re.findall(r"start: +python -m gallery\.(\w+)", capsys.readouterr().out)
+    listed = re.findall(r"start: +python -m experiments\.gallery\.(\w+)", capsys.readouterr().out)
     assert listed == NAMES
-
-
-def test_without_the_folder_the_command_says_what_to_do(capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("experiments.commands.gallery._BESIDE_SOURCES", tmp_path)
-    assert main(["gallery"]) == 1
-    assert "clone of the repository" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,7 +54,7 @@ def climb(evaluate, seed):
 
 def reward(point):
     if point == 2:
-        raise frame.EvaluationFailed
+        raise EvaluationFailed
     return float(point % 5)
 
 
@@ -84,15 +79,13 @@ def test_runs_in_several_processes_are_the_same_runs():
     ]  # fmt: skip
 
 
-def test_a_point_costs_once_unless_rewards_are_noisy():
-    calm, noisy = frame.Evaluations(reward, 3), frame.Evaluations(reward, 3, noisy=True)
-    for evaluate in (calm, noisy):
-        assert [evaluate(1), evaluate(1)] == [1.0, 1.0]
-    assert (len(calm.rewards), len(noisy.rewards)) == (1, 2)
+def test_a_point_costs_once_even_if_it_fails():
+    evaluate = Evaluations(reward, 3)
+    assert [evaluate(1), evaluate(1)] == [1.0, 1.0]
     for _ in range(2):
-        with pytest.raises(frame.EvaluationFailed):
-            calm(2)
-    assert calm.rewards == [1.0, -np.inf]
+        with pytest.raises(EvaluationFailed):
+            evaluate(2)
+    assert evaluate.rewards == [1.0, -np.inf]
 
 
 def test_what_is_written_is_read_again(tmp_path):
@@ -103,15 +96,15 @@ def test_what_is_written_is_read_again(tmp_path):
     assert [run[:3] for run in again] == [run[:3] for run in runs]
     assert frame.at(again, "same", 99) == frame.at(again, "same", 3) == (2.0, 1.0)
     assert "| same | 2.00 ± 1.00 |" in frame.table(again, [3], digits=2)
-    frame.draw(again, tmp_path / "picture.png", "value", "title", {"known": 1.0})
+    frame.draw(tmp_path / "picture.png", [frame.Panel("title", "value", again, {"known": 1.0})] * 2)
     assert (tmp_path / "picture.png").stat().st_size > 0
 
 
 def test_a_table_needs_its_place(tmp_path):
     page = tmp_path / "README.md"
     page.write_text("<!-- results -->\nold\n<!-- end -->\n")
-    frame.put_table(page, "new")
+    markdown.put(page, {"results": "new"})
     assert page.read_text() == "<!-- results -->\n\nnew\n\n<!-- end -->\n"
     page.write_text("nothing")
     with pytest.raises(ValueError, match="no place"):
-        frame.put_table(page, "new")
+        markdown.put(page, {"results": "new"})

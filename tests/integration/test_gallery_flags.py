@@ -13,6 +13,7 @@ from experiments.gallery.flags.__main__ import Measured, main
 from experiments.gallery.flags.compiler import PROGRAMS, Compiler
 from experiments.gallery.flags.methods import METHODS
 from experiments.gallery.flags.space import LEVELS, PLACES, command
+from experiments.harness.evaluations import EvaluationFailed
 
 pytestmark = pytest.mark.slow
 
@@ -58,12 +59,12 @@ def test_a_program_that_optimisation_breaks_is_a_failed_evaluation(text, tmp_pat
     compiler = Compiler([tmp_path / "program.c"])
     for measured in (compiler.size, compiler.seconds):
         assert measured(["-O0"]) > 0
-        with pytest.raises(frame.EvaluationFailed):
+        with pytest.raises(EvaluationFailed):
             measured(["-O1"])
 
 
 def test_flags_that_gcc_refuses_are_a_failed_evaluation():
-    with pytest.raises(frame.EvaluationFailed, match="unrecognized"):
+    with pytest.raises(EvaluationFailed, match="unrecognized"):
         Compiler(SORT).size(["-fno-such-flag"])
 
 
@@ -76,7 +77,7 @@ def test_gcc_knows_every_option():
 def test_failed_evaluations_count_and_the_search_goes_on():
     def reward(point):
         if "-O3" in point:
-            raise frame.EvaluationFailed
+            raise EvaluationFailed
         return -float(len(" ".join(point)))
 
     for method in METHODS.values():

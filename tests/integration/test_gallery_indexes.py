@@ -11,13 +11,13 @@ import numpy as np
 import psycopg
 import pytest
 
-from experiments.gallery import frame
 from experiments.gallery.indexes.__main__ import main
 from experiments.gallery.indexes.candidates import Index, candidates, read_workload
 from experiments.gallery.indexes.data import load
 from experiments.gallery.indexes.methods import Saving, alike, index_choice, methods
 from experiments.gallery.indexes.planner import open_planner
 from experiments.gallery.indexes.server import connected, embedded
+from experiments.harness.evaluations import BudgetSpent, Evaluations
 from support.processes import environment, running, wait_until
 
 pytestmark = pytest.mark.slow
@@ -110,8 +110,8 @@ def test_greedy_stays_within_the_storage_and_ours_is_no_worse_here(connection):
         compared, reward = methods(planner, 2, storage), Saving(planner)
         best = {}
         for name, method in compared.items():
-            evaluate = frame.Evaluations(reward, 80)
-            with suppress(frame.BudgetSpent):
+            evaluate = Evaluations(reward, 80)
+            with suppress(BudgetSpent):
                 method(evaluate, 0)
             assert all(sum(planner.sizes[i] for i in point) <= storage for point in evaluate.points)
             best[name] = max(evaluate.rewards)

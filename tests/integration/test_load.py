@@ -1,14 +1,12 @@
-"""``python -m experiments benchmark load``, small, and its table."""
+"""``python -m experiments benchmark load``, small."""
 
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-from experiments import load
-from experiments.runner import read_rows
-
-ROOT = Path(__file__).parents[2]
+from experiments.benchmarks import load
+from experiments.harness.markdown import aligned
+from experiments.harness.runner import read_rows
 
 
 @contextmanager
@@ -37,14 +35,9 @@ def test_nothing_is_lost_or_repeated_under_load(monkeypatch, tmp_path):
     assert {row.method: row.step for row in both.rows} == {"processes": 2, "Dask": 40}
     assert both.settings["cores"]["Dask"] == 3
     written = both.write(tmp_path)
-    assert load.table(read_rows(written[0])) in load.summary(both)
+    assert aligned(load.table(read_rows(written[0]))) == load.summary(both)
 
 
 def test_an_unknown_kind_of_workers_is_named():
     with pytest.raises(load.ExperimentError, match="does not know threads"):
         load.run(load.QUICK, ["threads"])
-
-
-def test_the_table_of_the_page_is_that_of_the_results():
-    page = (ROOT / "docs" / "parallel.md").read_text()
-    assert load.table(read_rows(ROOT / "results" / "load" / "load.csv.gz")) in page

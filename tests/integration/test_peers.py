@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dagsearch.problems import Subsets
-from experiments import peers
-from experiments.peers import PEERS, Trial, best_rewards
+from experiments.benchmarks import subset_peers as peers
+from experiments.benchmarks.subset_peers import PEERS, Trial, best_rewards
+from experiments.harness.evaluations import BudgetSpent
 
 WEIGHTS = np.array([0.3, -1.0, 2.0, 0.7, 1.5, -0.2, 0.1, 1.1])
 BEST = frozenset({2, 4, 7})
@@ -97,16 +98,16 @@ def test_a_peer_ends_when_every_subset_is_known(name):
 
 
 def test_a_peer_that_only_repeats_itself_ends():
-    evaluate = peers._Evaluator(Subsets(8, 3, weight), budget=5, patience=10)
+    evaluate = peers.Choosing(Subsets(8, 3, weight), budget=5, patience=10)
     for _ in range(10):
         assert evaluate([0, 1, 2]) == weight({0, 1, 2})
-    with pytest.raises(peers._Spent):
+    with pytest.raises(BudgetSpent):
         evaluate([0, 1, 2])
     assert len(evaluate.trials) == 1
 
 
 def test_new_subsets_restore_patience():
-    evaluate = peers._Evaluator(Subsets(8, 3, weight), budget=50, patience=2)
+    evaluate = peers.Choosing(Subsets(8, 3, weight), budget=50, patience=2)
     for first in range(6):
         assert evaluate([first, 6, 7]) == evaluate([7, 6, first])
 
@@ -155,7 +156,7 @@ def test_parts_of_an_answer_have_no_best_reward():
 
 
 def test_swaps_are_all_subsets_at_distance_one():
-    evaluate = peers._Evaluator(Subsets(6, 2, weight), budget=1)
+    evaluate = peers.Choosing(Subsets(6, 2, weight), budget=1)
     swaps = [frozenset(neighbour) for neighbour in evaluate.swaps(np.array([4, 1])).tolist()]
     assert len(swaps) == 8
     assert set(swaps) == {frozenset({kept, new}) for kept in (1, 4) for new in (0, 2, 3, 5)}
@@ -177,17 +178,17 @@ def test_the_kernel_over_indicators_is_that_of_the_hamming_distance():
 def test_expected_improvement_is_botorchs_own():
     botorch, torch = pytest.importorskip("botorch"), pytest.importorskip("torch")
     problem, rng = Subsets(8, 3, weight), np.random.default_rng(0)
-    evaluate = peers._Evaluator(problem, budget=50)
-    while len(evaluate.known) < 12:
+    evaluate = peers.Choosing(problem, budget=50)
+    while len(evaluate.points) < 12:
         evaluate(evaluate.random(rng))
     improvement = peers._gaussian_process(botorch)(evaluate)
     candidates = np.array([evaluate.random(rng) for _ in range(7)])
 
     gpytorch = pytest.importorskip("gpytorch")
     rows = torch.zeros(12, 8, dtype=torch.float64)
-    for row, subset in zip(rows, evaluate.known, strict=True):
+    for row, subset in zip(rows, evaluate.points, strict=True):
         row[list(subset)] = 1.0
-    rewards = torch.tensor(list(evaluate.known.values()), dtype=torch.float64)[:, None]
+    rewards = torch.tensor(evaluate.rewards, dtype=torch.float64)[:, None]
     kernel = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
     model = botorch.models.SingleTaskGP(rows, rewards, covar_module=kernel)
     botorch.fit.fit_gpytorch_mll(gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model))
@@ -229,7 +230,7 @@ def test_a_missing_package_is_named_with_what_to_install(peer, package, monkeypa
     for module in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ModuleNotFoundError, match=rf"needs {package}: pip install 'dagsearch\[benchmark\]'"):
+    with pytest.raises(ModuleNotFoundError, match=rf"needs {package}: pip install '\.\[benchmark\]'"):
         peer(Subsets(8, 3, weight), 5, 0)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from experiments import tictactoe
+from experiments.paper import tictactoe
 
 # Statements about many seeds.
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ from dagsearch.proposers import Descent
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.values.backups import MomentMatching
-from experiments import mnist, synthetic, tictactoe
+from experiments.paper import mnist, synthetic, tictactoe
 
 _WEIGHTS = np.random.default_rng(0).normal(size=20)
 

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from dagsearch.values.gaussians import Gaussian, max_of_many, max_of_two, truncation
-from experiments.exact import exact_max_of_many
+from support.exact import exact_max_of_many
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(1500)
 

@@ -14,7 +14,7 @@ from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import Thompson, UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.values.backups import JointSamples
-from experiments.benchmark import calibration
+from experiments.benchmarks import calibration
 
 STATES = [frozenset(chosen) for chosen in ({0, 1}, {1, 2}, {0, 1, 2}, {3}, {2, 3}, {0, 3}, set())]
 COUNT = 40_000

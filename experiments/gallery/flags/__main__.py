@@ -14,7 +14,6 @@ from experiments.gallery.flags.methods import METHODS
 from experiments.gallery.flags.space import LEVELS, PLACES, command
 
 _TITLE = "size of four programs compiled by GCC, 60 choices"
-_SMALL_BUDGET = 6
 
 
 class Measured:
@@ -46,21 +45,17 @@ class Measured:
 def main() -> int:
     """Read the arguments, search or compare; returns the exit code."""
     options = _options()
-    folder = frame.out_folder(options, "flags")
     sources = [Path(source) for source in options.programs]
     compiler = Compiler(sources) if sources else Compiler()
     print(f"{compiler.version}; programs: {', '.join(source.stem for source in compiler.sources)}")
     if not compiler.expected:  # a program that does not work without optimisation is refused here
         raise SystemExit("there are no programs to compile")
-    return (
-        _compare(compiler, options, folder)
-        if options.action == "compare"
-        else _run(compiler, options, folder)
-    )
+    return (_compare if options.action == "compare" else _run)(compiler, options)
 
 
 def _options() -> argparse.Namespace:
-    parser = frame.parser("flags", "Choose a level and flags of GCC for small or fast programs.", budget=200)
+    about = "Choose a level and flags of GCC for small or fast programs."
+    parser = frame.parser("flags", about, 200, small=6)
     parser.add_argument(
         "--measure",
         choices=("size", "time"),
@@ -74,19 +69,15 @@ def _options() -> argparse.Namespace:
         metavar="FILE.c",
         help="programs of yours that print their result",
     )
-    options = parser.parse_args()
-    if options.small:
-        options.budget = min(options.budget, _SMALL_BUDGET)
-    return options
+    return frame.parsed(parser, None)
 
 
-def _run(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
-    measured = Measured(compiler, options.measure)
+def _run(compiler: Compiler, options: argparse.Namespace) -> int:
+    measured, folder = Measured(compiler, options.measure), options.out
     result = frame.solve(
         ds.search,
         ds.problems.Choices(PLACES, reward=measured),
         options,
-        folder,
         noisy=options.measure == "time",
         on_error="skip",
     )
@@ -106,26 +97,16 @@ def _run(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
     return 0
 
 
-def _compare(compiler: Compiler, options: argparse.Namespace, folder: Path) -> int:
+def _compare(compiler: Compiler, options: argparse.Namespace) -> int:
     measured = Measured(compiler, "size")
     contest = frame.Contest(METHODS, measured.of, options.budget, shown=lambda reward: math.exp(-reward))
     runs = frame.compare([contest], options.seeds, options.jobs)
     levels = {level: compiler.size([level]) for level in LEVELS}
     about = {"compiler": compiler.version, "budget": options.budget, "levels": levels}
-    report(runs, folder, about)
-    print(frame.table(runs, COUNTS, DIGITS))
+    panel = frame.Panel(_TITLE, "bytes, best so far", runs, {"-Os": levels["-Os"]})
+    frame.report(options.out, runs, frame.table(runs, COUNTS, DIGITS), [panel], about)
     print("alone:", ", ".join(f"{level} {size} bytes" for level, size in levels.items()))
     return 0
-
-
-def report(runs: list[frame.Run], folder: Path, about: dict[str, object]) -> None:
-    """Write the files of a comparison, and the table if the folder has a README."""
-    frame.write(folder, runs, about)
-    levels = about["levels"]
-    assert isinstance(levels, dict)
-    frame.draw(runs, folder / "comparison.png", "bytes, best so far", _TITLE, {"-Os": levels["-Os"]})
-    if (folder / "README.md").exists():
-        frame.put_table(folder / "README.md", frame.table(runs, COUNTS, DIGITS))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from experiments.gallery.frame import EvaluationFailed
+from experiments.harness.evaluations import EvaluationFailed
 
 PROGRAMS = Path(__file__).parent / "programs"
 

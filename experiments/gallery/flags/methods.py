@@ -1,5 +1,6 @@
 """What is compared: our search, hill climbing and random search, from random points on."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -7,7 +8,9 @@ import numpy as np
 import dagsearch as ds
 from experiments.gallery.flags import opentuner
 from experiments.gallery.flags.space import PLACES
-from experiments.gallery.frame import Evaluations, Method
+from experiments.gallery.frame import Method
+from experiments.harness import peers
+from experiments.harness.evaluations import Evaluations
 
 Point = tuple[str, ...]
 """The options of all places, in their order."""
@@ -22,37 +25,27 @@ def ours(evaluate: Evaluations, seed: int) -> None:
 def hill_climbing(evaluate: Evaluations, seed: int) -> None:
     """Take the first change of one place that helps; begin again at random where none does."""
     rng = np.random.default_rng(seed)
-    for _ in range(evaluate.budget):
-        point = _random(rng)
-        reward, better = evaluate.or_worst(point), True
-        while better:
-            better = False
-            neighbours = _neighbours(point)
-            for number in rng.permutation(len(neighbours)):
-                found = evaluate.or_worst(neighbours[number])
-                if found > reward:
-                    point, reward, better = neighbours[number], found, True
-                    break
+
+    def neighbours(point: Point) -> Iterator[Point]:
+        changed = [
+            (*point[:place], option, *point[place + 1 :])
+            for place, options in enumerate(PLACES.values())
+            for option in options
+            if option != point[place]
+        ]
+        return (changed[number] for number in rng.permutation(len(changed)))
+
+    peers.hill_climbing(evaluate, lambda: _random(rng), neighbours)
 
 
 def random_search(evaluate: Evaluations, seed: int) -> None:
     """Random points."""
     rng = np.random.default_rng(seed)
-    for _ in range(evaluate.budget):
-        evaluate.or_worst(_random(rng))
+    peers.random_search(evaluate, lambda: _random(rng))
 
 
 def _random(rng: np.random.Generator) -> Point:
     return tuple(options[int(rng.integers(len(options)))] for options in PLACES.values())
-
-
-def _neighbours(point: Point) -> list[Point]:
-    return [
-        (*point[:place], option, *point[place + 1 :])
-        for place, options in enumerate(PLACES.values())
-        for option in options
-        if option != point[place]
-    ]
 
 
 METHODS: dict[str, Method] = {"dagsearch": ours, "hill climbing": hill_climbing, "random": random_search}

@@ -9,10 +9,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from experiments.gallery.frame import Evaluations
-
-# Proposals per evaluation after which it is ended: it may propose what is known again.
-_PROPOSALS = 20
+from experiments.harness.evaluations import Evaluations
 
 
 def is_installed() -> bool:
@@ -42,7 +39,7 @@ def tune(evaluate: Evaluations, seed: int, places: Mapping[str, Sequence[str]]) 
             program_version="1",
         )
         manager = TuningRunManager(interface, arguments)
-        for _ in range(_PROPOSALS * evaluate.budget):
+        while True:
             wanted = manager.get_next_desired_result()
             if wanted is None:
                 continue

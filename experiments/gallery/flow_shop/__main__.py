@@ -12,28 +12,26 @@ from experiments.gallery.flow_shop import RUNS_PER_INSTANCE, by_instance, table
 from experiments.gallery.flow_shop.methods import methods, neh
 from experiments.gallery.flow_shop.simulation import Operation, makespan, simulated
 from experiments.gallery.flow_shop.taillard import COUNT, Instance, instance, times
+from experiments.harness.csv_files import write_csv
+from experiments.harness.drawing import figure
 
 _SMALL = Instance("8 jobs on 3 machines", times(873654221, 8, 3), None)
-_SMALL_BUDGET = 30
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command."""
-    parser = frame.parser("flow_shop", "Find the order of jobs with the shortest makespan.", budget=500)
+    parser = frame.parser("flow_shop", "Find the order of jobs with the shortest makespan.", 500, small=30)
     parser.add_argument(
         "--instance", type=int, default=1, choices=range(1, COUNT + 1), help="ta001 to ta010 (default: 1)"
     )
     parser.add_argument(
         "--times", type=Path, metavar="CSV", help="your own jobs: one line per job, one column per machine"
     )
-    options = parser.parse_args(arguments)
-    if options.small:
-        options.budget, options.seeds = min(options.budget, _SMALL_BUDGET), 1
-    folder = frame.out_folder(options, "flow_shop")
+    options = frame.parsed(parser, arguments)
     if options.action == "compare":
-        compare(options, folder)
+        compare(options)
     else:
-        run(options, folder)
+        run(options)
 
 
 class Schedule:
@@ -51,11 +49,11 @@ class Schedule:
         return frame.digest([repr(self._times)])
 
 
-def run(options: argparse.Namespace, folder: Path) -> None:
+def run(options: argparse.Namespace) -> None:
     """Search, print the order and write the schedule."""
-    shop = _chosen(options)
+    shop, folder = _chosen(options), options.out
     problem = ds.problems.Orders(range(len(shop.times)), Schedule(shop))
-    result = frame.solve(ds.search, problem, options, folder)
+    result = frame.solve(ds.search, problem, options)
     if result is None or result.best_reward is None:
         return
     order = result.best_state
@@ -64,10 +62,8 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         print(f"best known: {shop.best_known}; this is {_distance(shop, result.best_reward):.1f} % above")
     print("order:", " ".join(str(job + 1) for job in order))
     schedule = simulated(shop.times, order)
-    with (folder / "schedule.csv").open("w", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(("job", "machine", "start", "end"))
-        lines.writerows((one.job + 1, one.machine + 1, one.start, one.end) for one in schedule)
+    rows = ((one.job + 1, one.machine + 1, one.start, one.end) for one in schedule)
+    write_csv(folder / "schedule.csv", ("job", "machine", "start", "end"), rows)
     _draw_schedule(schedule, folder / "schedule.png")
     print(f"schedule: {folder / 'schedule.csv'}, {folder / 'schedule.png'}")
 
@@ -97,20 +93,19 @@ def _distance(shop: Instance, reward: float) -> float:
 
 def _draw_schedule(schedule: Sequence[Operation], path: Path) -> None:
     from matplotlib import colormaps
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.0, 3.0), layout="constrained")
-    axes = figure.subplots()
+    drawn = figure(9.0, 3.0)
+    axes = drawn.subplots()
     colours = colormaps["tab20"]
     for job, machine, start, end in schedule:
         axes.barh(machine + 1, end - start, left=start, color=colours(job % 20), edgecolor="white")
         axes.text((start + end) / 2, machine + 1, str(job + 1), ha="center", va="center", fontsize=6)
     axes.invert_yaxis()
     axes.set(xlabel="time", ylabel="machine", yticks=sorted({one.machine + 1 for one in schedule}))
-    figure.savefig(path, dpi=130)
+    drawn.savefig(path, dpi=130)
 
 
-def compare(options: argparse.Namespace, folder: Path) -> None:
+def compare(options: argparse.Namespace) -> None:
     """All methods on all instances; writes the files of the comparison and the table in the README."""
     shops = {number: instance(number) for number in range(1, 3 if options.small else COUNT + 1)}
     contests = [
@@ -124,25 +119,19 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         for number, shop in shops.items()
     ]
     runs = frame.compare(contests, options.seeds, options.jobs)
-    report(runs, folder)
-    if options.out is None:
-        frame.put_table(folder / "README.md", table(runs))
-
-
-def report(runs: Sequence[frame.Run], folder: Path) -> None:
-    """Write the files of a comparison and print its table."""
-    shops = [instance(number) for number in sorted({run.seed // RUNS_PER_INSTANCE for run in runs})]
-    by_neh = {shop.name: _distance(shop, Schedule(shop)(neh(shop.times))) for shop in shops}
+    by_neh = {shop.name: _distance(shop, Schedule(shop)(neh(shop.times))) for shop in shops.values()}
     about = {
         "what": "percent above the best known makespan; number of a run = 100 × instance + seed",
-        "budget": max(len(run.best) for run in runs),
+        "budget": options.budget,
         "NEH alone": by_neh,
     }
-    frame.write(folder, runs, about, ["simpy"])
-    level = {"NEH alone": sum(by_neh.values()) / len(by_neh)}
-    title = "Flow shop, 20 jobs on 5 machines"
-    frame.draw(by_instance(runs), folder / "comparison.png", "% above the best known makespan", title, level)
-    print(table(runs))
+    panel = frame.Panel(
+        "Flow shop, 20 jobs on 5 machines",
+        "% above the best known makespan",
+        by_instance(runs),
+        {"NEH alone": sum(by_neh.values()) / len(by_neh)},
+    )
+    frame.report(options.out, runs, table(runs), [panel], about, ["simpy"])
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import dagsearch as ds
 from experiments.gallery.flow_shop.simulation import makespan
 from experiments.gallery.flow_shop.taillard import Times
-from experiments.gallery.frame import Evaluations, Method
+from experiments.gallery.frame import Method
+from experiments.harness.evaluations import Evaluations
+from experiments.harness.peers import climb, hill_climbing, random_search
 
 Order = tuple[int, ...]
 
@@ -57,12 +60,12 @@ def _neh_and_local_search(times: Times) -> Method:
 
     def run(evaluate: Evaluations, seed: int) -> None:
         chance, moves = random.Random(seed), _moves(len(times))
-        best = _descend(evaluate, neh(times), chance)
+        best = climb(evaluate, neh(times), partial(_moved_once, chance))
         while True:
             start = best
             for _ in range(_KICK):
                 start = _moved(start, *chance.choice(moves))
-            best = max(best, _descend(evaluate, start, chance), key=evaluate)
+            best = max(best, climb(evaluate, start, partial(_moved_once, chance)), key=evaluate)
 
     return run
 
@@ -70,8 +73,7 @@ def _neh_and_local_search(times: Times) -> Method:
 def _hill_climbing(jobs: int) -> Method:
     def run(evaluate: Evaluations, seed: int) -> None:
         chance = random.Random(seed)
-        while True:
-            _descend(evaluate, _random_order(jobs, chance), chance)
+        hill_climbing(evaluate, lambda: _random_order(jobs, chance), partial(_moved_once, chance))
 
     return run
 
@@ -103,23 +105,15 @@ def _annealing(times: Times, evaluations: int) -> Method:
 def _random(jobs: int) -> Method:
     def run(evaluate: Evaluations, seed: int) -> None:
         chance = random.Random(seed)
-        while True:
-            evaluate(_random_order(jobs, chance))
+        random_search(evaluate, lambda: _random_order(jobs, chance))
 
     return run
 
 
-def _descend(evaluate: Evaluations, order: Order, chance: random.Random) -> Order:
-    """The local optimum that is reached by the first move that helps, in random order."""
-    moves, reward, improving = _moves(len(order)), evaluate(order), True
-    while improving:
-        improving = False
-        for move in chance.sample(moves, len(moves)):
-            tried = _moved(order, *move)
-            if (found := evaluate(tried)) > reward:
-                order, reward, improving = tried, found, True
-                break
-    return order
+def _moved_once(chance: random.Random, order: Order) -> Iterator[Order]:
+    """All orders with one job moved, in random order."""
+    moves = _moves(len(order))
+    return (_moved(order, *move) for move in chance.sample(moves, len(moves)))
 
 
 def _random_order(jobs: int, chance: random.Random) -> Order:

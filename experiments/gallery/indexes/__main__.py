@@ -1,4 +1,4 @@
-"""``python -m experiments.gallery.indexes``: choose indexes for a workload, by what PostgreSQL's planner says."""
+"""``python -m experiments.gallery.indexes``: choose indexes for a workload by PostgreSQL's planner."""
 
 import argparse
 import sys
@@ -18,13 +18,12 @@ from experiments.gallery.indexes.methods import Saving, alike, index_choice, met
 from experiments.gallery.indexes.planner import Planner, open_planner
 from experiments.gallery.indexes.server import connected
 
-_SMALL_SCALE, _SMALL_BUDGET, _SMALL_QUERIES = 0.001, 30, 6
+_SMALL_SCALE, _SMALL_QUERIES = 0.001, 6
 
 
 def main() -> int:
     """Read the arguments, search or compare; returns the exit code."""
     options = _options()
-    folder = frame.out_folder(options, "indexes")
     try:
         with connected(options.dsn) as connection:
             version = connection.info.parameter_status("server_version")
@@ -37,8 +36,8 @@ def main() -> int:
                     flush=True,
                 )
                 if options.action == "compare":
-                    return _compare(planner, storage, options, folder, str(version))
-                return _run(planner, storage, options, folder)
+                    return _compare(planner, storage, options, str(version))
+                return _run(planner, storage, options)
     except KeyboardInterrupt:
         print("interrupted; the server was stopped, nothing was changed", file=sys.stderr)
         return 130
@@ -49,7 +48,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = frame.parser(
-        "indexes", "Choose indexes for a workload, by PostgreSQL's planner.", budget=200, jobs=False
+        "indexes", "Choose indexes for a workload, by PostgreSQL's planner.", 200, small=30, jobs=False
     )
     parser.add_argument("--k", type=int, default=5, help="largest number of indexes (default: %(default)s)")
     parser.add_argument(
@@ -69,11 +68,11 @@ def _options() -> argparse.Namespace:
         default=0.95,
         help="stop once P(best) is this large (default: %(default)s)",
     )
-    options = parser.parse_args()
+    options = frame.parsed(parser, None)
     if options.workload is not None and options.dsn is None:
         parser.error("--workload needs --dsn: the embedded server has the data of our own workload only")
     if options.small:
-        options.scale, options.budget = _SMALL_SCALE, min(options.budget, _SMALL_BUDGET)
+        options.scale = _SMALL_SCALE
     return options
 
 
@@ -101,12 +100,12 @@ def _storage(connection: psycopg.Connection[Any], planner: Planner, options: arg
     return 0.2 * float(row[0])
 
 
-def _run(planner: Planner, storage: float, options: argparse.Namespace, folder: Path) -> int:
+def _run(planner: Planner, storage: float, options: argparse.Namespace) -> int:
+    folder = options.out
     result = frame.solve(
         ds.search,
         index_choice(planner, options.k, storage, Saving(planner)),
         options,
-        folder,
         covariance=ds.covariances.SetKernel(alike(planner.indexes)),
         confidence=options.confidence,
         patience=options.patience,
@@ -127,9 +126,7 @@ def _run(planner: Planner, storage: float, options: argparse.Namespace, folder: 
     return 0
 
 
-def _compare(
-    planner: Planner, storage: float, options: argparse.Namespace, folder: Path, version: str
-) -> int:
+def _compare(planner: Planner, storage: float, options: argparse.Namespace, version: str) -> int:
     compared = methods(planner, options.k, storage)
     reward = Saving(planner)
     greedy = {name: compared.pop(name) for name in list(compared) if name.startswith("greedy")}
@@ -147,18 +144,10 @@ def _compare(
         "k": options.k,
         "storage_bytes": storage,
     }
-    report(runs, folder, about)
-    print(table(runs))
+    title = f"{options.k} of {len(planner.indexes)} indexes for {len(planner.queries)} queries"
+    panel = frame.Panel(title, "cost of the workload, share of before", runs)
+    frame.report(options.out, runs, table(runs), [panel], about, ["psycopg", "pgserver"])
     return 0
-
-
-def report(runs: list[frame.Run], folder: Path, about: dict[str, Any]) -> None:
-    """Write the files of a comparison, and the table if the folder has a README."""
-    frame.write(folder, runs, about, ["psycopg", "pgserver"])
-    title = f"{about['k']} of {about['candidates']} indexes for {about['queries']} queries"
-    frame.draw(runs, folder / "comparison.png", "cost of the workload, share of before", title)
-    if (folder / "README.md").exists():
-        frame.put_table(folder / "README.md", table(runs))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Our search, and what it is compared with: greedy forward selection and climbing by swaps."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,8 @@ import dagsearch as ds
 from experiments.gallery import frame
 from experiments.gallery.indexes.candidates import Index
 from experiments.gallery.indexes.planner import Planner
+from experiments.harness.evaluations import Evaluations
+from experiments.harness.peers import climb
 
 # Shares of what makes two indexes alike; OWN is what an index shares with no other.
 _TABLE, _FIRST, _COLUMN, _SAME_COLUMNS, _OWN = 0.2, 0.3, 0.2, 0.1, 0.3
@@ -72,13 +74,13 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, frame.Method]
     def fits(chosen: frozenset[int]) -> bool:
         return float(sizes[sorted(chosen)].sum()) <= storage
 
-    def ours(evaluate: frame.Evaluations, seed: int) -> None:
+    def ours(evaluate: Evaluations, seed: int) -> None:
         planner.forget()
         problem = index_choice(planner, k, storage, evaluate)
         covariance = ds.covariances.SetKernel(alike(planner.indexes))
         ds.search(problem, evaluate.budget, covariance=covariance, seed=seed)
 
-    def greedy(evaluate: frame.Evaluations, prices: NDArray[np.float64]) -> None:
+    def greedy(evaluate: Evaluations, prices: NDArray[np.float64]) -> None:
         planner.forget()
         chosen: frozenset[int] = frozenset()
         reward = 0.0
@@ -90,19 +92,25 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, frame.Method]
             chosen |= {more[int(np.argmax(gains))]}
             reward = evaluate(chosen)
 
-    def largest_saving(evaluate: frame.Evaluations, _seed: int) -> None:
+    def largest_saving(evaluate: Evaluations, _seed: int) -> None:
         greedy(evaluate, np.ones(count))
 
-    def largest_saving_per_byte(evaluate: frame.Evaluations, _seed: int) -> None:
+    def largest_saving_per_byte(evaluate: Evaluations, _seed: int) -> None:
         greedy(evaluate, sizes)
 
-    def swaps(evaluate: frame.Evaluations, seed: int) -> None:
+    def swaps(evaluate: Evaluations, seed: int) -> None:
         planner.forget()
         rng = np.random.default_rng(seed)
-        for _ in range(evaluate.budget):  # where everything is known, no evaluation would end this
+
+        def exchanged(chosen: frozenset[int]) -> Iterator[frozenset[int]]:
+            pairs = [(out, new) for out in sorted(chosen) for new in range(count) if new not in chosen]
+            others = (chosen - {pairs[i][0]} | {pairs[i][1]} for i in rng.permutation(len(pairs)))
+            return filter(fits, others)
+
+        for _ in range(evaluate.budget):  # it may be that hardly any choice of k fits
             chosen = frozenset(rng.choice(count, k, replace=False).tolist())
             if fits(chosen):
-                _climb(evaluate, chosen, count, fits, rng)
+                climb(evaluate, chosen, exchanged)
 
     return {
         "dagsearch": ours,
@@ -110,23 +118,3 @@ def methods(planner: Planner, k: int, storage: float) -> dict[str, frame.Method]
         "greedy per byte": largest_saving_per_byte,
         "swap climbing": swaps,
     }
-
-
-def _climb(
-    evaluate: frame.Evaluations,
-    chosen: frozenset[int],
-    count: int,
-    fits: Callable[[frozenset[int]], bool],
-    rng: np.random.Generator,
-) -> None:
-    """Exchange one index for another as long as that helps; the first exchange that helps is made."""
-    reward, better = evaluate(chosen), True
-    while better:
-        better = False
-        pairs = [(out, new) for out in sorted(chosen) for new in range(count) if new not in chosen]
-        for number in rng.permutation(len(pairs)):
-            out, new = pairs[number]
-            other = chosen - {out} | {new}
-            if fits(other) and evaluate(other) > reward:
-                chosen, reward, better = other, evaluate(other), True
-                break

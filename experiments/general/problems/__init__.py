@@ -1,4 +1,4 @@
-"""The problems of ``python -m experiments benchmark general``: instances of our own, and the field's standard ones."""
+"""The problems of ``python -m experiments benchmark general``: our own, and the field's standard ones."""
 
 from experiments.general.problems import categories, orders, pipelines, strings, subsets
 from experiments.general.problems.base import Instance, Scores, Task, relabelled

@@ -1,0 +1,105 @@
+"""The evaluations that a method makes: counted, timed, and ended when the budget is spent."""
+
+import time
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from dagsearch._internal.checks import is_whole
+
+
+class BudgetSpent(BaseException):
+    """The run has used all its evaluations, or proposes nothing new.
+
+    Not an ``Exception``, so that a search which skips failed evaluations does not skip this one.
+    """
+
+
+class EvaluationFailed(Exception):
+    """An evaluation failed: it is counted and has no reward."""
+
+
+class Evaluations:
+    """The evaluations of one run. The last one raises :class:`BudgetSpent` after it was counted.
+
+    Only distinct points count: the reward of one that is proposed again is looked up. The clock of the
+    method's own time starts with the constructor: import packages before.
+
+    Parameters
+    ----------
+    reward : callable
+        ``reward(point)``, larger is better; it may raise :class:`EvaluationFailed`.
+    budget : int
+        Number of evaluations.
+    patience : int
+        Number of known points in a row after which the run is ended, too.
+    key : callable, optional
+        Makes points hashable; two points with the same key are the same point.
+    """
+
+    def __init__(
+        self,
+        reward: Callable[[Any], float],
+        budget: int,
+        patience: int = 10_000,
+        key: Callable[[Any], Hashable] | None = None,
+    ) -> None:
+        if not is_whole(budget) or budget < 1:
+            raise ValueError(f"budget must be a whole number of at least 1, got {budget!r}")
+        self.budget, self.patience = budget, patience
+        self.points: list[Any] = []
+        """What was evaluated, in this order."""
+        self.rewards: list[float] = []
+        """Its rewards; −∞ where the evaluation failed."""
+        self.own_seconds: list[float] = []
+        """The method's own wall time before each evaluation, since the previous one."""
+        self.cpu_seconds = 0.0
+        """CPU time that this process has spent in evaluations."""
+        self._reward, self._key = reward, key
+        self._known: dict[Hashable, float] = {}
+        self._repeats = 0
+        self._resumed = time.perf_counter()
+
+    def __call__(self, point: Any) -> float:
+        """The reward of a point; raises :class:`EvaluationFailed` each time if its evaluation failed."""
+        key = self._named(point)
+        if key not in self._known:
+            self._repeats = 0
+            self._evaluate(point, key)
+        else:
+            self._repeats += 1
+            if self._repeats >= self.patience:
+                raise BudgetSpent
+        if self._known[key] == -np.inf:
+            raise EvaluationFailed("the point has no reward")
+        return self._known[key]
+
+    def or_worst(self, point: Any) -> float:
+        """The same, but −∞ where the evaluation failed."""
+        with suppress(EvaluationFailed):
+            return self(point)
+        return -np.inf
+
+    def knows(self, point: Any) -> bool:
+        """Whether a point has been evaluated."""
+        return self._named(point) in self._known
+
+    def _named(self, point: Any) -> Hashable:
+        named: Hashable = point if self._key is None else self._key(point)
+        return named
+
+    def _evaluate(self, point: Any, key: Hashable) -> None:
+        self.own_seconds.append(time.perf_counter() - self._resumed)
+        began = time.process_time()
+        found = -np.inf
+        with suppress(EvaluationFailed):
+            found = float(self._reward(point))
+        self.cpu_seconds += time.process_time() - began
+        self.points.append(point)
+        self.rewards.append(found)
+        self._known[key] = found
+        if len(self.rewards) == self.budget:
+            raise BudgetSpent
+        self._resumed = time.perf_counter()

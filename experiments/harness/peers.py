@@ -1,0 +1,119 @@
+"""Methods to compare with, for anything that can be evaluated, and packages that only comparisons need.
+
+A method evaluates points until :class:`~experiments.harness.evaluations.BudgetSpent` ends it.
+"""
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from experiments.harness.evaluations import Evaluations
+
+Point = TypeVar("Point")
+
+
+def random_search(evaluate: Evaluations, draw: Callable[[], Any]) -> None:
+    """Random points."""
+    while True:
+        evaluate.or_worst(draw())
+
+
+def hill_climbing(
+    evaluate: Evaluations, draw: Callable[[], Point], neighbours: Callable[[Point], Iterable[Point]]
+) -> None:
+    """From a random point, take the first change that helps; start again where none does."""
+    while True:
+        climb(evaluate, draw(), neighbours)
+
+
+def climb(evaluate: Evaluations, point: Point, neighbours: Callable[[Point], Iterable[Point]]) -> Point:
+    """The local optimum that the first change that helps leads to, again and again.
+
+    ``neighbours(point)`` gives the points one change away in the order in which they are tried.
+    """
+    reward, climbing = evaluate.or_worst(point), True
+    while climbing:
+        climbing = False
+        for neighbour in neighbours(point):
+            if (found := evaluate.or_worst(neighbour)) > reward:
+                point, reward, climbing = neighbour, found, True
+                break
+    return point
+
+
+def ascend(
+    value: Callable[[IntArray], FloatArray], point: IntArray, neighbours: Callable[[IntArray], IntArray]
+) -> tuple[IntArray, float]:
+    """The local optimum that steepest ascent leads to, and its value; all neighbours are valued at once."""
+    height = float(value(point[None])[0])
+    while True:
+        around = neighbours(point)
+        values = value(around)
+        if values.max() <= height:
+            return point, height
+        point, height = around[values.argmax()], float(values.max())
+
+
+def tpe(
+    evaluate: Evaluations, suggest: Callable[[Any], Any], seed: int, patience: int, **settings: Any
+) -> None:
+    """Optuna's tree-structured Parzen estimator; ``suggest(trial)`` makes a point of its suggestions.
+
+    Once it has converged it proposes the same point for ever, more slowly each time: hence the patience.
+    """
+    optuna = import_peer("optuna")
+    evaluate.patience = patience
+    with _silent(optuna.logging):
+        sampler = optuna.samplers.TPESampler(seed=seed, **settings)
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        while True:
+            trial = study.ask()
+            study.tell(trial, evaluate(suggest(trial)))
+
+
+@contextmanager
+def _silent(logging: Any) -> Iterator[None]:
+    """Optuna without messages below an error."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+
+
+# Packages ----------------------------------------------------------------------------------------------
+
+
+def import_peer(name: str) -> Any:
+    """Import a module that only comparisons need, or raise an error that states how to install it."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or name).partition(".")[0]
+        raise ModuleNotFoundError(f"this comparison needs {missing}: pip install '.[benchmark]'") from error
+
+
+def import_botorch() -> Any:
+    """BoTorch, imported without warnings."""
+    with warnings.catch_warnings():
+        # Its linear algebra uses a part of PyTorch that is going away.
+        warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
+        return import_peer("botorch")
+
+
+@contextmanager
+def fitting_quietly(botorch: Any) -> Iterator[None]:
+    """BoTorch without warnings about fits.
+
+    They say that a fit did not converge, that categories are not between 0 and 1, or that a variance was
+    rounded up.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", botorch.exceptions.warnings.OptimizationWarning)
+        warnings.simplefilter("ignore", botorch.exceptions.warnings.InputDataWarning)
+        warnings.simplefilter("ignore", import_peer("linear_operator.utils.warnings").NumericalWarning)
+        yield

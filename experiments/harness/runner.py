@@ -1,0 +1,230 @@
+"""Runs methods in rounds, in parallel processes, and writes and reads the measurements."""
+
+import json
+import multiprocessing
+import platform
+import signal
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import cloudpickle
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from dagsearch import __version__
+from dagsearch._internal.typing import FloatArray
+from experiments.harness.csv_files import read_csv, write_csv
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Result = TypeVar("Result")
+SEEDS = "a round's number seeds its problem and its searches"
+_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "optuna", "botorch", "mlxtend", "open_spiel")
+
+
+class ExperimentError(RuntimeError):
+    """An experiment could not be carried out."""
+
+
+class Row(NamedTuple):
+    """One number of an experiment: a line of its CSV file."""
+
+    method: str
+    """Name in the experiment's table of methods."""
+    setting: str
+    """What was varied, such as ``beta=0.1``."""
+    round: int
+    """Repetition; it also seeds the run."""
+    step: int
+    """Number of evaluations spent."""
+    value: float
+    """What the experiment measures."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """How an experiment is to be run."""
+
+    quick: bool = False
+    """Whether a small version is enough."""
+    jobs: int = 1
+    """Number of processes; results do not depend on it."""
+    progress: bool = True
+    """Whether to show a bar."""
+    data: Path | None = None
+    """Folder with the MNIST files."""
+    weights: Path | None = None
+    """File with the weights of a trained network."""
+    device: str = "cpu"
+    """Where the network runs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment produced."""
+
+    name: str
+    """Names the files."""
+    rows: Sequence[Row]
+    """The measurements."""
+    settings: Mapping[str, Any]
+    """Settings, as needed to run the experiment again."""
+    figures: Mapping[str, "Figure"] = field(default_factory=dict)
+    """Figures by file name, without suffix."""
+
+    def write(self, folder: Path) -> list[Path]:
+        """Compressed CSV, JSON, and every figure as PNG and PDF; returns the files' paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        written = [folder / f"{self.name}.csv.gz", folder / f"{self.name}.json"]
+        shortened = (row._replace(value=rounded(row.value)) for row in self.rows)
+        write_csv(written[0], Row._fields, shortened)
+        about = {"experiment": self.name, "seed": SEEDS, **self.settings, "versions": versions()}
+        written[1].write_text(json.dumps(about, indent=2) + "\n")
+        for name, figure in self.figures.items():
+            for ending in ("png", "pdf"):
+                written.append(folder / f"{name}.{ending}")
+                figure.savefig(written[-1], dpi=150)
+        return written
+
+
+def rounded(value: float) -> float:
+    """A value as files have it: five digits, or all of a count."""
+    return value if value.is_integer() else float(f"{value:.5g}")
+
+
+def versions(packages: Sequence[str] = _PACKAGES) -> dict[str, str]:
+    """Versions of Python, dagsearch and those of the packages that are installed."""
+    found = {"dagsearch": __version__, "python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def run_rounds(
+    run: Callable[..., Sequence[Row]], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool
+) -> list[Row]:
+    """``run(*task)`` for every task in ``jobs`` processes; rows in the order of the tasks."""
+    return [row for rows in run_tasks(run, tasks, jobs, progress) for row in rows]
+
+
+def run_tasks(
+    run: Callable[..., Result], tasks: Sequence[tuple[Any, ...]], jobs: int, progress: bool, unit: str = "run"
+) -> list[Result]:
+    """``run(*task)`` for every task in ``jobs`` processes; results in the order of the tasks."""
+    done: dict[int, Result] = {}
+    with tqdm(total=len(tasks), disable=not progress, unit=unit) as bar:
+        if jobs == 1:
+            for number, task in enumerate(tasks):
+                done[number] = run(*task)
+                bar.update()
+        else:
+            pool = ProcessPoolExecutor(jobs, initializer=prepare_worker)
+            try:
+                packed = (cloudpickle.dumps((run, task)) for task in tasks)  # it can send lambdas, too
+                futures = {pool.submit(_run_packed, one): number for number, one in enumerate(packed)}
+                for future in as_completed(futures):
+                    done[futures[future]] = future.result()
+                    bar.update()
+            except BrokenProcessPool as error:
+                raise ExperimentError("a worker process died: was it killed, or out of memory?") from error
+            finally:
+                pool.shutdown(wait=len(done) == len(tasks), cancel_futures=True)
+                if len(done) < len(tasks):  # the results of the others are not needed
+                    stop_workers()
+    return [done[number] for number in range(len(tasks))]
+
+
+def _run_packed(packed: bytes) -> Any:
+    run, task = cloudpickle.loads(packed)
+    return run(*task)
+
+
+def prepare_worker() -> None:
+    """Set up a worker process: one BLAS thread, no reaction to Ctrl-C."""
+    # With one process per core, no core is left for BLAS threads.
+    threadpool_limits(limits=1)
+    # Ctrl-C reaches all processes of a terminal; the parent stops the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def stop_workers() -> None:
+    """End all child processes at once."""
+    for child in multiprocessing.active_children():
+        child.terminate()
+
+
+def recorded_steps(steps: int, growth: float) -> list[int]:
+    """Steps from 1 to ``steps``, each about ``growth`` times the previous one."""
+    grid = [1]
+    while grid[-1] < steps:
+        grid.append(min(steps, max(grid[-1] + 1, round(grid[-1] * growth))))
+    return sorted({*grid, *(step for step in (50, 100, 200, 400, 800) if step <= steps)})
+
+
+class Curve(NamedTuple):
+    """A method's values against the number of evaluations."""
+
+    steps: FloatArray
+    """Numbers of evaluations, shape ``(points,)``."""
+    values: FloatArray
+    """One row per round, shape ``(rounds, points)``."""
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean over the rounds."""
+        return np.asarray(self.values.mean(axis=0))
+
+    @property
+    def deviation(self) -> FloatArray:
+        """Standard deviation over the rounds."""
+        return np.asarray(self.values.std(axis=0, ddof=1 if len(self.values) > 1 else 0))
+
+    @property
+    def error(self) -> FloatArray:
+        """Standard error of the mean."""
+        return np.asarray(self.deviation / np.sqrt(len(self.values)))
+
+    def at(self, step: int) -> int:
+        """Index of the last point at or before ``step``."""
+        return int(np.searchsorted(self.steps, step, side="right")) - 1
+
+
+def curves(rows: Iterable[Row]) -> dict[tuple[str, str], Curve]:
+    """The rows by method and setting, in order of appearance."""
+    values: dict[tuple[str, str], dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        values[row.method, row.setting][row.round][row.step] = row.value
+    found = {}
+    for key, rounds in values.items():
+        steps = sorted(next(iter(rounds.values())))
+        table = np.array([[by_step[step] for step in steps] for by_step in rounds.values()])
+        found[key] = Curve(np.array(steps, dtype=np.float64), table)
+    return found
+
+
+def best_setting(rows: Iterable[Row]) -> dict[str, tuple[str, Curve]]:
+    """For every method the setting with the largest mean over all steps and rounds."""
+    best: dict[str, tuple[str, Curve]] = {}
+    for (method, setting), curve in curves(rows).items():
+        if method not in best or curve.values.mean() > best[method][1].values.mean():
+            best[method] = setting, curve
+    return best
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a ``.csv.gz`` file that :meth:`Outcome.write` wrote."""
+    return [
+        Row(row["method"], row["setting"], int(row["round"]), int(row["step"]), float(row["value"]))
+        for row in read_csv(path)
+    ]

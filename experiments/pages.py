@@ -1,0 +1,37 @@
+"""Puts the tables of all results into the pages of ``docs``: ``python -m experiments.pages``.
+
+Tests check that this would change nothing.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from experiments import speed
+from experiments.benchmarks import forecast, load
+from experiments.benchmarks import tables as benchmarks
+from experiments.general import page as general
+from experiments.general.measures import Measures
+from experiments.harness import markdown
+from experiments.harness.runner import read_rows
+from experiments.speed import page as speeds
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS, DOCS = ROOT / "results", ROOT / "docs"
+
+
+def parts() -> dict[str, Mapping[str, str]]:
+    """The tables and pictures of every page, by the names of their places."""
+    beyond = benchmarks.tables(RESULTS / "beyond")
+    return {
+        "general.md": general.tables(Measures(read_rows(RESULTS / "general" / "general.csv.gz"))),
+        "speed.md": speeds.tables(speeds.read(RESULTS / "speed", list(speed.MEASUREMENTS))),
+        "beyond.md": beyond,
+        "selectors.md": beyond,
+        "parallel.md": {**beyond, "load": load.table(read_rows(RESULTS / "load" / "load.csv.gz"))},
+        "watching.md": {"forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz"))},
+    }
+
+
+if __name__ == "__main__":
+    for page, made in parts().items():
+        markdown.put(DOCS / page, made)

@@ -1,0 +1,135 @@
+"""The classifier of appendix B.1, trained on images with ten visible pixels."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dagsearch._internal.typing import IntArray
+from experiments.paper.mnist_data import Mnist
+
+MEAN, DEVIATION = 0.1307, 0.3081  # of the training images' pixels
+PIXELS = 10
+EPOCHS, BATCH = 30, 64
+_IMAGES_AT_ONCE = 50_000
+
+
+def import_torch() -> Any:
+    """PyTorch, or an error that states how to install it."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "the MNIST experiment needs PyTorch: pip install '.[mnist]', or use --dataset digits"
+        ) from error
+    return torch
+
+
+def make(torch: Any) -> Any:
+    """The untrained network: two convolutions, pooling, two fully connected layers."""
+    nn = torch.nn
+
+    class ConvNet(nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv1 = nn.Conv2d(1, 32, 3)
+            self.conv2 = nn.Conv2d(32, 64, 3)
+            self.dropout1, self.dropout2 = nn.Dropout(0.25), nn.Dropout(0.5)
+            self.fc1, self.fc2 = nn.Linear(9216, 128), nn.Linear(128, 10)
+
+        def forward(self, images: Any) -> Any:
+            relu = nn.functional.relu
+            hidden = self.dropout1(relu(self.conv1(images)))
+            hidden = nn.functional.max_pool2d(relu(self.conv2(hidden)), 2)
+            return self.fc2(self.dropout2(relu(self.fc1(hidden.flatten(1)))))
+
+    return ConvNet()
+
+
+def prepared(torch: Any, images: NDArray[np.uint8], device: str) -> Any:
+    """Images as normalised floats, shape ``(n, 784)``."""
+    pixels = torch.as_tensor(images.copy(), device=device).float() / 255.0
+    return (pixels - MEAN) / DEVIATION
+
+
+def train(data: Mnist, device: str, seed: int = 0, epochs: int = EPOCHS, progress: bool = True) -> Any:
+    """The network, trained on images with ten random pixels; all other pixels are turned off."""
+    from tqdm import tqdm
+
+    torch = import_torch()
+    torch.manual_seed(seed)
+    net = make(torch).to(device)
+    images = prepared(torch, data.train, device)
+    labels = torch.as_tensor(data.train_labels.astype(np.int64), device=device)
+    optimizer = torch.optim.Adadelta(net.parameters(), lr=1.0, rho=0.9, eps=1e-6)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.7)
+    net.train()
+    for _ in tqdm(range(epochs), disable=not progress, unit="epoch", desc="training"):
+        for batch in torch.randperm(len(images), device=device).split(BATCH):
+            chosen = torch.rand(len(batch), 784, device=device).topk(PIXELS, dim=1).indices
+            mask = torch.zeros(len(batch), 784, device=device).scatter_(1, chosen, 1.0)
+            logits = net((images[batch] * mask).view(-1, 1, 28, 28))
+            loss = torch.nn.functional.cross_entropy(logits, labels[batch])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        schedule.step()
+    return net.eval()
+
+
+def load_weights(path: Path, device: str) -> Any:
+    """The network with weights from an ``.npz`` file of arrays named as in PyTorch."""
+    torch = import_torch()
+    net = make(torch)
+    try:
+        with path.open("rb") as file, np.load(file) as arrays:
+            state = {name: torch.as_tensor(arrays[name].astype(np.float32)) for name in net.state_dict()}
+        net.load_state_dict(state)
+    except (OSError, KeyError, ValueError, RuntimeError, TypeError, EOFError, BadZipFile) as error:
+        raise ValueError(f"--weights: {path} does not hold the network's weights ({error})") from error
+    return net.to(device).eval()
+
+
+def trained(
+    data: Mnist, weights: Path | None, device: str, epochs: int = EPOCHS, progress: bool = True
+) -> Any:
+    """The network with weights from a file or, without one, trained now."""
+    if device == "cuda" and not import_torch().cuda.is_available():
+        raise ValueError("--device cuda: PyTorch sees no GPU here; use --device cpu")
+    if weights is not None:
+        return load_weights(weights, device)
+    return train(data, device, epochs=epochs, progress=progress)
+
+
+def save_weights(net: Any, path: Path) -> None:
+    """Write the weights to an ``.npz`` file that :func:`load_weights` reads."""
+    np.savez(path, **{name: tensor.cpu().numpy() for name, tensor in net.state_dict().items()})
+
+
+class SubsetAccuracy:
+    """Accuracy of a network that sees only some pixels, for many subsets at once."""
+
+    def __init__(self, net: Any, images: NDArray[np.uint8], labels: NDArray[np.uint8], device: str) -> None:
+        self._torch = import_torch()
+        self._net = net
+        self._images = prepared(self._torch, images, device)
+        self._labels = torch_labels = self._torch.as_tensor(labels.astype(np.int64), device=device)
+        self._device = device
+        self._at_once = max(1, _IMAGES_AT_ONCE // len(torch_labels))
+
+    def __call__(self, subsets: Sequence[frozenset[int]]) -> list[float]:
+        """One accuracy per subset."""
+        pixels: IntArray = np.zeros((len(subsets), 784), dtype=np.int64)
+        for row, subset in enumerate(subsets):
+            pixels[row, sorted(subset)] = 1
+        masks = self._torch.as_tensor(pixels, device=self._device).float()
+        found: list[float] = []
+        with self._torch.inference_mode():
+            for chunk in masks.split(self._at_once):
+                shown = (chunk[:, None, :] * self._images[None]).view(-1, 1, 28, 28)
+                guesses = self._net(shown).argmax(dim=1).view(len(chunk), -1)
+                found += (guesses == self._labels).float().mean(dim=1, dtype=self._torch.float64).tolist()
+        return found

@@ -1,0 +1,118 @@
+"""The MNIST images: from a folder, a cache, or a public mirror."""
+
+import gzip
+import hashlib
+import logging
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.harness.runner import ExperimentError
+
+logger = logging.getLogger(__name__)
+
+CHECKSUMS = {
+    "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
+    "train-labels-idx1-ubyte.gz": "d53e105ee54ea40749a09fcbcd1e9432",
+    "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
+    "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
+}
+"""The four files and their MD5 sums."""
+
+MIRRORS = (
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+)
+VALIDATION = 1_000
+"""Number of training images held back to score subsets of pixels."""
+
+
+class DataError(ExperimentError):
+    """The MNIST files are missing, damaged or cannot be downloaded."""
+
+
+@dataclass(frozen=True)
+class Mnist:
+    """Images as bytes, one row of 784 each, and their labels."""
+
+    train: NDArray[np.uint8]
+    """Images to train on, shape ``(59000, 784)``."""
+    train_labels: NDArray[np.uint8]
+    validation: NDArray[np.uint8]
+    """Images held back, shape ``(1000, 784)``."""
+    validation_labels: NDArray[np.uint8]
+    test: NDArray[np.uint8]
+    """The test set, shape ``(10000, 784)``."""
+    test_labels: NDArray[np.uint8]
+
+
+def load(folder: Path | None = None, mirrors: Sequence[str] = MIRRORS) -> Mnist:
+    """The data set from ``folder``, or by default from the cache; missing files are downloaded first.
+
+    Raises
+    ------
+    DataError
+        If files are missing or damaged; the message names the files and the folder.
+    """
+    if folder is None:
+        folder = cache_folder()
+        for name in CHECKSUMS:
+            if not (folder / name).exists():
+                _download(name, folder, mirrors)
+    arrays = {name: _read(folder, name) for name in CHECKSUMS}
+    images, labels, test, test_labels = arrays.values()
+    order = np.random.default_rng(0).permutation(len(images))
+    held, kept = order[:VALIDATION], order[VALIDATION:]
+    return Mnist(images[kept], labels[kept], images[held], labels[held], test, test_labels)
+
+
+def cache_folder() -> Path:
+    """The folder of downloaded data."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "dagsearch" / "mnist"
+
+
+def _advice(folder: Path) -> str:
+    return (
+        f"put the four MNIST files {', '.join(CHECKSUMS)} into {folder}, or give a folder that has them "
+        "with --data DIR; --dataset digits needs no download"
+    )
+
+
+def _download(name: str, folder: Path, mirrors: Sequence[str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    problems = []
+    for mirror in mirrors:
+        try:
+            with urllib.request.urlopen(mirror + name, timeout=30) as response:
+                content = response.read()
+        except (urllib.error.URLError, OSError) as error:
+            problems.append(f"{mirror}: {error}")
+            continue
+        if hashlib.md5(content).hexdigest() == CHECKSUMS[name]:
+            partial = folder / f"{name}.part"
+            partial.write_bytes(content)
+            partial.rename(folder / name)  # so that an interrupted download leaves no damaged file
+            logger.info("downloaded %s", name)
+            return
+        problems.append(f"{mirror}: wrong checksum")
+    raise DataError(f"cannot download {name} ({'; '.join(problems)}); {_advice(folder)}")
+
+
+def _read(folder: Path, name: str) -> NDArray[np.uint8]:
+    path = folder / name
+    if not path.is_file():
+        raise DataError(f"{path} is missing; {_advice(folder)}")
+    content = path.read_bytes()
+    if hashlib.md5(content).hexdigest() != CHECKSUMS[name]:
+        raise DataError(f"{path} is damaged (its MD5 sum is wrong); {_advice(folder)}")
+    data = np.frombuffer(gzip.decompress(content), dtype=np.uint8)
+    dimensions = int(data[3])
+    sizes = [int.from_bytes(data[4 + 4 * i : 8 + 4 * i].tobytes(), "big") for i in range(dimensions)]
+    return data[4 + 4 * dimensions :].reshape(sizes[0], -1).squeeze()

@@ -1,0 +1,105 @@
+"""Section 4.1: the synthetic DAG whose covariance is known."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dagsearch import baselines
+from dagsearch.problems import Synthetic
+from dagsearch.proposers.expansions import OneChild
+from dagsearch.search import Search
+from dagsearch.values.backups import MomentMatching, Softmax
+from experiments.harness.drawing import draw_curves, figure
+from experiments.harness.runner import Outcome, Row, best_setting, recorded_steps, run_rounds
+from experiments.paper.ablations import RandomChild
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NOISE = 1e-4
+STEP = 1.0 / 6.0  # variance per step of the true covariance, 1/(m + 1)
+
+
+def _paper(problem: Synthetic, beta: float, seed: int, **settings: Any) -> Search:
+    return Search.paper(problem, noise=NOISE, beta=beta, seed=seed, **settings)
+
+
+METHODS: dict[str, Callable[[Synthetic, float, int], Search]] = {
+    "probabilistic DAG": _paper,
+    "probabilistic DAG, softmax": lambda problem, beta, seed: _paper(problem, beta, seed, backup=Softmax()),
+    "probabilistic tree": lambda problem, beta, seed: baselines.probabilistic_tree(
+        problem, c=STEP, noise=NOISE, beta=beta, seed=seed
+    ),
+    "UCT": lambda problem, beta, seed: baselines.uct(problem, c=beta, seed=seed),
+    "UCD": lambda problem, beta, seed: baselines.ucd(problem, c=beta, seed=seed),
+    "probabilistic DAG, no prior": lambda problem, beta, seed: _paper(
+        problem, beta, seed, backup=MomentMatching()
+    ),
+    "probabilistic DAG, prior on increments too": lambda problem, beta, seed: _paper(
+        problem, beta, seed, increment_prior=(0.0, 1.0)
+    ),
+    "probabilistic DAG, one child at a time": lambda problem, beta, seed: _paper(
+        problem, beta, seed, expansion=OneChild()
+    ),
+    "probabilistic DAG, summary adds a random child": lambda problem, beta, seed: _paper(
+        problem, beta, seed, backup=MomentMatching(), expansion=RandomChild(seed)
+    ),
+}
+SHOWN = tuple(METHODS)[:5]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Size of the experiment."""
+
+    rounds: int = 100
+    steps: int = 300
+    betas: tuple[float, ...] = (0.01, 0.1, 1.0, 2.0**0.5, 10.0)
+    ablation_betas: tuple[float, ...] = (0.1, 1.0)
+
+
+QUICK = Settings(rounds=4, steps=40, betas=(0.1, 1.0))
+
+
+def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
+    """Best reward so far, every method with every β on the same problems."""
+    tasks = [
+        (method, beta, number, settings.steps)
+        for method in METHODS
+        for beta in (settings.betas if method in SHOWN else settings.ablation_betas)
+        for number in range(settings.rounds)
+    ]
+    rows = run_rounds(one_round, tasks, jobs, progress)
+    for number in range(settings.rounds):
+        rows.append(Row("maximum", "", number, 0, Synthetic(seed=number).best_reward))
+    return Outcome(
+        "synthetic", rows, {"settings": asdict(settings), "noise": NOISE}, {"synthetic": draw(rows)}
+    )
+
+
+def one_round(method: str, beta: float, number: int, steps: int) -> list[Row]:
+    """One search on one draw of the problem."""
+    search = METHODS[method](Synthetic(seed=number), beta, number)
+    search.run(steps)
+    return [
+        Row(method, f"beta={beta:.4g}", number, step, search.history[step - 1].best_reward)
+        for step in recorded_steps(steps, growth=1.3)
+    ]
+
+
+def draw(rows: list[Row]) -> "Figure":
+    """Every method with its best β, and the maximum."""
+    drawn = figure()
+    axes = drawn.subplots()
+    # The problems' maxima differ far more than the methods, so the band shows the distance to the maximum.
+    maxima = {row.round: row.value for row in rows if row.method == "maximum"}
+    mean = float(np.mean(list(maxima.values())))
+    shown = [row for row in rows if row.method in SHOWN]
+    centred = [row._replace(value=row.value - maxima[row.round] + mean) for row in shown]
+    draw_curves(axes, best_setting(centred))
+    axes.axhline(mean, color="black", linestyle=":", label="maximum")
+    axes.set(ylabel="best reward so far", title="synthetic DAG: 5 of 15", xscale="log", xlim=(1, None))
+    axes.legend(fontsize="small", loc="lower right")
+    return drawn
