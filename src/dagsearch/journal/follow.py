@@ -8,7 +8,6 @@ from dagsearch.errors import JournalError
 from dagsearch.journal.events import Event
 from dagsearch.journal.journal import check_is_file, read_events
 from dagsearch.journal.lines import LENGTH, decode_more
-from dagsearch.journal.sqlite import is_database
 
 
 class News(NamedTuple):
@@ -65,8 +64,6 @@ class Follower:
                 identity = (found.st_dev, found.st_ino)
                 if self._file not in (None, identity) or (self._number and found.st_size < self._offset):
                     return None
-                if self._number == 0 and is_database(file.read(LENGTH)):
-                    return self._read_database()
                 file.seek(self._offset)
                 data = file.readall()
         except OSError as error:
@@ -82,7 +79,3 @@ class Follower:
             more.digest,
         )
         return News(more.events, restarted)
-
-    def _read_database(self) -> News:
-        """All events of a journal of an earlier version, which no search of this version appends to."""
-        return News(read_events(self.path), True)

@@ -19,7 +19,7 @@ from dagsearch.errors import JournalError
 from dagsearch.journal.events import Event, check_fields
 
 FORMAT = 2
-"""Number of this format; 1 was an SQLite database, see :mod:`dagsearch.journal.sqlite`."""
+"""Number of this format."""
 
 SLOT = 512
 """Length of a head in bytes: a disk writes this many at once."""

@@ -39,13 +39,10 @@ class Replay(Recorder):
         New search with the composition of the recorded one, without a journal.
     events : sequence of Event
         Events of the journal, without the settings.
-    same_rules : bool
-        Whether the search decides by the same rules as the recorded one, such as when to learn.
     """
 
-    def __init__(self, search: "Search", events: Sequence[Event], same_rules: bool = True) -> None:
+    def __init__(self, search: "Search", events: Sequence[Event]) -> None:
         self._search, self._events = search, events
-        self._same_rules = same_rules
         self._codec = StateCodec(search.problem)
         self._largest_difference = 0.0  # relative, between beliefs and the recorded ones
         self._first: Proposal | None = None  # the oldest pending one when the last run began
@@ -183,11 +180,9 @@ class Replay(Recorder):
         self._largest_difference = max(self._largest_difference, difference)
 
     def _learnt_after(self, follower: Event | None) -> Mapping[str, Any] | None:
-        """The hyperparameters that were learnt after a reward, empty if none were.
+        """The hyperparameters that were learnt after a reward.
 
         ``None`` if the replay must learn itself, if it is time: the process may have ended just before that,
         and a resumed search learns without an event.
         """
-        if follower is not None and follower.kind == "learn":
-            return follower.content
-        return None if self._same_rules or follower is None else {}
+        return follower.content if follower is not None and follower.kind == "learn" else None

@@ -48,8 +48,8 @@ def resume_search(
     journal, events = Journal.resume(path)
     try:
         search = recompose(kind, events[0].content, problem, given)
-        same_rules = check_same(events[0].content, search, path)
-        replay = Replay(search, events[1:], same_rules)
+        check_same(events[0].content, search, path)
+        replay = Replay(search, events[1:])
         replay.run()
         recorder = JournalRecorder(journal, search, events)
         if replay.unrecorded is not None:
