@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.report.leaves import Part
+from dagsearch.journal.leaves import Part
 
 # Largest number of parts that effects are computed for: those that were evaluated most often.
 _MOST_PARTS = 300

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from dagsearch.journal.leaves import leaf_text
+from dagsearch.record import Record
 from dagsearch.report.dag import best_part, main_line
-from dagsearch.report.leaves import leaf_text
-from dagsearch.report.record import Record
 from dagsearch.report.words import duration, number
 from dagsearch.values.gaussians import Gaussian
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from dagsearch._internal.progress import Progress
+from dagsearch.record import Record
 from dagsearch.report.html import snippet
-from dagsearch.report.record import Record
 from dagsearch.report.view import Viewed
 from dagsearch.results import Evaluation
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dagsearch.journal.leaves import Part
+from dagsearch.record import Told
 from dagsearch.report.effects import NINETY, Effect
-from dagsearch.report.leaves import Part
-from dagsearch.report.record import Told
 
 # Largest numbers of evaluations, the latest ones, and of parts that are looked at.
 _EVALUATIONS, _PARTS = 2000, 20

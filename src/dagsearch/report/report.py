@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from dagsearch.journal.journal import read_events
+from dagsearch.record import Record
 from dagsearch.report.html import html_page, snippet
-from dagsearch.report.record import Record
 from dagsearch.report.view import Viewed
 from dagsearch.report.words import number
 from dagsearch.results import Result

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from dagsearch.data import Foresight
+from dagsearch.journal.leaves import Part, leaf_text
+from dagsearch.record import Record, Told
 from dagsearch.report.dag import best_part, best_told, decisions
 from dagsearch.report.effects import Effect, Effects
 from dagsearch.report.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 from dagsearch.report.game import game_view
-from dagsearch.report.leaves import Part, leaf_text
 from dagsearch.report.pairs import pairs_of
-from dagsearch.report.record import Record, Told
 from dagsearch.report.words import duration, number, sentence
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
@@ -78,7 +78,7 @@ class Viewed:
         record = self.record
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
-        told, best = record.told, _best(record.told)
+        told, best = record.told, record.best
         progress = progress_of([one.reward for one in told], [one.predicted for one in told])
         left = _left(record, running)
         effects = self._largest_effects()
@@ -143,8 +143,13 @@ def _best_part(told: Sequence[Told], best: Told, effects: Sequence[Effect], sign
 
 def _source(name: str, record: Record) -> list[str]:
     """What is searched, in a few words."""
-    kind = "feature selection" if record.selection else record.problem
-    return [part for part in (name, kind, *record.asked, record.made_by) if part]
+    kind, request = "feature selection" if record.selection else record.problem, record.request or {}
+    asked = [
+        f"{what} {request[what]}"
+        for what in ("target", "estimator", "scoring")
+        if request.get(what) is not None
+    ]
+    return [part for part in (name, kind, *asked, record.made_by) if part]
 
 
 def _activity(record: Record, now: float | None) -> dict[str, Any]:
@@ -175,11 +180,6 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
             for one in record.steering[: -_STEERING - 1 : -1]
         ],
     }
-
-
-def _best(told: Sequence[Told]) -> int | None:
-    """Place of the first evaluation with the largest reward."""
-    return max(range(len(told)), key=lambda place: (told[place].reward, -place)) if told else None
 
 
 def _horizon(told: int, left: int | None) -> int:

@@ -10,8 +10,8 @@ from typing import Any
 from dagsearch.errors import JournalError
 from dagsearch.journal.follow import Follower
 from dagsearch.journal.journal import is_in_use
+from dagsearch.record import Record
 from dagsearch.report.html import content_json, html_page
-from dagsearch.report.record import Record
 from dagsearch.report.report import short_names
 from dagsearch.report.view import Viewed
 

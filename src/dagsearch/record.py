@@ -1,11 +1,18 @@
-"""What has happened in a search, as its journal or its result tells it."""
+"""What has happened in a search: one fold of its events, which every reader of a run shares.
 
-from collections.abc import Callable, Iterable
+``dagsearch show`` and ``resume``, the page, the report of a result and the feature selector all read a
+:class:`Record`. It is folded from the events of a journal, or from evaluations in this process.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray
 from dagsearch.journal.encoding import note_to_json, to_json
 from dagsearch.journal.events import Event
-from dagsearch.report.leaves import Part, parts_of
+from dagsearch.journal.leaves import Part, moved_parts, parts_of
 from dagsearch.results import Evaluation, Result
 from dagsearch.values.gaussians import Gaussian
 
@@ -51,7 +58,7 @@ class Failure(NamedTuple):
     """Number of rewards that were told then, this one included if it was told as one."""
 
 
-class Steering(NamedTuple):
+class Taken(NamedTuple):
     """A request of the user that the search has taken."""
 
     at: float
@@ -62,6 +69,45 @@ class Steering(NamedTuple):
     """What it asked for."""
     refused: str | None
     """Why the search did not carry it out; ``None`` if it did."""
+
+
+class Scored(NamedTuple):
+    """The result of scoring a subset of features."""
+
+    columns: tuple[int, ...]
+    """Column numbers of the features, ascending."""
+    scores: FloatArray
+    """Score on each fold, shape ``(n_folds,)``; NaN if scoring failed."""
+    seconds: float
+    """Time that fitting and scoring took."""
+    failure: str | None
+    """Why there is no score; ``None`` if there is one."""
+
+    @property
+    def mean(self) -> float:
+        """The subset's score: the mean over the folds."""
+        return float(np.mean(self.scores))
+
+    def note(self, seconds: float) -> dict[str, Any]:
+        """The note of the subset's reward, told ``seconds`` after the start; :meth:`Record.note` reads it."""
+        return {
+            "columns": self.columns,
+            "scores": None if self.failure else self.scores.tolist(),
+            "score_time": self.seconds,
+            "failure": self.failure,
+            "seconds": seconds,
+        }
+
+
+class Entry(NamedTuple):
+    """A subset that was scored, or whose scoring failed."""
+
+    scored: Scored
+    """The subset and its scores."""
+    best: float | None
+    """Best score so far, including this one; ``None`` if there is no score yet."""
+    seconds: float
+    """When the subset was recorded, in seconds since the start of the selection."""
 
 
 class Record:
@@ -79,9 +125,11 @@ class Record:
         self.events = 0
         """Number of events."""
         self.told: list[Told] = []
+        self.best: int | None = None
+        """Place of the first of the largest rewards in :attr:`told`; ``None`` before the first reward."""
         self.pending: list[Waiting] = []
         self.failures: list[Failure] = []
-        self.steering: list[Steering] = []
+        self.steering: list[Taken] = []
         self.budget: int | None = None
         """Number of rewards at which the run ends; ``None`` if the journal does not state it."""
         self.failed_now = 0
@@ -100,14 +148,25 @@ class Record:
         """Whether there are two players."""
         self.values: list[tuple[int, Gaussian]] = []
         """Beliefs over the value of a game, each with the number of rewards then."""
-        self.selection = False
-        """Whether features are selected."""
-        self.asked: list[str] = []
-        """What a feature selection was asked for: its target, estimator and score."""
-        self._by: str | None = None
-        self._form: str | None = None
         self.labels: list[str] | None = None
         """Text for each number in a leaf; ``None`` if leaves are as they are."""
+        self._by: str | None = None
+        self._form: str | None = None
+        # Of a feature selection:
+        self.selection = False
+        """Whether features are selected."""
+        self.request: Mapping[str, Any] | None = None
+        """What ``dagsearch select`` was asked for; ``None`` if another program wrote the journal."""
+        self.digest: str | None = None
+        """Identifies what scores depend on."""
+        self.rows = self.folds = 0
+        """Number of rows of the data, and of folds that every subset is scored on."""
+        self.entries: list[Entry] = []
+        """The scored and the failed subsets, in order."""
+        self.beliefs: list[tuple[int, Gaussian]] = []
+        """Beliefs about the best possible score, each with the number of entries then."""
+        self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
+        """Scores on re-drawn folds, by number of the draw and columns; NaN where scoring failed."""
         self._take: dict[str, Callable[[Event], None]] = {
             "settings": self._settings,
             "ask": self._asked,
@@ -117,7 +176,6 @@ class Record:
             "settle": self._settle,
             "run": self._run,
             "steer": self._steer,
-            "note": self._note,
         }
 
     @classmethod
@@ -137,18 +195,37 @@ class Record:
         record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
         return record
 
+    @classmethod
+    def of_scores(cls, history: Iterable[Mapping[str, Any]]) -> "Record":
+        """What the ``history`` of a selection's ``result.json`` tells: scores and failures."""
+        record = cls()
+        record.selection = True
+        for entry in history:
+            parts = [Part("", name) for name in entry["features"]]
+            if entry["score"] is None:
+                record.failures.append(Failure(parts, None, str(entry.get("failure")), entry["step"]))
+                continue
+            predicted = entry.get("predicted")
+            belief = None if predicted is None else Gaussian(predicted[0], predicted[1] ** 2)
+            record.add_told(Told(parts, entry["features"], entry["score"], entry["seconds"], belief))
+        return record
+
     def add_evaluations(self, evaluations: Iterable[Evaluation], sign: float = 1.0) -> None:
         """Take evaluations of a search in this process, whose rewards are ``sign`` times those told."""
         for evaluation in evaluations:
             leaf, predicted = _encoded(evaluation.leaf), evaluation.predicted
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
-            parts = parts_of(leaf)
+            parts = self._parts(leaf)
             if len(parts) == 1 and evaluation.actions:
-                parts = [
-                    Part(str(place), str(move)) for place, move in enumerate(evaluation.actions, start=1)
-                ]
-            self.told.append(Told(parts, leaf, sign * evaluation.reward, evaluation.seconds, predicted))
+                parts = moved_parts(evaluation.actions)
+            self.add_told(Told(parts, leaf, sign * evaluation.reward, evaluation.seconds, predicted))
+
+    def add_told(self, told: Told) -> None:
+        """Take a reward."""
+        if self.best is None or told.reward > self.told[self.best].reward:
+            self.best = len(self.told)
+        self.told.append(told)
 
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order."""
@@ -156,6 +233,7 @@ class Record:
             take = self._take.get(event.kind)
             if take is not None:
                 take(event)
+            self.note(event.note)
             self._steered(event)
             self.last = event.at
             self.events += 1
@@ -167,20 +245,17 @@ class Record:
         content, self.begun = event.content, event.at
         self.problem, self.made_by = content["problem"]["type"], content["made_by"]
         self.version, self.repeats = content["dagsearch"], content["parts"].get("repeats") == "True"
-        leaves = content.get("leaves")
-        if isinstance(leaves, dict):
-            self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
-            self.game = bool(leaves.get("game"))
-            labels = leaves.get("labels")
-            self.labels = list(map(str, labels)) if isinstance(labels, list) else None
-        elif self.problem in ("Subsets", "SubsetRange", "Knapsack"):
-            self._form = "set"
+        leaves = content["leaves"]
+        self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
+        self.game = bool(leaves.get("game"))
+        labels = leaves.get("labels")
+        self.labels = list(map(str, labels)) if isinstance(labels, list) else None
 
     def _asked(self, event: Event) -> None:
         leaf, moves = event.content.get("leaf"), event.content.get("moves")
         parts = [] if leaf is None else self._parts(leaf)
         if isinstance(moves, list) and moves:
-            parts = [Part(str(place), str(move)) for place, move in enumerate(moves, start=1)]
+            parts = moved_parts(moves)
         self.pending.append(Waiting(parts, leaf, event.at, self._by))
         self.settled = False
         if (value := _belief(event.content.get("value"))) is not None:
@@ -197,11 +272,11 @@ class Record:
         parts = asked.parts if asked is not None and known else self._parts(content["leaf"])
         if event.note.get("failure"):  # told as a bad reward
             self.failures.append(Failure(parts, event.at, str(event.note["failure"]), len(self.told) + 1))
-        belief = _belief(content.get("predicted"))
         seconds = content["seconds"]
         if seconds is None:
             seconds = event.at - (self.begun or event.at)
-        self.told.append(Told(parts, content["leaf"], content["reward"], seconds, belief))
+        belief = _belief(content["predicted"])
+        self.add_told(Told(parts, content["leaf"], content["reward"], seconds, belief))
 
     def _forget(self, event: Event) -> None:
         dropped = self._drop(event)
@@ -215,24 +290,10 @@ class Record:
         self.settled = True
 
     def _run(self, event: Event) -> None:
-        self.budget, self.run_began, self.stopping = event.content["budget"], event.at, False
+        content = event.content
+        self.budget, self.run_began, self.stopping = content["budget"], event.at, False
         self.failed_now, self.settled = 0, False
-        rules = event.content.get("stop")
-        self.rules = rules if isinstance(rules, dict) else {}
-        by = event.content.get("by")
-        self._by = by if isinstance(by, str) else None
-
-    def _note(self, event: Event) -> None:
-        """A feature selection notes the names of the features, and the command what it was asked for."""
-        names, asked = event.note.get("features"), event.note.get("select")
-        if "data" in event.note and isinstance(names, list):
-            self.selection, self.labels = True, list(map(str, names))
-        if isinstance(asked, dict):
-            self.asked = [
-                f"{name} {asked[name]}"
-                for name in ("target", "estimator", "scoring")
-                if asked.get(name) is not None
-            ]
+        self.rules, self._by = content["stop"], content["by"]
 
     def _steer(self, event: Event) -> None:
         content = event.content
@@ -252,9 +313,58 @@ class Record:
             if isinstance(value, dict) and "now" in value:
                 value = value["now"]
             what = content["action"] if value is None else f"{content['action']} {value}"
-            self.steering.append(Steering(event.at, content["request"], what, content["refused"]))
+            self.steering.append(Taken(event.at, content["request"], what, content["refused"]))
         elif "steer" in event.note:
-            self.steering.append(Steering(event.at, str(event.note["steer"]), event.kind, None))
+            self.steering.append(Taken(event.at, str(event.note["steer"]), event.kind, None))
+
+    # A feature selection -----------------------------------------------------------------------------
+
+    def note(self, note: Mapping[str, Any]) -> None:
+        """Take the note of an event. Only those of a feature selection mean anything here.
+
+        Its first note identifies the data, and holds the names of the features; ``dagsearch select`` adds
+        what it was asked for. A reward's note holds its scores on the folds.
+        """
+        if isinstance(note.get("select"), Mapping) and self.request is None:
+            self.request = note["select"]
+        if {"data", "features", "rows", "folds"} <= note.keys() and isinstance(note["features"], list):
+            self.selection, self.digest, self.labels = True, note["data"], list(map(str, note["features"]))
+            self.rows, self.folds = note["rows"], note["folds"]
+        if not self.selection:
+            return
+        if "columns" in note:
+            scored = Scored(tuple(note["columns"]), self._scores(note), note["score_time"], note["failure"])
+            best = None if self.best is None else self.told[self.best].reward
+            self.entries.append(Entry(scored, best, note["seconds"]))
+        if "belief" in note:
+            entries, *moments = note["belief"]
+            self.beliefs.append((entries, Gaussian(*moments)))
+        if "confirmed" in note:
+            again = note["confirmed"]
+            self.confirmed[again["draw"], tuple(again["columns"])] = self._scores(again)
+
+    def _scores(self, note: Mapping[str, Any]) -> FloatArray:
+        scores = note["scores"]
+        return np.full(self.folds, np.nan) if scores is None else np.array(scores, dtype=np.float64)
+
+    def successes(self) -> Sequence[Entry]:
+        """The entries with a score."""
+        return [entry for entry in self.entries if entry.scored.failure is None]
+
+    def failed(self) -> Sequence[Entry]:
+        """The entries without a score."""
+        return [entry for entry in self.entries if entry.scored.failure is not None]
+
+    def failure_message(self, names: Sequence[Any]) -> str | None:
+        """How many subsets could not be scored, and why the first one could not; ``None`` if all could."""
+        failed = self.failed()
+        if not failed:
+            return None
+        scored, count = failed[0].scored, len(self.entries)
+        message = f"{len(failed)} of {count} subsets could not be scored"
+        if len(failed) == count:
+            message = f"none of the {count} subsets could be scored"
+        return f"{message}; the first, {[names[column] for column in scored.columns]}: {scored.failure}"
 
 
 def _belief(moments: Any) -> Gaussian | None:
