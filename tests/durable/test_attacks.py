@@ -23,10 +23,10 @@ from dagsearch.journal import journal as journals
 from dagsearch.journal import lock as locks
 from dagsearch.journal.journal import JournalError, backup_journal, has_begun, is_in_use, read_events
 from dagsearch.journal.lines import LENGTH, SLOT, last_head
-from experiments.crashes.layer import recorded, watched
 from support.journals import history, rewritten, written
 from support.problems import Sum
 from support.processes import environment, wait_until
+from tests.durable.crashes.layer import recorded, watched
 
 REWARDS = 14
 

@@ -18,13 +18,13 @@ from dagsearch.errors import EvaluationError, ProblemError
 from dagsearch.journal.encoding import from_json, to_json
 from dagsearch.journal.fingerprint import parts_of
 from dagsearch.journal.journal import JournalError, read_events
-from experiments.crashes.layer import watched
 from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed, rewritten
 from support.journals import state as state_as_read
 from support.problems import Failing, Sum
 from support.processes import environment, running
 from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments
+from tests.durable.crashes.layer import watched
 
 # Exactly as it was ------------------------------------------------------------------------------
 
