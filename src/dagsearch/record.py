@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.journal.encoding import note_to_json, to_json
-from dagsearch.journal.events import Event
-from dagsearch.journal.leaves import Part, moved_parts, parts_of
+from dagsearch.journal.encoding import Part, moved_parts, note_to_json, parts_of, to_json
+from dagsearch.journal.lines import Event
 from dagsearch.results import Evaluation, Result
 from dagsearch.values.gaussians import Gaussian
 
@@ -142,8 +141,6 @@ class Record:
         """Whether the run ends as soon as the running evaluations have ended."""
         self.settled = False
         """Whether the search expects no further reward, as when every leaf has been evaluated."""
-        self.repeats = False
-        """Whether a leaf may be evaluated again."""
         self.game = False
         """Whether there are two players."""
         self.values: list[tuple[int, Gaussian]] = []
@@ -167,16 +164,6 @@ class Record:
         """Beliefs about the best possible score, each with the number of entries then."""
         self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
         """Scores on re-drawn folds, by number of the draw and columns; NaN where scoring failed."""
-        self._take: dict[str, Callable[[Event], None]] = {
-            "settings": self._settings,
-            "ask": self._asked,
-            "propose": self._asked,
-            "tell": self._tell,
-            "forget": self._forget,
-            "settle": self._settle,
-            "run": self._run,
-            "steer": self._steer,
-        }
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> "Record":
@@ -230,7 +217,7 @@ class Record:
     def add(self, events: Iterable[Event]) -> None:
         """Take further events, in order."""
         for event in events:
-            take = self._take.get(event.kind)
+            take: Callable[[Event], None] | None = getattr(self, f"_on_{event.kind}", None)
             if take is not None:
                 take(event)
             self.note(event.note)
@@ -241,17 +228,16 @@ class Record:
     def _parts(self, leaf: Any) -> list[Part]:
         return parts_of(leaf, self._form, self.labels)
 
-    def _settings(self, event: Event) -> None:
+    def _on_settings(self, event: Event) -> None:
         content, self.begun = event.content, event.at
         self.problem, self.made_by = content["problem"]["type"], content["made_by"]
-        self.version, self.repeats = content["dagsearch"], content["parts"].get("repeats") == "True"
-        leaves = content["leaves"]
+        self.version, leaves = content["dagsearch"], content["leaves"]
         self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
         self.game = bool(leaves.get("game"))
         labels = leaves.get("labels")
         self.labels = list(map(str, labels)) if isinstance(labels, list) else None
 
-    def _asked(self, event: Event) -> None:
+    def _on_ask(self, event: Event) -> None:
         leaf, moves = event.content.get("leaf"), event.content.get("moves")
         parts = [] if leaf is None else self._parts(leaf)
         if isinstance(moves, list) and moves:
@@ -261,11 +247,13 @@ class Record:
         if (value := _belief(event.content.get("value"))) is not None:
             self.values.append((len(self.told), value))
 
+    _on_propose = _on_ask
+
     def _drop(self, event: Event) -> Waiting | None:
         place = event.content["pending"]
         return self.pending.pop(place) if place is not None and place < len(self.pending) else None
 
-    def _tell(self, event: Event) -> None:
+    def _on_tell(self, event: Event) -> None:
         content = event.content
         asked = self._drop(event)
         known = asked is not None and asked.leaf == content["leaf"]
@@ -278,7 +266,7 @@ class Record:
         belief = _belief(content["predicted"])
         self.add_told(Told(parts, content["leaf"], content["reward"], seconds, belief))
 
-    def _forget(self, event: Event) -> None:
+    def _on_forget(self, event: Event) -> None:
         dropped = self._drop(event)
         failure = event.note.get("failure")
         if failure:
@@ -286,16 +274,16 @@ class Record:
             self.failures.append(Failure(parts, event.at, str(failure), max(1, len(self.told))))
             self.failed_now += 1
 
-    def _settle(self, event: Event) -> None:
+    def _on_settle(self, event: Event) -> None:
         self.settled = True
 
-    def _run(self, event: Event) -> None:
+    def _on_run(self, event: Event) -> None:
         content = event.content
         self.budget, self.run_began, self.stopping = content["budget"], event.at, False
         self.failed_now, self.settled = 0, False
         self.rules, self._by = content["stop"], content["by"]
 
-    def _steer(self, event: Event) -> None:
+    def _on_steer(self, event: Event) -> None:
         content = event.content
         if content.get("refused") is not None:
             return

@@ -3,8 +3,7 @@
 import pytest
 
 import dagsearch as ds
-from dagsearch.journal.follow import Follower
-from dagsearch.journal.journal import read_events
+from dagsearch.journal.journal import Follower, read_events
 from dagsearch.journal.lines import LENGTH
 
 PROBLEM = ds.problems.Subsets(10, 3, reward=sum)

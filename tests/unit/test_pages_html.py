@@ -8,7 +8,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
-from dagsearch.journal.leaves import Part
+from dagsearch.journal.encoding import Part
 from dagsearch.record import Record, Told
 from dagsearch.report import Report
 from dagsearch.report.html import html_page, policy, snippet

@@ -9,8 +9,8 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
+from dagsearch.journal.encoding import Part, parts_of
 from dagsearch.journal.journal import read_events
-from dagsearch.journal.leaves import Part, parts_of
 from dagsearch.record import Record, Told
 from dagsearch.report.effects import Effects
 from dagsearch.report.forecasts import forecast, progress_of

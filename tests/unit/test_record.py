@@ -14,7 +14,7 @@ from dagsearch.sklearn import DAGSearchSelector
 class Refusing(KNeighborsClassifier):
     """Cannot be fitted to two features."""
 
-    def fit(self, X, y):
+    def fit(self, X, y):  # noqa: N803
         if X.shape[1] == 2:
             raise ValueError("not two")
         return super().fit(X, y)

@@ -3,10 +3,10 @@
 import argparse
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from dagsearch._internal.imports import imported
-from dagsearch.cli.common import failed, positive
+from dagsearch.cli.common import Commands, failed, positive
 from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.errors import DagSearchError
 from dagsearch.journal.journal import JournalError, read_events
@@ -15,11 +15,8 @@ from dagsearch.record import Record
 from dagsearch.results import Result
 from dagsearch.search import Search
 
-if TYPE_CHECKING:
-    from dagsearch.cli.common import Commands
 
-
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``resume``."""
     resume = commands.add_parser(
         "resume",

@@ -4,20 +4,17 @@ import argparse
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dagsearch.cli.common import failed, printable
+from dagsearch.cli.common import Commands, failed, printable
 from dagsearch.journal.journal import JournalError, is_in_use, read_events
 from dagsearch.record import Record, Told
-
-if TYPE_CHECKING:
-    from dagsearch.cli.common import Commands
 
 # Number of evaluations shown, the latest ones.
 _SHOWN = 5
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``show``."""
     show = commands.add_parser(
         "show",

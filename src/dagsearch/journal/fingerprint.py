@@ -12,8 +12,7 @@ import numpy as np
 import scipy
 
 from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import StateCodec
-from dagsearch.journal.leaves import leaf_form
+from dagsearch.journal.encoding import StateCodec, leaf_form, note_to_json
 from dagsearch.space import Space
 from dagsearch.space.walks import Walk, shape_rng
 
@@ -166,14 +165,7 @@ def _generators(search: "Search") -> list[np.random.Generator]:
 
 def generator_states(search: "Search") -> list[Any]:
     """The states of all generators."""
-    return [_plain(generator.bit_generator.state) for generator in _generators(search)]
-
-
-def _plain(value: Any) -> Any:
-    """Nested mappings without arrays, for JSON."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    return [note_to_json(generator.bit_generator.state) for generator in _generators(search)]
 
 
 def set_generators(search: "Search", states: Sequence[Any]) -> None:

@@ -12,19 +12,20 @@ import time
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from dagsearch.errors import JournalError
-from dagsearch.journal.events import Event
 from dagsearch.journal.file import LockedFile, sync_folder
 from dagsearch.journal.file import is_in_use as file_in_use
 from dagsearch.journal.lines import (
     LENGTH,
     SLOT,
     Content,
+    Event,
     Head,
     content_of,
     decode,
+    decode_more,
     encode_event,
     is_journal,
     is_unbegun,
@@ -73,8 +74,7 @@ class Journal:
     @classmethod
     def resume(cls, path: str | PathLike[str]) -> tuple["Journal", list[Event]]:
         """A journal that exists, and all its events."""
-        path = _checked_path(path)
-        _require_file(path)
+        path = check_is_file(path)
         file = LockedFile(Path(os.path.realpath(path)))
         try:
             content = _read(path)
@@ -176,10 +176,12 @@ def _checked_path(path: str | PathLike[str]) -> Path:
     return Path(path)
 
 
-def _require_file(path: Path) -> None:
+def check_is_file(path: str | PathLike[str]) -> Path:
+    """The path of a journal; raises :class:`JournalError` if there is no such file."""
+    path = _checked_path(path)
     try:
         if path.is_file():
-            return
+            return path
         what = "it is not a file" if path.exists() else "it does not exist"
     except OSError as error:  # a folder that may not be read
         what = str(error)
@@ -197,13 +199,6 @@ def _fill(file: LockedFile, content: Content) -> None:
 
 
 # Reading --------------------------------------------------------------------------------------------
-
-
-def check_is_file(path: str | PathLike[str]) -> Path:
-    """The path of a journal; raises :class:`JournalError` if there is no such file."""
-    path = _checked_path(path)
-    _require_file(path)
-    return path
 
 
 def read_events(path: str | PathLike[str]) -> list[Event]:
@@ -267,9 +262,7 @@ def backup_journal(journal: str | PathLike[str], copy: str | PathLike[str]) -> i
     int
         Number of events in the copy.
     """
-    journal, copy = _checked_path(journal), _checked_path(copy)
-    _require_file(journal)
-    content = _read(journal)
+    content, copy = _read(check_is_file(journal)), _checked_path(copy)
     file = LockedFile(copy, os.O_CREAT | os.O_EXCL)
     try:
         _fill(file, content)
@@ -279,3 +272,73 @@ def backup_journal(journal: str | PathLike[str], copy: str | PathLike[str]) -> i
     finally:
         file.close()
     return len(content.events)
+
+
+# Following ----------------------------------------------------------------------------------------
+
+
+class News(NamedTuple):
+    """What a journal holds that was not known before."""
+
+    events: list[Event]
+    """The events, in order."""
+    restarted: bool
+    """Whether the file is another one than before, so that these are all of its events."""
+
+
+class Follower:
+    """Reads the events that are appended to a journal.
+
+    It takes no lock and writes nothing, so that the search is not disturbed. Every event is checked by its
+    digest. A line that is being written is read next time.
+
+    Parameters
+    ----------
+    path : path
+        The journal.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = check_is_file(path)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._file: tuple[int, int] | None = None
+        self._offset, self._number, self._digest = LENGTH, 0, ""
+
+    def read(self) -> News:
+        """The events since the last call; all of them at the first call.
+
+        Raises
+        ------
+        JournalError
+            If the file is missing, damaged or not a journal.
+        """
+        news = self._read_on()
+        if news is None:  # the file was shortened or replaced
+            self._forget()
+            news = self._read_on()
+        if news is None or (not news.events and self._number == 0):
+            # Says what is wrong with the file; if nothing is, it has begun just now.
+            return News(read_events(self.path)[:0], True)
+        return news
+
+    def _read_on(self) -> News | None:
+        """The events behind the last known one; ``None`` if that one is no longer there."""
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                found = os.fstat(file.fileno())
+                identity = (found.st_dev, found.st_ino)
+                if self._file not in (None, identity) or (self._number and found.st_size < self._offset):
+                    return None
+                file.seek(self._offset)
+                data = file.readall()
+        except OSError as error:
+            raise JournalError(f"cannot read {self.path} ({error})") from error
+        more = decode_more(self.path, self._number, self._digest, data)
+        if not more.ends_well:
+            return None
+        restarted = self._file is None
+        self._file, self._offset = identity, self._offset + len(more.data)
+        self._number, self._digest = self._number + len(more.events), more.digest
+        return News(more.events, restarted)

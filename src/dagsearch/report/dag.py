@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dagsearch.journal.leaves import Part
+from dagsearch.journal.encoding import Part
 from dagsearch.record import Told
 
 MOST = 3000

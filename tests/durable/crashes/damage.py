@@ -4,8 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 from dagsearch.errors import JournalError
-from dagsearch.journal.events import Event
 from dagsearch.journal.journal import has_begun, read_events
+from dagsearch.journal.lines import Event
 from tests.durable.crashes.workloads import Workload
 
 
