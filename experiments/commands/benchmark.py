@@ -1,12 +1,11 @@
 """``python -m experiments benchmark``: comparisons beyond the paper, and speed."""
 
 import argparse
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import positive, seconds
+from dagsearch.cli.common import positive
 from experiments.commands.common import add_network_options, add_options, carry_out, request_of
 
 if TYPE_CHECKING:
@@ -23,16 +22,12 @@ _NAMES = (
     "portfolio",
     "general",
     "speed",
-    "crashes",
     "forecast",
     "load",
-    "attacks",
 )
 _OUT = Path("results/beyond")
 _GENERAL = ("methods", "problems", "seeds", "keep")
-_ATTACKS = ("operations", "seconds", "seed")
-_OF_JOURNALS = ("crashes", "load", "attacks")
-_OWN_FOLDER = ("general", "speed", "crashes", "forecast", "load", "attacks")
+_OWN_FOLDER = ("general", "speed", "forecast", "load")
 
 _ABOUT = (
     "synthetic: 15 choose 5. digits: 10 of 64 pixels, with the peers of '.[benchmark]' "
@@ -45,13 +40,11 @@ _ABOUT = (
     "general: every kind of choice against other methods, for docs/general.md (ten minutes on 16 "
     "cores, into results/general). "
     "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
-    "crashes: journals after kills, power cuts and damage at every place, for docs/durability.md "
-    "(ten minutes on one core, into results/crashes). forecast: how often the intervals of "
+    "forecast: how often the intervals of "
     "Search.forecast hold, for docs/watching.md (two minutes on one core, into results/forecast). "
     "load: a long run with a journal "
     "while workers are killed, join and leave, for docs/parallel.md (20 minutes on two cores, into "
-    "results/load). attacks: any operation in any order on searches whose disk fails at any write, "
-    "for docs/durability.md (adds its figures to those in results/attacks)."
+    "results/load)."
 )
 
 
@@ -72,8 +65,8 @@ def add_parser(commands: "Commands") -> None:
         "--only",
         nargs="+",
         metavar="MEASUREMENT",
-        help="speed: run only these measurements, such as growth and memory; attacks: only these kinds of "
-        "search, such as noisy; load: only these kinds of workers, processes or Dask",
+        help="speed: run only these measurements, such as growth and memory; load: only these kinds of "
+        "workers, processes or Dask",
     )
     benchmark.add_argument("--no-peers", action="store_true", help="digits: leave out other packages")
     general = benchmark.add_argument_group("options of general")
@@ -86,16 +79,6 @@ def add_parser(commands: "Commands") -> None:
     benchmark.add_argument_group("options of load").add_argument(
         "--evaluations", type=positive, metavar="N", help="number of evaluations (default: 20,000)"
     )
-    attacks = benchmark.add_argument_group("options of attacks")
-    attacks.add_argument(
-        "--operations", type=positive, metavar="N", help="number of operations (default: 100,000)"
-    )
-    attacks.add_argument(
-        "--seconds", type=seconds, metavar="S", help="begin no further sequence of operations after S seconds"
-    )
-    attacks.add_argument(
-        "--seed", type=positive, help="the first seed (default: the first one that --out does not have)"
-    )
     add_network_options(benchmark.add_argument_group("options of mnist"))
     benchmark.set_defaults(run=run)
 
@@ -103,13 +86,12 @@ def add_parser(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Run one benchmark; returns the exit code."""
     from experiments import benchmarks, general, speed
-    from experiments.benchmarks import forecast
+    from experiments.benchmarks import forecast, load
 
     refused = [] if options.name in ("mnist", "portfolio") else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
     refused += [] if options.name == "load" else ["evaluations"]
-    refused += [] if options.name == "attacks" else _ATTACKS
     if options.name in _OWN_FOLDER and options.out == _OUT:
         options.out = Path("results") / options.name
     if options.name == "general":
@@ -132,36 +114,14 @@ def run(options: argparse.Namespace) -> int:
     if options.name == "forecast":
         measured = partial(forecast.run, jobs=options.jobs, quick=options.quick)
         return carry_out(options, [*refused, "only"], measured, forecast.summary)
-    if options.name in _OF_JOURNALS:
-        return _run_of_journals(options, refused)
+    if options.name == "load":
+        size = load.QUICK if options.quick else load.Size()
+        size = size._replace(evaluations=options.evaluations or size.evaluations)
+        disturb = partial(load.run, size, options.only or (), options.out)
+        return carry_out(options, refused, disturb, load.summary)
     return carry_out(
         options,
         [*refused, "only"],
         lambda: benchmarks.run(options.name, request_of(options), peers=not options.no_peers),
         benchmarks.summary,
     )
-
-
-def _run_of_journals(options: argparse.Namespace, refused: Sequence[str]) -> int:
-    """Run one of the benchmarks of journals; returns the exit code."""
-    from experiments import attacks, crashes
-    from experiments.benchmarks import load
-
-    if options.name == "crashes":
-        sweep = partial(crashes.run, quick=options.quick)
-        return carry_out(options, [*refused, "only"], sweep, crashes.summary)
-    if options.name == "load":
-        size = load.QUICK if options.quick else load.Size()
-        size = size._replace(evaluations=options.evaluations or size.evaluations)
-        disturb = partial(load.run, size, options.only or (), options.out)
-        return carry_out(options, refused, disturb, load.summary)
-    attack = partial(
-        attacks.run,
-        operations=options.operations or (attacks.QUICK if options.quick else attacks.OPERATIONS),
-        seconds=options.seconds,
-        jobs=options.jobs,
-        seed=options.seed,
-        kinds=options.only or (),
-        out=options.out,
-    )
-    return carry_out(options, refused, attack, attacks.summary)

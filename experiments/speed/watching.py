@@ -23,7 +23,7 @@ import numpy as np
 import dagsearch as ds
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import LENGTH, content_of
-from dagsearch.report.watched import Watched
+from dagsearch.report.report import Watched
 
 EVALUATIONS, RATE = 20_000, 1000
 BLOCK, PAIRS = 5, 900

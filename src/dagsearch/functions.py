@@ -11,10 +11,9 @@ from dagsearch.journal.journal import has_begun
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.problems.functions import Choose, FunctionProblem
-from dagsearch.report.notebook import shown_progress
+from dagsearch.report.report import shown_progress
 from dagsearch.results import Result
-from dagsearch.run.options import Execution
-from dagsearch.run.runner import checked_budget, log_if_poor
+from dagsearch.run.runner import Execution, checked_budget, log_if_poor
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
 from dagsearch.values.gaussians import Gaussian

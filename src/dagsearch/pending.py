@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
+from dagsearch.errors import ProblemError
 from dagsearch.posterior.base import JointScores
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.problem import State
@@ -61,6 +62,18 @@ class Pending:
             if other is proposal:
                 return index
         return next(i for i, other in enumerate(self.proposals) if self._explored.key(other.leaf) == key)
+
+    def way_to(self, leaf: State) -> Proposal:
+        """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
+        explored = self._explored
+        proposal, node = Proposal(leaf, tuple(explored.space.actions_to(leaf))), explored.find(leaf)
+        if not explored.describes(proposal) or len(explored.problem.actions(leaf)) > 0:
+            raise ProblemError(f"{leaf!r} is not a leaf of the problem")
+        if self.find(leaf) is not None:
+            raise ValueError("the leaf is being evaluated: forget that evaluation first")
+        if not self._repeats and node >= 0 and explored.graph.closed[node]:
+            raise ValueError("the leaf was evaluated already, or failed")
+        return proposal
 
     def _pop(self, index: int) -> Proposal:
         proposal = self.proposals.pop(index)

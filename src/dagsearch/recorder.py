@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dagsearch.data import Told
-    from dagsearch.run.steered import Request
+    from dagsearch.run.steering import Request
 
 _NOTHING = nullcontext()
 

@@ -31,10 +31,9 @@ from dagsearch.proposers.remaining import Remaining
 from dagsearch.recorder import Recorder
 from dagsearch.report.forecasts import Forecast, forecast, progress_of
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.run.options import Execution
 from dagsearch.run.pools import make_pool
-from dagsearch.run.runner import OnError, checked_budget, checked_on_error, evaluations
-from dagsearch.run.steered import Steered
+from dagsearch.run.runner import Execution, OnError, checked_budget, checked_on_error, evaluations
+from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.space import Space
 from dagsearch.values.backups import Backup, MomentMatching
@@ -320,6 +319,14 @@ class Search:
             self.outstanding.offer([proposal])
         elif self.outstanding.find(proposal.leaf, proposal) is not None:
             self.forget(proposal, again=True)
+
+    def take_deadly(self, runs: int) -> Proposal | None:
+        """The pending proposal whose evaluation has ended the last ``runs`` runs, if there is one."""
+        return self.outstanding.take_deadly(runs)
+
+    def way_to(self, leaf: State) -> Proposal:
+        """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
+        return self.outstanding.way_to(leaf)
 
     def settle(self) -> None:
         """Learn from the rewards told so far, if they are held back to be standardised with more."""

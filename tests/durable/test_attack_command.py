@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark attacks``, small: what it counts, adds up and finds."""
+"""``python -m tests.durable.attacks``, small: what it counts, adds up and finds."""
 
 import json
 import subprocess
@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from dagsearch.journal.journal import Journal
-from experiments.attacks import report, run, summary
-from experiments.attacks.campaign import attack
 from experiments.harness.runner import ExperimentError, read_rows
+from support.processes import environment
+from tests.durable.attacks import report, run, summary
+from tests.durable.attacks.campaign import attack
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +40,14 @@ def test_a_second_run_adds_its_operations_to_those_of_the_first(tmp_path):
     assert ends[1][0] == ends[0][1]
     with pytest.raises(ExperimentError, match="must not count twice"):
         run(operations=1, seed=ends[1][0], out=tmp_path, progress=False)
+
+
+def test_the_command_attacks_and_adds_up(tmp_path):
+    command = [sys.executable, "-m", "tests.durable.attacks", "--operations", "1", "--jobs", "1"]
+    command += ["--only", "paper", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
+    assert "all promises kept" in done.stdout, done.stderr
+    assert json.loads((tmp_path / "attacks.json").read_text())["runs"][0]["kinds"] == ["paper"]
 
 
 def test_a_run_without_time_begins_nothing(tmp_path):
@@ -83,10 +92,12 @@ def test_a_search_that_asks_for_a_told_leaf_is_found_out(monkeypatch):
 def test_without_openspiel_all_but_its_kind_can_be_attacked():
     code = (
         "import sys; sys.modules['pyspiel'] = None\n"
-        "from experiments.attacks.machine import kinds_installed\n"
+        "from tests.durable.attacks.machine import kinds_installed\n"
         "print(*kinds_installed(), sep=';')"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
+    )
     kinds = found.stdout.strip().split(";")
     assert "game of OpenSpiel" not in kinds
     assert {"default", "noisy", "paper", "selector", "game"} <= set(kinds)

@@ -5,13 +5,12 @@ import logging
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
 import warnings
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +23,10 @@ from dagsearch.journal import journal as journals
 from dagsearch.journal import lock as locks
 from dagsearch.journal.journal import JournalError, backup_journal, has_begun, is_in_use, read_events
 from dagsearch.journal.lines import LENGTH, SLOT, last_head
-from experiments.crashes.layer import recorded, watched
 from support.journals import history, rewritten, written
-from support.old_journals import as_database
 from support.problems import Sum
 from support.processes import environment, wait_until
+from tests.durable.crashes.layer import recorded, watched
 
 REWARDS = 14
 
@@ -449,15 +447,13 @@ def test_journals_are_shown_to_users_who_may_only_read(public_folder):
     path = public_folder / "run.db"
     search = search_in(path)
     search.run(5)
-    old = as_database(path, public_folder / "old.db")
-    cut = as_database(path, public_folder / "cut.db", closed=False)
     for file in public_folder.iterdir():
         file.chmod(0o444)
     before = files_of(public_folder)
 
     def check():
-        running = summary(path)["running"]
-        return running and all(summary(one)["evaluations"] == 5 for one in (path, old, cut))
+        found = summary(path)
+        return found["running"] and found["evaluations"] == 5
 
     assert as_another_user(public_folder, check)
     search.close()
@@ -616,7 +612,7 @@ def test_a_journal_in_memory_is_refused(tmp_path, monkeypatch):
     assert files_of(tmp_path) == []
 
 
-# Old journals -------------------------------------------------------------------------------------
+# The format ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -628,85 +624,7 @@ def begun(tmp_path):
     return tmp_path / "begun.db"
 
 
-@pytest.mark.parametrize("closed", [True, False])
-def test_an_old_journal_is_converted_when_it_continues_and_kept(closed, begun, tmp_path, whole):
-    old = as_database(begun, tmp_path / "old.db", closed=closed)
-    before = old.read_bytes()
-    assert [e[1:] for e in read_events(old)] == [e[1:] for e in read_events(begun)]
-    search = ds.Search.resume(old, Sum())
-    with pytest.raises(JournalError, match="in use"):
-        ds.Search.resume(old, Sum())
-    assert old.read_bytes() == before  # until something is to be written
-    search.run(6)
-    with pytest.raises(JournalError, match="in use"):
-        ds.Search.resume(old, Sum())
-    search.close()
-    assert history(search) == whole
-    assert (tmp_path / "old.db-old1").read_bytes() == before
-    assert (tmp_path / "old.db-old1-wal").exists() != closed
-    again = ds.Search.resume(old, Sum())
-    assert history(again) == whole
-    again.close()
-
-
-@pytest.mark.slow
-def test_a_conversion_that_is_interrupted_anywhere_leaves_a_journal(begun, tmp_path, monkeypatch, whole):
-    def convert(path):
-        search = ds.Search.resume(path, Sum())
-        try:
-            search.run(1)
-        finally:
-            search.close()
-
-    def interrupted(path, place, patched):
-        if place in ("link", "replace"):
-            patched.setattr(os, place, lambda *names: (_ for _ in ()).throw(Stopped))
-            return convert(path)
-        with watched(stopping(place, after=False)):
-            return convert(path)
-
-    count = len(recorded(lambda: convert(as_database(begun, tmp_path / "counted.db", closed=False))))
-    for place in (*range(count), "link", "replace"):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        path = as_database(begun, folder / "run.db", closed=False)
-        with monkeypatch.context() as patched, pytest.raises(Stopped):
-            interrupted(path, place, patched)
-        search = ds.Search.resume(path, Sum())
-        assert len(search.history) in (REWARDS, REWARDS + 1)
-        search.run(REWARDS + 6 - len(search.history))
-        search.close()
-        assert history(search) == whole
-
-
-def test_an_old_journal_without_its_log_is_refused(begun, tmp_path):
-    old = as_database(begun, tmp_path / "old.db", closed=False)
-    shutil.copy(old, tmp_path / "alone.db")
-    before = (tmp_path / "alone.db").read_bytes()
-    with pytest.raises(JournalError, match=r"alone.db-wal, which belongs to it, is missing"):
-        ds.search(Sum(), 40, seed=0, journal=tmp_path / "alone.db")
-    assert (tmp_path / "alone.db").read_bytes() == before
-    old.write_bytes(b"")
-    with pytest.raises(JournalError, match=r"old.db-wal holds its events"):
-        ds.search(Sum(), 40, seed=0, journal=old)
-
-
-def test_an_old_journal_that_its_own_version_writes_to_is_refused(begun, tmp_path):
-    old = as_database(begun, tmp_path / "old.db")
-    with closing(sqlite3.connect(f"{old}-lock", isolation_level=None)) as lock:
-        lock.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(JournalError, match="earlier version"):
-            ds.Search.resume(old, Sum())
-    ds.Search.resume(old, Sum()).close()
-
-
-def test_a_damaged_old_journal_is_refused(begun, tmp_path):
-    old = as_database(begun, tmp_path / "old.db")
-    with closing(sqlite3.connect(old)) as connection:
-        connection.execute("UPDATE event SET kind = 'note' WHERE number = 7")
-        connection.commit()
-    with pytest.raises(JournalError, match="changed or damaged: event 7"):
-        ds.Search.resume(old, Sum())
+def test_a_journal_of_another_format_is_refused(begun, tmp_path):
     other = tmp_path / "newer.db"
     content = begun.read_bytes().replace(b'"format": 2', b'"format": 3')
     other.write_bytes(content)

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,10 +11,12 @@ from dagsearch.journal import journal as journals
 from dagsearch.journal.file import LockedFile
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import LENGTH, Head
-from experiments.crashes import damage, kills, power
-from experiments.crashes.layer import Operation
-from experiments.crashes.workloads import WORKLOADS
 from support.processes import environment
+from tests.durable.crashes import damage, kills, power
+from tests.durable.crashes.layer import Operation
+from tests.durable.crashes.workloads import WORKLOADS
+
+ROOT = Path(__file__).parents[2]
 
 
 def broken(found):
@@ -37,8 +40,8 @@ def test_damage_is_not_silent(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_kills_at_crash_points_and_finds_all_promises_kept(tmp_path):
-    command = [sys.executable, "-m", "dagsearch", "benchmark", "crashes", "--quick", "--out", str(tmp_path)]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
+    command = [sys.executable, "-m", "tests.durable.crashes", "--quick", "--out", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True)
     assert "all promises kept" in done.stdout, done.stderr
     figures = dict(re.findall(r"^(\w.*?)\s{2,}([\d,]+)$", done.stdout, re.MULTILINE))
     assert int(figures["kills: crash points"]) > 40

@@ -1,13 +1,9 @@
 """A journal followed while it is written: each event once, whatever happens to the file."""
 
-import shutil
-from pathlib import Path
-
 import pytest
 
 import dagsearch as ds
-from dagsearch.journal.follow import Follower
-from dagsearch.journal.journal import read_events
+from dagsearch.journal.journal import Follower, read_events
 from dagsearch.journal.lines import LENGTH
 
 PROBLEM = ds.problems.Subsets(10, 3, reward=sum)
@@ -87,14 +83,6 @@ def test_damage_is_named(journal):
         Follower(journal).read()
     with pytest.raises(ds.JournalError, match="there is no journal"):
         Follower(journal.with_name("missing.db"))
-
-
-def test_journals_of_earlier_versions_are_followed(tmp_path):
-    old = Path(__file__).parents[1] / "golden" / "paper.db"
-    copy = shutil.copy(old, tmp_path)
-    follower = Follower(copy)
-    assert follower.read() == (read_events(copy), True)
-    assert len(follower.read().events) == len(read_events(copy))
 
 
 def test_following_neither_locks_nor_changes_the_file(journal):

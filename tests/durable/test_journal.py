@@ -18,13 +18,13 @@ from dagsearch.errors import EvaluationError, ProblemError
 from dagsearch.journal.encoding import from_json, to_json
 from dagsearch.journal.fingerprint import parts_of
 from dagsearch.journal.journal import JournalError, read_events
-from experiments.crashes.layer import watched
 from support.durable_run import go_on
-from support.journals import cut_off, history, kept, replayed
+from support.journals import cut_off, history, kept, replayed, rewritten
 from support.journals import state as state_as_read
 from support.problems import Failing, Sum
 from support.processes import environment, running
 from support.searches import SEARCHES, linear_subsets, methods_of_the_experiments
+from tests.durable.crashes.layer import watched
 
 # Exactly as it was ------------------------------------------------------------------------------
 
@@ -198,6 +198,14 @@ def test_a_journal_of_other_data_is_refused(tmp_path):
 def test_a_journal_of_another_search_is_refused(journal):
     refused(journal, "noisy=False, not True", noisy=True)
     refused(journal, "covariance=None, not", covariance=ds.covariances.Overlap.of(Sum()))
+
+
+def test_a_journal_of_a_default_search_with_other_rules_is_refused(journal, tmp_path):
+    def change(events):
+        events[0][2]["parts"]["proposers"] = "Portfolio of another version"
+        return events
+
+    refused(rewritten(journal, change, tmp_path / "other.db"), "another search .proposers")
 
 
 def test_a_journal_of_another_version_is_refused(journal, monkeypatch):

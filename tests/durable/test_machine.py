@@ -13,11 +13,11 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import dagsearch as ds
 from dagsearch.journal.journal import read_events
-from experiments.attacks.disk import Crash, Fault
-from experiments.attacks.machine import kinds_installed, machine_of
-from experiments.crashes.layer import watched
 from support.journals import history
 from support.problems import Sum
+from tests.durable.attacks.disk import Crash, Fault
+from tests.durable.attacks.machine import kinds_installed, machine_of
+from tests.durable.crashes.layer import watched
 
 QUICK = settings(
     max_examples=8,
@@ -239,7 +239,7 @@ def test_beliefs_are_read_anew_after_rewards_were_settled():
     assert search.belief(leaf).v.mean == pytest.approx(reward, abs=0.05)
 
 
-REPORTED = json.loads(Path(__file__).with_name("reported.json").read_text())
+REPORTED = json.loads((Path(__file__).parent / "attacks" / "reported.json").read_text())
 
 
 @pytest.mark.slow

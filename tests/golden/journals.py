@@ -1,7 +1,7 @@
-"""Journals that dagsearch 0.1.0 wrote before its modules were rearranged; they must be resumed for ever.
+"""Kept journals: they must be resumed, and go on as they did, for as long as their format is the present one.
 
-``python journals.py --write FOLDER NAME...`` writes journals, and ``journals.json`` beside them. ``paper``
-and ``game`` were written by commit 09c80a4; those of the default search anew whenever the default changed.
+``python journals.py --write FOLDER NAME...`` writes journals, and ``journals.json`` beside them. Those of the
+default search are written anew whenever the default changes, the others only if the format does.
 """
 
 import json
@@ -109,10 +109,8 @@ def replayed(name: str, folder: Path, kept: Path = HERE) -> dict[str, object]:
 def write(folder: Path, names: Sequence[str]) -> None:
     """Write journals anew, and what they are resumed to; the others in the folder stay as they are."""
     for name in names:
-        for old in (folder / f"{name}.db", folder / f"{name}.db-lock"):
-            old.unlink(missing_ok=True)
+        (folder / f"{name}.db").unlink(missing_ok=True)
         BEGIN[name](folder / f"{name}.db").close()
-        (folder / f"{name}.db-lock").unlink(missing_ok=True)
     table = folder / "journals.json"
     found = json.loads(table.read_text()) if table.exists() else {}
     with tempfile.TemporaryDirectory() as copies:

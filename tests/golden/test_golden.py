@@ -34,7 +34,7 @@ def test_a_composition_ends_where_it_ended(name):
 
 
 @pytest.mark.parametrize("name", journals.RESUME)
-def test_an_old_journal_is_resumed_and_goes_on_as_it_did(name, tmp_path):
+def test_a_kept_journal_is_resumed_and_goes_on_as_it_did(name, tmp_path):
     found = journals.replayed(name, tmp_path)
     for when, expected in JOURNALS[name].items():
         assert_same(found[when], expected)

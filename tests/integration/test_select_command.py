@@ -20,10 +20,10 @@ from joblib.externals.loky import get_reusable_executor
 from dagsearch.cli import main
 from dagsearch.cli.select import comparisons, task
 from dagsearch.cli.select.summary import summary
+from dagsearch.record import Scored
 from dagsearch.selection import SelectionReport
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.quiet import quiet
-from dagsearch.selection.scoring import Scored
 from support.processes import PATIENCE, running, wait_until
 
 # Most tests run the whole command on a table.

@@ -13,12 +13,11 @@ import httpx
 import pytest
 
 import dagsearch as ds
-from dagsearch.journal.follow import Follower
-from dagsearch.journal.journal import read_events
+from dagsearch.journal.journal import Follower, read_events
 from dagsearch.journal.requests import requests_path
+from dagsearch.report.report import Watched
 from dagsearch.report.server import make_app
 from dagsearch.report.view import Viewed
-from dagsearch.report.watched import Watched
 from support.browser import in_browser
 
 TOKEN, PORT = "secret-token", 4321

@@ -3,9 +3,8 @@
 import json
 
 from dagsearch.journal.journal import read_events
-from dagsearch.journal.lines import Content, encode_event
-from dagsearch.journal.replay import Replay
-from dagsearch.journal.resume import start_journal
+from dagsearch.journal.lines import LENGTH, Head, encode_event
+from dagsearch.journal.resume import Replay, start_journal
 
 
 def history(search):
@@ -57,5 +56,6 @@ def written(path, events):
     for number, event in enumerate(events):
         line, digest = encode_event(digest, number, *event)
         lines.append(line)
-    path.write_bytes(Content(lines, [], digest).encode())
+    data = b"".join(lines)
+    path.write_bytes(2 * Head(len(lines), LENGTH + len(data), digest).encode() + data)
     return path

@@ -8,10 +8,10 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.cli import main
+from dagsearch.journal.encoding import Part
+from dagsearch.record import Record, Told
 from dagsearch.report import Report
 from dagsearch.report.html import html_page, policy, snippet
-from dagsearch.report.leaves import Part
-from dagsearch.report.record import Record, Told
 from dagsearch.report.view import Viewed
 from support.browser import in_browser
 
@@ -192,7 +192,7 @@ def test_a_large_search_is_drawn_at_once(show):
     record, rng = Record(), np.random.default_rng(0)
     for reward in rng.normal(size=20_000):
         parts = [Part("", str(item)) for item in rng.choice(50, 5, replace=False)]
-        record.told.append(Told(parts, None, float(reward), 0.0, None))
+        record.add_told(Told(parts, None, float(reward), 0.0, None))
     page = show(html_page([Viewed("large", record).view()]))
     assert page.complaints == []
     assert "20,000" in page.locator("#progress").inner_text()

@@ -9,11 +9,11 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
+from dagsearch.journal.encoding import Part, parts_of
 from dagsearch.journal.journal import read_events
+from dagsearch.record import Record, Told
 from dagsearch.report.effects import Effects
 from dagsearch.report.forecasts import forecast, progress_of
-from dagsearch.report.leaves import Part, parts_of
-from dagsearch.report.record import Record, Told
 from dagsearch.report.view import Viewed
 from dagsearch.sklearn import DAGSearchSelector
 
@@ -235,7 +235,8 @@ def test_a_search_without_rewards_has_a_view(journal):
 def test_of_very_many_evaluations_all_improvements_are_kept():
     record = Record()
     rewards = np.random.default_rng(0).normal(size=20_000)
-    record.told = [Told([Part("", "a")], "a", float(reward), 0.0, None) for reward in rewards]
+    for reward in rewards:
+        record.add_told(Told([Part("", "a")], "a", float(reward), 0.0, None))
     points = Viewed("many", record).view()["history"]
     assert len(points) < 2000
     best = np.maximum.accumulate(rewards)
@@ -326,7 +327,7 @@ def interacting(strength, seed=5, n=150):
         chosen = np.flatnonzero(rng.random(8) < 0.5)
         reward = float(chosen.sum()) + strength * ({2, 6} <= set(chosen.tolist())) + 0.5 * rng.normal()
         parts = [Part("", str(item)) for item in chosen]
-        record.told.append(Told(parts, None, reward, 0.0, None))
+        record.add_told(Told(parts, None, reward, 0.0, None))
     return Viewed("pairs", record).view()["pairs"]
 
 

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parents[2]
 ROOMS = sorted({path.stem if path.is_file() else path.name for path in PACKAGE.iterdir()} - {"__pycache__"})
 
 # From the inside out. A room may import those before it, and those beside it that the table below allows.
-SHELL = {"search", "functions", "journal", "run", "report", "selection", "baselines", "games", "cli"}
+OUTER = {"functions", "report", "selection", "baselines", "games", "cli"}
+SHELL = {"search", "journal", "record", "run", *OUTER}
 CENTRE = {"proposers", "pending", "methods", "optimum", "answers", *SHELL}
 BELIEFS = {"posterior", "values", "data", *CENTRE}
 ABOVE = {
@@ -33,8 +34,9 @@ ABOVE = {
     "optimum": {"problems", "recorder", "proposers", "methods", "answers", *SHELL},
     "answers": {"problems", "recorder", "methods", *SHELL},
     "recorder": {"posterior", "values", "data", *CENTRE},
-    "journal": {"functions", "search", "report", "selection", "baselines", "games", "cli"},
-    "run": {"functions", "search", "journal", "report", "selection", "baselines", "games", "cli"},
+    "journal": {"search", "record", *OUTER},
+    "record": {"search", "run", *OUTER},
+    "run": {"search", "journal", "record", *OUTER},
     "search": {"functions", "selection", "baselines", "games", "cli"},
     "report": {"functions", "search", "selection", "baselines", "games", "cli"},
     "functions": {"selection", "baselines", "games", "cli"},

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, cro
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.data import Foresight
 from dagsearch.problems import SubsetRange, Subsets
+from dagsearch.record import Scored
 from dagsearch.search import Search
 from dagsearch.selection.bounds import score_bounds, within
 from dagsearch.selection.certainty import Fit
@@ -24,7 +25,6 @@ from dagsearch.selection.firsts import first_subsets
 from dagsearch.selection.glance import glance
 from dagsearch.selection.heldout import heldout_interval
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import Scored
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.values.gaussians import Gaussian
 

@@ -2,16 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import failed, printable
+from dagsearch.cli.common import Commands, failed, printable
 from dagsearch.journal.journal import JournalError, backup_journal
 
-if TYPE_CHECKING:
-    from dagsearch.cli.common import Commands
 
-
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``backup``."""
     backup = commands.add_parser(
         "backup",

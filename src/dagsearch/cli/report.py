@@ -2,16 +2,12 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import failed
+from dagsearch.cli.common import Commands, failed
 from dagsearch.errors import JournalError
 
-if TYPE_CHECKING:
-    from dagsearch.cli.common import Commands
 
-
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``report``."""
     report = commands.add_parser(
         "report",

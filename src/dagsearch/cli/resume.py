@@ -3,23 +3,20 @@
 import argparse
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from dagsearch._internal.imports import imported
-from dagsearch.cli.common import failed, positive
-from dagsearch.cli.events import budget_of, selection_of
+from dagsearch.cli.common import Commands, failed, positive
 from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.errors import DagSearchError
 from dagsearch.journal.journal import JournalError, read_events
 from dagsearch.problem import Problem
+from dagsearch.record import Record
 from dagsearch.results import Result
 from dagsearch.search import Search
 
-if TYPE_CHECKING:
-    from dagsearch.cli.common import Commands
 
-
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``resume``."""
     resume = commands.add_parser(
         "resume",
@@ -57,13 +54,13 @@ def add_parser(commands: "Commands") -> None:
 def run(options: argparse.Namespace) -> int:
     """Continue, by ``dagsearch select`` if it wrote the journal; returns the exit code."""
     try:
-        selection = selection_of(read_events(options.journal))
-        if selection is not None:
-            return resume_selection(options, selection)
+        record = Record.of(read_events(options.journal))
+        if record.request is not None:
+            return resume_selection(options, dict(record.request))
         if options.problem is None:
             raise ValueError("the journal does not hold its problem: give --problem module:name")
         problem = imported_problem(options.problem)
-        result = resume(options.journal, problem, options.budget, options.jobs)
+        result = resume(options.journal, problem, options.budget or record.budget, options.jobs)
     except (DagSearchError, ValueError, OSError) as error:
         return failed("resume", error)
     print(f"best reward {result.best_reward:.6g} after {len(result.history)} evaluations")
@@ -87,8 +84,7 @@ def imported_problem(path: str) -> Problem:
 
 
 def resume(path: Path, problem: Problem, budget: int | None, jobs: int | None) -> Result:
-    """Continue until the search has ``budget`` rewards, by default as in the interrupted run."""
-    budget = budget_of(read_events(path)) if budget is None else budget
+    """Continue until the search has ``budget`` rewards; ``None`` if neither user nor journal state it."""
     if budget is None:
         raise JournalError(f"{path} does not state the number of evaluations of its run: give --budget")
     search = Search.resume(path, problem)

@@ -3,23 +3,18 @@
 import argparse
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dagsearch.cli.common import failed, printable
-from dagsearch.cli.events import budget_of, features_of, selection_of
-from dagsearch.journal.events import Event
+from dagsearch.cli.common import Commands, failed, printable
 from dagsearch.journal.journal import JournalError, is_in_use, read_events
-
-if TYPE_CHECKING:
-    from dagsearch.cli.common import Commands
+from dagsearch.record import Record, Told
 
 # Number of evaluations shown, the latest ones.
 _SHOWN = 5
 
 
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``show``."""
     show = commands.add_parser(
         "show",
@@ -43,52 +38,38 @@ def run(options: argparse.Namespace) -> int:
 
 def summary(path: Path) -> dict[str, Any]:
     """Progress of the search that writes a journal; it may be running."""
-    events = read_events(path)
-    settings, failures = events[0].content, _failures(events)
-    rewards = [event for event in events if event.kind == "tell"]
-    best = max(rewards, key=lambda event: event.content["reward"], default=None)
-    selection, names = selection_of(events), features_of(events)
+    record = Record.of(read_events(path))
+    best = None if record.best is None else record.told[record.best]
     return {
         "journal": str(path),
         "running": is_in_use(path),
-        "problem": settings["problem"]["type"],
-        "made_by": settings["made_by"],
-        "dagsearch": settings["dagsearch"],
-        "begun": _clock(events[0].at),
-        "last_event": _clock(events[-1].at),
-        "evaluations": len(rewards),
-        "budget": budget_of(events) or (selection or {}).get("budget"),
-        "pending": _pending(events),
-        "failures": len(failures),
-        "last_failure": failures[-1] if failures else None,
-        "best_reward": None if best is None else best.content["reward"],
-        "best_leaf": None if best is None else _leaf(best, names),
-        "last": [[event.content["reward"], _leaf(event, names)] for event in rewards[-_SHOWN:]],
+        "problem": record.problem,
+        "made_by": record.made_by,
+        "dagsearch": record.version,
+        "begun": _clock(record.begun),
+        "last_event": _clock(record.last),
+        "evaluations": len(record.told),
+        "budget": record.budget or (record.request or {}).get("budget"),
+        "pending": len(record.pending),
+        "failures": len(record.failures),
+        "last_failure": record.failures[-1].text if record.failures else None,
+        "best_reward": None if best is None else best.reward,
+        "best_leaf": None if best is None else _leaf(best, record),
+        "last": [[told.reward, _leaf(told, record)] for told in record.told[-_SHOWN:]],
     }
 
 
-def _leaf(event: Event, names: Sequence[str] | None) -> Any:
+def _leaf(told: Told, record: Record) -> Any:
     """The leaf of a reward; that of a feature selection as names of its features."""
-    leaf = event.content["leaf"]
-    columns = leaf.get("set") if isinstance(leaf, dict) else leaf
+    columns = told.leaf.get("set") if isinstance(told.leaf, dict) else told.leaf
+    names = record.labels if record.selection else None
     known = range(len(names or ()))
     if names is None or not isinstance(columns, list) or any(column not in known for column in columns):
-        return leaf
+        return told.leaf
     return [names[column] for column in columns]
 
 
-def _pending(events: Sequence[Event]) -> int:
-    asked = sum(event.kind in ("ask", "propose") for event in events)
-    ended = sum(event.content.get("pending") is not None for event in events)
-    return asked - ended
-
-
-def _failures(events: Sequence[Event]) -> list[str]:
-    found = (event.note.get("failure") for event in events)
-    return [str(failure) for failure in found if failure]
-
-
-def _clock(at: float) -> str:
+def _clock(at: float | None) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
     except (ValueError, OverflowError, OSError):

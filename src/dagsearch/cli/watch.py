@@ -3,19 +3,15 @@
 import argparse
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from dagsearch.cli.common import failed
+from dagsearch.cli.common import Commands, failed
 from dagsearch.errors import JournalError
 
 # How much the page's server lowers its priority, so that a search on the same cores is not slower.
 _NICE = 10
 
-if TYPE_CHECKING:
-    from dagsearch.cli.common import Commands
 
-
-def add_parser(commands: "Commands") -> None:
+def add_parser(commands: Commands) -> None:
     """Add ``watch``."""
     watch = commands.add_parser(
         "watch",
@@ -48,8 +44,8 @@ def _port(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Serve the page until Ctrl-C; returns the exit code."""
     try:
+        from dagsearch.report.report import Watched
         from dagsearch.report.server import serve
-        from dagsearch.report.watched import Watched
     except ModuleNotFoundError as error:
         missing = ModuleNotFoundError(f"{error.name} is missing: pip install 'dagsearch[watch]'")
         return failed("watch", missing)

@@ -1,22 +1,28 @@
-"""States as JSON and back, without anything executable.
+"""States as JSON and back, without anything executable; and what a leaf consists of, to be shown as text.
 
-JSON has neither tuples nor sets, of which states are made: both become objects with one tagged entry.
+JSON has neither tuples nor sets, of which states are made: both become objects with one tagged entry. A
+reader of a journal does not have the problem: how leaves are to be read is written with the settings.
 """
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Problem, State
+from dagsearch.problem import Action, Problem, State
+from dagsearch.problems.choices import NamedChoices
+from dagsearch.problems.functions import FunctionProblem
+from dagsearch.problems.sequences import TupleProblem
 from dagsearch.space import Space
 
 _TUPLE, _SET = "tuple", "set"
 # Python neither writes nor reads whole numbers of many thousand digits, other readers none beyond floats.
 _LARGEST_BITS = 1024
+# Largest number of labels that a journal holds, of characters of a label or part, and of parts in one text.
+_MOST_LABELS, _LONGEST, _MOST_PARTS = 2000, 80, 60
 
 
 def to_json(value: Any) -> Any:
@@ -105,3 +111,106 @@ class StateCodec:
                 f"the state {state!r} cannot be kept in a journal ({error}): give the problem encode(state), "
                 "which returns types that JSON has, and decode(encoded)"
             ) from error
+
+
+# What a leaf consists of --------------------------------------------------------------------------
+
+
+def moves_to(leaf: Any, actions: Sequence[Action]) -> list[str] | None:
+    """The actions to an encoded leaf that says nothing of them itself, as text; ``None`` if it does."""
+    return None if isinstance(leaf, (list, dict)) else [str(action)[:_LONGEST] for action in actions]
+
+
+def leaf_form(problem: Problem) -> dict[str, Any]:
+    """How encoded leaves of a problem are to be read.
+
+    Returns
+    -------
+    dict
+        ``"form"``: ``"set"`` of items, ``"sequence"``, ``"choices"`` as pairs of name and value, or ``None``
+        if it is not known. ``"labels"``: text for each number in a leaf, or ``None``. ``"minimize"``: whether
+        rewards are the negative numbers of a function that is minimised. ``"game"``: whether there are two
+        players.
+    """
+    labels = None
+    if isinstance(problem, NamedChoices):
+        form: str | None = "choices"
+    elif isinstance(problem, TupleProblem):
+        form, labels = "sequence", [str(letter)[:_LONGEST] for letter in problem.labels[:_MOST_LABELS]]
+    else:
+        form = "set" if Space(problem).inclusion is not None else None
+    minimize = isinstance(problem, FunctionProblem) and problem.minimize
+    game = Space(problem).has_players
+    return {"form": form, "labels": labels, "minimize": minimize, "game": game}
+
+
+class Part(NamedTuple):
+    """An item of a set, the item at a position, or the value of a named choice."""
+
+    place: str
+    """The name of the choice, or the position from 1; empty in a set."""
+    value: str
+    """The item or value."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.value}" if self.place else self.value
+
+
+def parts_of(leaf: Any, form: str | None = None, labels: Sequence[str] | None = None) -> list[Part]:
+    """The parts of a leaf as a journal holds it.
+
+    Parameters
+    ----------
+    leaf : JSON types
+        The leaf.
+    form : str, optional
+        ``"set"``, ``"sequence"`` or ``"choices"``; by default it is guessed from the leaf.
+    labels : sequence of str, optional
+        Text for each number in the leaf.
+    """
+    if isinstance(leaf, Mapping):
+        tagged = next(((tag, leaf[tag]) for tag in ("set", "tuple") if list(leaf) == [tag]), None)
+        if tagged is None:
+            return [Part(_shown(name), _shown(value)) for name, value in leaf.items()]
+        leaf, form = tagged[1], "set" if tagged[0] == "set" else form or "sequence"
+    if not isinstance(leaf, list):
+        return [Part("", _shown(leaf, labels))]
+    if form is None:
+        form = "choices" if leaf and all(map(_is_pair, leaf)) else "sequence"
+    if form == "choices" and all(map(_is_pair, leaf)):
+        return [Part(_shown(name), _shown(value)) for name, value in leaf]
+    if form == "set":
+        return [Part("", _shown(item, labels)) for item in leaf]
+    return [Part(str(place), _shown(item, labels)) for place, item in enumerate(leaf, start=1)]
+
+
+def moved_parts(moves: Sequence[Any]) -> list[Part]:
+    """The parts of a leaf that is shown by the moves to it."""
+    return [Part(str(place), str(move)) for place, move in enumerate(moves, start=1)]
+
+
+def leaf_text(parts: Sequence[Part]) -> str:
+    """A leaf on one line."""
+    shown = ", ".join(map(str, parts[:_MOST_PARTS])) or "nothing"
+    return shown if len(parts) <= _MOST_PARTS else f"{shown} and {len(parts) - _MOST_PARTS} more"
+
+
+def _is_pair(part: Any) -> bool:
+    return isinstance(part, list) and len(part) == 2 and isinstance(part[0], str)
+
+
+def _shown(value: Any, labels: Sequence[str] | None = None) -> str:
+    if labels is not None and type(value) is int and 0 <= value < len(labels):
+        value = labels[value]
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, Mapping) and len(value) == 1:
+        ((tag, inner),) = value.items()
+        if tag in ("tuple", "set") and isinstance(inner, list):
+            value = "(" + ", ".join(_shown(part, labels) for part in inner) + ")"
+        elif tag == "option":
+            value = f"option {_shown(inner)}"
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    # What could not be decoded contains surrogates, which cannot be written to a file.
+    text = text.encode(errors="replace").decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -12,8 +12,7 @@ import numpy as np
 import scipy
 
 from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import StateCodec
-from dagsearch.journal.leaves import leaf_form
+from dagsearch.journal.encoding import StateCodec, leaf_form, note_to_json
 from dagsearch.space import Space
 from dagsearch.space.walks import Walk, shape_rng
 
@@ -26,8 +25,6 @@ logger = logging.getLogger(__name__)
 _WALKS = 8
 # Number of random leaves by which covariances are compared.
 _LEAVES = 6
-# Parts that decide what to do next. A replay does not need them, so a default that has changed continues.
-_DECIDING = {"policy", "rollout", "proposers", "evidence"}
 
 
 def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +80,7 @@ def fingerprint(space: Space) -> dict[str, Any]:
 
 
 def _walks(space: Space) -> list[Walk]:
-    """Walks by which problems and covariances are compared; they must be those of older journals."""
+    """Walks by which problems and covariances are compared; the same in every process."""
     rng = shape_rng()
     return [space.walk(space.problem.root(), rng) for _ in range(_WALKS)]
 
@@ -118,26 +115,14 @@ def without_addresses(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> bool:
-    """Raise unless a search is composed like the one that began the journal.
-
-    Returns whether it also decides by the same rules.
-    """
-    same_rules = True
+def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None:
+    """Raise unless a search is composed like the one that began the journal."""
     for what, then, now in (
         ("problem", settings["problem"], fingerprint(search.space)),
         ("search", settings["parts"], parts_of(search)),
     ):
         changed = sorted(name for name in now if then.get(name) != now[name])
-        if changed and settings["made_by"] == "Search.default" and set(changed) <= _DECIDING:
-            same_rules = False
-            logger.warning(
-                "%s was written by a version of dagsearch whose default search had another %s. All rewards "
-                "are kept; the search continues with the present default",
-                path,
-                " and other ".join(changed),
-            )
-        elif changed:
+        if changed:
             details = "; ".join(f"{name}: {then.get(name)} then, {now[name]} now" for name in changed)
             raise JournalError(
                 f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
@@ -156,7 +141,6 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> bool
             settings["versions"],
             versions(),
         )
-    return same_rules
 
 
 def _is_close(then: Any, now: list[list[float]]) -> bool:
@@ -181,14 +165,7 @@ def _generators(search: "Search") -> list[np.random.Generator]:
 
 def generator_states(search: "Search") -> list[Any]:
     """The states of all generators."""
-    return [_plain(generator.bit_generator.state) for generator in _generators(search)]
-
-
-def _plain(value: Any) -> Any:
-    """Nested mappings without arrays, for JSON."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    return [note_to_json(generator.bit_generator.state) for generator in _generators(search)]
 
 
 def set_generators(search: "Search", states: Sequence[Any]) -> None:

@@ -7,28 +7,25 @@ executable. :mod:`dagsearch.journal.lines` describes the format.
 import json
 import logging
 import os
-import shutil
 import stat
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from dagsearch.errors import JournalError
-from dagsearch.journal import sqlite
-from dagsearch.journal.events import Event
 from dagsearch.journal.file import LockedFile, sync_folder
 from dagsearch.journal.file import is_in_use as file_in_use
 from dagsearch.journal.lines import (
     LENGTH,
     SLOT,
     Content,
+    Event,
     Head,
     content_of,
     decode,
+    decode_more,
     encode_event,
     is_journal,
     is_unbegun,
@@ -50,7 +47,6 @@ class Journal:
         self.path = path
         self._file = file
         self._head = content.head
-        self._convert: Callable[[], LockedFile] | None = None
         self._head_is_missing = False
         self._failure: str | None = None
 
@@ -78,17 +74,12 @@ class Journal:
     @classmethod
     def resume(cls, path: str | PathLike[str]) -> tuple["Journal", list[Event]]:
         """A journal that exists, and all its events."""
-        path = _checked_path(path)
-        _require_file(path)
-        real = Path(os.path.realpath(path))
-        file = LockedFile(real)
+        path = check_is_file(path)
+        file = LockedFile(Path(os.path.realpath(path)))
         try:
-            content, old = _read(path)
+            content = _read(path)
             journal = cls(path, file, content)
             journal._head_is_missing = file.read(content.head.position, SLOT) != content.head.encode()
-            if old:
-                sqlite.check_not_in_use(real)
-                journal._convert = lambda: _converted(real, content)
         except BaseException:
             file.close()
             raise
@@ -107,10 +98,6 @@ class Journal:
             raise
 
     def _store(self, kind: str, content: str) -> None:
-        if self._convert is not None:
-            old, self._file, self._convert = self._file, self._convert(), None
-            old.close()
-            self._head_is_missing = False
         if self._file.size > self._head.size:
             self._file.check_unchanged()
             self._file.truncate(self._head.size)  # an event that was never completed
@@ -189,10 +176,12 @@ def _checked_path(path: str | PathLike[str]) -> Path:
     return Path(path)
 
 
-def _require_file(path: Path) -> None:
+def check_is_file(path: str | PathLike[str]) -> Path:
+    """The path of a journal; raises :class:`JournalError` if there is no such file."""
+    path = _checked_path(path)
     try:
         if path.is_file():
-            return
+            return path
         what = "it is not a file" if path.exists() else "it does not exist"
     except OSError as error:  # a folder that may not be read
         what = str(error)
@@ -209,65 +198,30 @@ def _fill(file: LockedFile, content: Content) -> None:
     sync_folder(file.path)
 
 
-def _converted(path: Path, content: Content) -> LockedFile:
-    """A journal in the present format in place of the database at ``path``, which is kept under another name.
-
-    Whenever the process is stopped here, ``path`` is a complete journal, before the replacement or after it.
-    """
-    new = Path(f"{path}-new")
-    kept = next(name for number in count(1) if not (name := Path(f"{path}-old{number}")).exists())
-    file = LockedFile(new, os.O_CREAT)
-    try:
-        _fill(file, content)
-        try:
-            os.link(path, kept)
-        except OSError:  # a file system without hard links
-            shutil.copyfile(path, kept)
-        os.replace(new, path)
-        sync_folder(path)
-    except BaseException:
-        file.close()
-        raise
-    with suppress(FileNotFoundError):
-        os.replace(f"{path}-wal", f"{kept}-wal")
-    return file
-
-
 # Reading --------------------------------------------------------------------------------------------
-
-
-def check_is_file(path: str | PathLike[str]) -> Path:
-    """The path of a journal; raises :class:`JournalError` if there is no such file."""
-    path = _checked_path(path)
-    _require_file(path)
-    return path
 
 
 def read_events(path: str | PathLike[str]) -> list[Event]:
     """All events of a journal, even while a search writes to it. The file is neither locked nor changed."""
-    return _read(check_is_file(path))[0].events
+    return _read(check_is_file(path)).events
 
 
-def _read(path: Path) -> tuple[Content, bool]:
-    """The content of a journal, and whether it is a database, as the first journals were."""
+def _read(path: Path) -> Content:
     try:
         with path.open("rb", buffering=0) as file:
             first = file.read(LENGTH)
-            if sqlite.is_database(first):
-                return sqlite.read(path), True
             # Read after the head, so that all that the head counts is there.
             rest = file.readall()
     except OSError as error:
         raise JournalError(f"cannot read {path} ({error})") from error
     if is_unbegun(first + rest):
-        missing = f" {path.name}-wal holds its events." if _lost_database(path) else ""
         raise JournalError(
-            f"{path} is empty: it is damaged, or not a journal yet.{missing} Restore an earlier copy of it, "
+            f"{path} is empty: it is damaged, or not a journal yet. Restore an earlier copy of it, "
             "or delete it and start again"
         )
     if not is_journal(first):
         raise JournalError(f"{path} is damaged, or not a journal of dagsearch: check the path")
-    return decode(path, last_head(path, first), rest), False
+    return decode(path, last_head(path, first), rest)
 
 
 def has_begun(path: str | PathLike[str]) -> bool:
@@ -278,17 +232,11 @@ def has_begun(path: str | PathLike[str]) -> bool:
             return True
         with path.open("rb") as file:
             first = file.read(1)
-            return first not in (b"", b"\0") or not is_unbegun(first + file.read()) or _lost_database(path)
+            return first not in (b"", b"\0") or not is_unbegun(first + file.read())
     except FileNotFoundError:
         return False
     except OSError:
         return True
-
-
-def _lost_database(path: Path) -> bool:
-    """Whether the log of a database stands beside the file."""
-    log = Path(f"{path}-wal")
-    return log.exists() and log.stat().st_size > 0
 
 
 def is_in_use(path: str | PathLike[str]) -> bool:
@@ -314,9 +262,7 @@ def backup_journal(journal: str | PathLike[str], copy: str | PathLike[str]) -> i
     int
         Number of events in the copy.
     """
-    journal, copy = _checked_path(journal), _checked_path(copy)
-    _require_file(journal)
-    content, _ = _read(journal)
+    content, copy = _read(check_is_file(journal)), _checked_path(copy)
     file = LockedFile(copy, os.O_CREAT | os.O_EXCL)
     try:
         _fill(file, content)
@@ -326,3 +272,73 @@ def backup_journal(journal: str | PathLike[str], copy: str | PathLike[str]) -> i
     finally:
         file.close()
     return len(content.events)
+
+
+# Following ----------------------------------------------------------------------------------------
+
+
+class News(NamedTuple):
+    """What a journal holds that was not known before."""
+
+    events: list[Event]
+    """The events, in order."""
+    restarted: bool
+    """Whether the file is another one than before, so that these are all of its events."""
+
+
+class Follower:
+    """Reads the events that are appended to a journal.
+
+    It takes no lock and writes nothing, so that the search is not disturbed. Every event is checked by its
+    digest. A line that is being written is read next time.
+
+    Parameters
+    ----------
+    path : path
+        The journal.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = check_is_file(path)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._file: tuple[int, int] | None = None
+        self._offset, self._number, self._digest = LENGTH, 0, ""
+
+    def read(self) -> News:
+        """The events since the last call; all of them at the first call.
+
+        Raises
+        ------
+        JournalError
+            If the file is missing, damaged or not a journal.
+        """
+        news = self._read_on()
+        if news is None:  # the file was shortened or replaced
+            self._forget()
+            news = self._read_on()
+        if news is None or (not news.events and self._number == 0):
+            # Says what is wrong with the file; if nothing is, it has begun just now.
+            return News(read_events(self.path)[:0], True)
+        return news
+
+    def _read_on(self) -> News | None:
+        """The events behind the last known one; ``None`` if that one is no longer there."""
+        try:
+            with self.path.open("rb", buffering=0) as file:
+                found = os.fstat(file.fileno())
+                identity = (found.st_dev, found.st_ino)
+                if self._file not in (None, identity) or (self._number and found.st_size < self._offset):
+                    return None
+                file.seek(self._offset)
+                data = file.readall()
+        except OSError as error:
+            raise JournalError(f"cannot read {self.path} ({error})") from error
+        more = decode_more(self.path, self._number, self._digest, data)
+        if not more.ends_well:
+            return None
+        restarted = self._file is None
+        self._file, self._offset = identity, self._offset + len(more.data)
+        self._number, self._digest = self._number + len(more.events), more.digest
+        return News(more.events, restarted)

@@ -1,4 +1,4 @@
-"""The format of a journal file: two heads of fixed length, then one line per event; all lines are JSON.
+"""The format of a journal: two heads of fixed length, then one line per event; all lines are JSON.
 
 A head says how far the file goes: the number of events that are safely stored, where the last of them ends,
 and its digest. It is written after an event is on the disk. So a file that ends too early is noticed, and
@@ -12,14 +12,112 @@ Every event carries a digest of itself and of the digest before.
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from dagsearch.errors import JournalError
-from dagsearch.journal.events import Event, check_fields
+
+# Events -------------------------------------------------------------------------------------------
+
+
+class Event(NamedTuple):
+    """An entry of a journal."""
+
+    number: int
+    """Number of the event, from 0 without gaps."""
+    kind: str
+    """Kind of the event, such as ``"tell"``."""
+    at: float
+    """Time of the event in seconds since 1970."""
+    content: dict[str, Any]
+    """Details of the event."""
+
+    @property
+    def note(self) -> Mapping[str, Any]:
+        """The note if it is a mapping, as the notes of this package are; otherwise an empty one."""
+        note = self.content.get("note")
+        return note if isinstance(note, dict) else {}
+
+
+_NUMBER, _NOTHING, _ANYTHING = (int, float), type(None), object
+_FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
+    "settings": {
+        "dagsearch": str,
+        "versions": dict,
+        "problem": dict,
+        "made_by": str,
+        "arguments": dict,
+        "given": list,
+        "parts": dict,
+        "covariance": list,
+        "generators": list,
+        "leaves": dict,
+    },
+    "ask": {"leaf": _ANYTHING, "actions": list, "path": list, "turn": list},
+    "propose": {"actions": list},
+    "tell": {
+        "leaf": _ANYTHING,
+        "actions": (list, _NOTHING),
+        "path": list,
+        "pending": (int, _NOTHING),
+        "reward": _NUMBER,
+        "noise": (*_NUMBER, _NOTHING),
+        "seconds": (*_NUMBER, _NOTHING),
+        "predicted": (list, _NOTHING),
+        "expected": list,
+        "generators": list,
+    },
+    "forget": {"pending": int, "again": bool},
+    "reroot": {"state": _ANYTHING},
+    "settle": {"generators": list},
+    "run": {"budget": int, "stop": dict, "by": str},
+    "learn": {"values": list, "noise": (*_NUMBER, _NOTHING)},
+    "note": {},
+    "steer": {"request": str, "action": str, "value": _ANYTHING, "refused": (str, _NOTHING)},
+}
+"""Types of the fields that an event of a kind must have."""
+
+
+def _checked(path: Any, event: Event) -> Event:
+    """The event; raises :class:`dagsearch.JournalError` if a field is missing or of the wrong type."""
+    if not isinstance(event.content, dict) or event.kind not in _FIELDS or not _is_number(event.at):
+        raise _not_an_event(path, event, f"the kind {event.kind!r}, its time or its content")
+    for name, kind in _FIELDS[event.kind].items():
+        value = event.content.get(name, _FIELDS)
+        wrong = value is _FIELDS or not isinstance(value, kind)
+        if wrong or (kind is _NUMBER and not _is_number(value)):
+            raise _not_an_event(path, event, f"the field {name!r}")
+    if event.kind == "settings":
+        _check_settings(path, event)
+    return event
+
+
+def _check_settings(path: Any, event: Event) -> None:
+    content = event.content
+    if not isinstance(content["problem"].get("type"), str):
+        raise _not_an_event(path, event, "the type of the problem")
+    if not all(isinstance(name, str) for name in content["given"]):
+        raise _not_an_event(path, event, "a name of an argument")
+    if not content["generators"] or not all(isinstance(state, dict) for state in content["generators"]):
+        raise _not_an_event(path, event, "a random generator")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, _NUMBER) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _not_an_event(path: Any, event: Event, what: str) -> JournalError:
+    return JournalError(
+        f"{path} was not written by dagsearch, or by another version: event {event.number} ({event.kind!r}) "
+        f"lacks {what}, or it has another type. The file was not changed"
+    )
+
+
+# The file -----------------------------------------------------------------------------------------
 
 FORMAT = 2
-"""Number of this format; 1 was an SQLite database, see :mod:`dagsearch.journal.sqlite`."""
+"""Number of this format."""
 
 SLOT = 512
 """Length of a head in bytes: a disk writes this many at once."""
@@ -98,23 +196,30 @@ def last_head(path: Any, data: bytes) -> Head:
 
 
 class Content(NamedTuple):
-    """What a journal holds."""
+    """What a journal holds, or a part of it."""
 
-    lines: list[bytes]
-    """Every event as it is in the file, with its end of line."""
     events: list[Event]
-    """The events."""
+    """The events, in order."""
+    data: bytes
+    """Their lines, as in the file."""
     digest: str
-    """Digest of the last one."""
+    """Digest of the last event that is known."""
+    rest: bytes = b""
+    """What follows and is not an event: its first line is not what was written."""
 
     @property
     def head(self) -> Head:
         """The head of a file that holds this and no more."""
-        return Head(len(self.lines), LENGTH + sum(map(len, self.lines)), self.digest)
+        return Head(len(self.events), LENGTH + len(self.data), self.digest)
 
     def encode(self) -> bytes:
         """The file."""
-        return 2 * self.head.encode() + b"".join(self.lines)
+        return 2 * self.head.encode() + self.data
+
+    @property
+    def ends_well(self) -> bool:
+        """Whether at most one line is left, which may be incomplete: it was being written."""
+        return b"\n" not in self.rest[:-1]
 
 
 _DIGEST = ',"digest":"'
@@ -135,11 +240,11 @@ def _chained(before: str, text: bytes) -> str:
 
 def content_of(path: Any, events: Iterable[tuple[str, float, str]]) -> Content:
     """The content that consists of events, each given by its kind, time and content as JSON."""
-    lines, digest = [], ""
+    lines, digest = list[bytes](), ""
     for number, (kind, at, content) in enumerate(events):
         line, digest = encode_event(digest, number, kind, at, content)
         lines.append(line)
-    return _begun(path, _extended(path, Content([], [], ""), lines))
+    return _begun(path, decode_more(path, 0, "", b"".join(lines)))
 
 
 def decode(path: Any, head: Head, data: bytes) -> Content:
@@ -148,36 +253,24 @@ def decode(path: Any, head: Head, data: bytes) -> Content:
     Events behind the end that the head states are accepted. The last line may be incomplete there: it was
     being written when the process or the machine stopped, so nobody was told that it is safe.
     """
-    stored, rest = data[: head.size - LENGTH], data[head.size - LENGTH :]
-    if len(stored) < head.size - LENGTH:
+    size = head.size - LENGTH
+    if len(data) < size:
         raise JournalError(
             f"{path} is damaged: {len(data) + LENGTH} of at least {head.size} bytes are left. The file was "
             "not changed; restore an earlier copy of it"
         )
-    content = _extended(path, Content([], [], ""), _lines(stored))
-    if (len(content.events), content.digest) != (head.events, head.digest):
-        _refuse(path, len(content.events))
-    lines = _lines(rest)
-    last = lines.pop() if lines else b""
-    content = _extended(path, content, lines)
-    if _digest_of(last, content.digest) is not None:
-        content = _extended(path, content, [last])
-    return _begun(path, content)
+    stored = decode_more(path, 0, "", data[:size])
+    if stored.rest or (len(stored.events), stored.digest) != (head.events, head.digest):
+        _refuse(path, len(stored.events))
+    more = decode_more(path, head.events, head.digest, data[size:])
+    events = [*stored.events, *more.events]
+    if not more.ends_well:
+        _refuse(path, len(events))
+    return _begun(path, Content(events, stored.data + more.data, more.digest))
 
 
-class More(NamedTuple):
-    """What a journal holds behind an event that is known."""
-
-    events: list[Event]
-    """The events, in order."""
-    size: int
-    """Length of their lines in bytes."""
-    digest: str
-    """Digest of the last event that is known now."""
-
-
-def decode_more(path: Any, number: int, before: str, data: bytes) -> More | None:
-    """The events that ``data`` begins with; ``None`` if these do not continue what is known.
+def decode_more(path: Any, number: int, before: str, data: bytes) -> Content:
+    """The events that ``data`` begins with, up to the first line that does not continue what is known.
 
     Parameters
     ----------
@@ -188,42 +281,23 @@ def decode_more(path: Any, number: int, before: str, data: bytes) -> More | None
     before : str
         Digest of the last of them; empty if there is none.
     data : bytes
-        What follows them in the file. The last line may be incomplete, or about to be replaced.
+        What follows them in the file.
     """
     events: list[Event] = []
     size = 0
-    lines = _lines(data)
-    for place, line in enumerate(lines):
+    for line in data.splitlines(keepends=True):
         digest = _digest_of(line, before)
         if digest is None:
-            return More(events, size, before) if place == len(lines) - 1 else None
+            break
         events.append(_decode_event(path, number + len(events), line))
         size, before = size + len(line), digest
-    return More(events, size, before)
+    return Content(events, data[:size], before, data[size:])
 
 
 def _begun(path: Any, content: Content) -> Content:
     if not content.events or content.events[0].kind != "settings":
         raise JournalError(f"{path} has no settings: its search never began. Delete the file and start again")
     return content
-
-
-def _lines(data: bytes) -> list[bytes]:
-    *complete, last = data.split(b"\n")
-    lines = [line + b"\n" for line in complete]
-    return [*lines, last] if last else lines
-
-
-def _extended(path: Any, content: Content, lines: Sequence[bytes]) -> Content:
-    """The content with more lines, which must be what was written."""
-    events, digest = list(content.events), content.digest
-    for line in lines:
-        found = _digest_of(line, digest)
-        if found is None:
-            _refuse(path, len(events))
-        events.append(_decode_event(path, len(events), line))
-        digest = found
-    return Content([*content.lines, *lines], events, digest)
 
 
 def _digest_of(line: bytes, before: str) -> str | None:
@@ -238,7 +312,7 @@ def _decode_event(path: Any, number: int, line: bytes) -> Event:
         event = Event(found["number"], found["kind"], found["at"], found["content"])
         if event.number != number or isinstance(event.number, bool):
             _refuse(path, number)
-        return check_fields(path, event)
+        return _checked(path, event)
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise JournalError(
             f"{path} was not written by dagsearch: event {number} is not an event ({error}). The file was "

@@ -4,22 +4,21 @@ import math
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
-from dagsearch.journal.encoding import StateCodec, note_to_json
-from dagsearch.journal.events import Event
+from dagsearch.journal.encoding import StateCodec, moves_to, note_to_json
 from dagsearch.journal.fingerprint import generator_states
 from dagsearch.journal.journal import Journal
-from dagsearch.journal.leaves import moves_to
+from dagsearch.journal.lines import Event
 from dagsearch.journal.requests import Requests
 from dagsearch.problem import Action, State
 from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal
-from dagsearch.run.steered import Request
+from dagsearch.run.steering import Request
 from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
@@ -74,12 +73,9 @@ class JournalRecorder(Recorder):
             self.journal.abandon(error)
             raise
 
-    def repeating(self) -> AbstractContextManager[None]:
-        """The same, for an event whose changes of the DAG a replay makes itself: they are not recorded."""
-        return self._without_changes()
-
     @contextmanager
-    def _without_changes(self) -> Iterator[None]:
+    def repeating(self) -> Iterator[None]:
+        """The same, for an event whose changes of the DAG a replay makes itself: they are not recorded."""
         try:
             with self.deciding():
                 yield

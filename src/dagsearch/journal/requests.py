@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from dagsearch.journal.encoding import StateCodec
-from dagsearch.journal.events import Event
-from dagsearch.journal.lines import LENGTH
+from dagsearch.journal.lines import LENGTH, Event
 from dagsearch.problem import Problem
-from dagsearch.run.steered import ACTIONS, Request
+from dagsearch.run.steering import ACTIONS, Request
 
 logger = logging.getLogger(__name__)
 

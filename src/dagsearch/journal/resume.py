@@ -1,20 +1,38 @@
-"""Starting a journal, and resuming a search from one."""
+"""Starting a journal, and resuming a search from one: its events are repeated, and nothing is decided again.
+
+The state of a search follows from its events: which nodes a descent added, which leaf was asked for, which
+reward was told. An event holds exactly that. So a replay needs no descents, no roll-outs and no evidence, and
+ends with exactly the numbers of the search that wrote the journal.
+"""
 
 import json
-from collections.abc import Callable, Mapping
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.threads import one_thread
-from dagsearch.errors import JournalError
-from dagsearch.journal.fingerprint import check_same, generator_like, settings_of
+from dagsearch.covariances import Covariance
+from dagsearch.errors import CovarianceError, JournalError
+from dagsearch.journal.encoding import StateCodec
+from dagsearch.journal.fingerprint import check_same, generator_like, set_generators, settings_of
 from dagsearch.journal.journal import Journal
+from dagsearch.journal.lines import Event
 from dagsearch.journal.recorder import JournalRecorder
-from dagsearch.journal.replay import Replay
-from dagsearch.problem import Problem
+from dagsearch.problem import Problem, State
+from dagsearch.recorder import Recorder
+from dagsearch.results import Proposal
+from dagsearch.space.walks import walked
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
+
+logger = logging.getLogger(__name__)
+
+# A larger relative difference between beliefs is not a rounding error.
+_ROUNDING = 1e-6
 
 
 def start_journal(
@@ -48,8 +66,8 @@ def resume_search(
     journal, events = Journal.resume(path)
     try:
         search = recompose(kind, events[0].content, problem, given)
-        same_rules = check_same(events[0].content, search, path)
-        replay = Replay(search, events[1:], same_rules)
+        check_same(events[0].content, search, path)
+        replay = Replay(search, events[1:])
         replay.run()
         recorder = JournalRecorder(journal, search, events)
         if replay.unrecorded is not None:
@@ -103,3 +121,161 @@ def recompose(
         raise JournalError(
             f"the search was made by {settings['made_by']}(...): pass the same arguments to resume ({error})"
         ) from error
+
+
+class Replay(Recorder):
+    """Repeats the events of a journal in a new search.
+
+    Parameters
+    ----------
+    search : Search
+        New search with the composition of the recorded one, without a journal.
+    events : sequence of Event
+        Events of the journal, without the settings.
+    """
+
+    def __init__(self, search: "Search", events: Sequence[Event]) -> None:
+        self._search, self._events = search, events
+        self._codec = StateCodec(search.problem)
+        self._largest_difference = 0.0  # relative, between beliefs and the recorded ones
+        self._first: Proposal | None = None  # the oldest pending one when the last run began
+        self.fruitless_runs = 0
+        """Number of runs in a row that began with the same pending leaf and ended without any reward."""
+        self.unrecorded: tuple[Covariance, float] | None = None
+        """Hyperparameters that the replay itself has learnt, because the process ended before it had."""
+
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        """Hyperparameters have been learnt after a reward that is the last event."""
+        self.unrecorded = covariance, noise
+
+    def run(self) -> None:
+        """Repeat all events."""
+        followers = (*self._events, None)[1:]
+        for event, follower in zip(self._events, followers, strict=True):
+            if follower is None and event.kind == "tell":
+                self._search.posterior.recorder = self
+            self._repeat_or_explain(event, follower)
+        if self._largest_difference > 0.0:
+            logger.warning(
+                "beliefs differ from the recorded ones by %.1g of their size: this machine computes "
+                "differently from the one that wrote the journal. The search continues, but may "
+                "decide differently",
+                self._largest_difference,
+            )
+
+    def _repeat_or_explain(self, event: Event, follower: Event | None) -> None:
+        try:
+            self._repeat(event, follower)
+        except JournalError:
+            raise
+        except Exception as error:
+            raise JournalError(
+                f"event {event.number} ({event.kind}) cannot be repeated ({type(error).__name__}: "
+                f"{error}); the journal belongs to another problem, or to another version of it"
+            ) from error
+
+    def _repeat(self, event: Event, follower: Event | None) -> None:
+        search, content = self._search, event.content
+        changes = content.get("changes", ())
+        # An ask that found no leaf, or not in time, has changed the DAG before another event.
+        if event.kind == "ask" or any(change[0] != "reopen" for change in changes):
+            search.outstanding.fantasise()
+            self._read_values()
+        for change in changes:
+            if change[0] == "back up":
+                search.explored_values.outdated()
+                self._read_values()
+            else:
+                search.explored.repeat(change)
+        if event.kind == "ask":
+            self._ask(content)
+        elif changes and event.kind != "settle":
+            search.explored_values.keep_up()
+        if "generators" in content:  # as they were when the event was recorded
+            set_generators(search, content["generators"])
+        if event.kind == "ask":
+            search.explored_values.keep_up()
+        elif event.kind == "propose":
+            search.propose(*walked(search.problem, content["actions"]))
+        elif event.kind == "tell":
+            search.outstanding.discard_fantasies()
+            self._tell(content, self._learnt_after(follower))
+        elif event.kind == "forget":
+            search.forget(search.pending[content["pending"]], again=content["again"])
+        elif event.kind == "reroot":
+            search.reroot(self._codec.decode(content["state"]))
+        elif event.kind == "steer":
+            if content["refused"] is None:
+                search.steered.take(content["action"], content["value"])
+        elif event.kind == "settle":
+            search.settle()
+        elif event.kind not in ("learn", "run", "note"):
+            raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
+        self._count_runs(event.kind)
+        self._check_size(event)
+
+    def _read_values(self) -> None:
+        """Back up where a descent did, if that draws random numbers or adds up rewards."""
+        values = self._search.explored_values
+        if self._search.portfolio.descent is not None and not getattr(values.backup, "from_scratch", False):
+            values.current()
+
+    def _count_runs(self, kind: str) -> None:
+        if kind == "run":
+            first = next(iter(self._search.pending), None)
+            again = first is not None and first is self._first
+            self.fruitless_runs = self.fruitless_runs + 1 if again else int(first is not None)
+            self._first = first
+        elif kind != "ask":
+            self._first, self.fruitless_runs = None, 0
+
+    def _check_size(self, event: Event) -> None:
+        nodes = len(self._search.explored.graph)
+        if event.content.get("nodes", nodes) != nodes:
+            raise JournalError(
+                f"event {event.number} left {event.content['nodes']} states explored, its repetition "
+                f"{nodes}; the journal belongs to another problem, or to another version of it"
+            )
+
+    def _ask(self, content: Mapping[str, Any]) -> None:
+        """Restore what a descent and its roll-out changed."""
+        leaf, actions = walked(self._search.problem, content["actions"])
+        path = tuple(content["path"])
+        turn, initial = content["turn"]
+        self._search.portfolio.state = turn, initial
+        if path:
+            self._search.explored.graph.visits[list(path)] += 1
+        self._search.outstanding.add(Proposal(leaf, actions, path))
+
+    def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
+        search = self._search
+        evaluated: Proposal | State = self._codec.decode(content["leaf"])
+        if content["pending"] is not None and content["actions"] == []:
+            evaluated = search.pending[content["pending"]]
+        elif content["actions"] is not None:
+            leaf, actions = walked(search.problem, content["actions"])
+            evaluated = Proposal(leaf, actions, tuple(content["path"]))
+        told = search.checked(evaluated, content["reward"], content["noise"], content["seconds"])
+        self._compare(content["expected"], search.explored.score(told.node))
+        with suppress(CovarianceError):  # this reward was refused in the recorded run, too
+            search.take(told, recorded=learnt)
+
+    def _compare(self, recorded: Sequence[float], now: Sequence[float]) -> None:
+        """Check that beliefs before a reward are the recorded ones, up to rounding on another machine."""
+        size = abs(recorded[0]) + math.sqrt(recorded[1]) + 1e-9
+        difference = abs(recorded[0] - now[0]) / size
+        difference = max(difference, abs(recorded[1] - now[1]) / (recorded[1] + 1e-6))
+        if difference > _ROUNDING:
+            raise JournalError(
+                f"replayed beliefs differ from the recorded ones ({list(now)} instead of {list(recorded)}): "
+                "the journal belongs to another problem, covariance or version"
+            )
+        self._largest_difference = max(self._largest_difference, difference)
+
+    def _learnt_after(self, follower: Event | None) -> Mapping[str, Any] | None:
+        """The hyperparameters that were learnt after a reward.
+
+        ``None`` if the replay must learn itself, if it is time: the process may have ended just before that,
+        and a resumed search learns without an event.
+        """
+        return follower.content if follower is not None and follower.kind == "learn" else None

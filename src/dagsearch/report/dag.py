@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from dagsearch.report.leaves import Part
-from dagsearch.report.record import Told
+from dagsearch.journal.encoding import Part
+from dagsearch.record import Told
 
 MOST = 3000
 """Number of evaluations, the best ones, that the drawing is made from."""

@@ -1,16 +1,26 @@
-"""The frozen page of a search: from its journal, or from its result."""
+"""Pages of searches: frozen, live while journals are followed, or a small part of one in a notebook."""
 
-from collections.abc import Mapping, Sequence
+import importlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
 
-from dagsearch.journal.journal import read_events
-from dagsearch.report.html import html_page, snippet
-from dagsearch.report.record import Record
+from dagsearch._internal.progress import Progress
+from dagsearch.errors import JournalError
+from dagsearch.journal.journal import Follower, is_in_use, read_events
+from dagsearch.record import Record
+from dagsearch.report.html import content_json, html_page, snippet
 from dagsearch.report.view import Viewed
 from dagsearch.report.words import number
-from dagsearch.results import Result
+from dagsearch.results import Evaluation, Result
+
+# Least time between updates of the page, in seconds, and the share of a core that showing them may take.
+_LEAST, _SHARE = 1.0, 0.02
+# Share of the time that drawing in a notebook may take.
+_DRAWING = 0.01
 
 
 class Report:
@@ -81,3 +91,147 @@ def short_names(paths: Sequence[Path]) -> list[str]:
     """File names; where two are equal, with their folders."""
     names = [path.name for path in paths]
     return [path.name if names.count(path.name) == 1 else str(path) for path in paths]
+
+
+# Live ---------------------------------------------------------------------------------------------
+
+
+class _Run:
+    """A journal that is followed."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.follower, self.viewed = path, Follower(path), Viewed(name, Record())
+        self.trouble: str | None = None
+
+    def update(self) -> None:
+        try:
+            news = self.follower.read()
+            if news.restarted:
+                self.viewed = Viewed(self.viewed.name, Record())
+            self.viewed.record.add(news.events)
+            self.trouble = None
+        except JournalError as error:  # it may be readable again later
+            self.trouble = str(error)
+
+
+class Watched:
+    """The journals behind a page; every method may be called from several threads.
+
+    Parameters
+    ----------
+    journals : sequence of path
+        The journals; they must exist.
+    steer : bool
+        Whether the page has buttons that steer the searches.
+    clock : callable
+        The time in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        journals: Sequence[str | PathLike[str]],
+        steer: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        paths = [Path(journal) for journal in journals]
+        self._runs = [_Run(path, name) for path, name in zip(paths, short_names(paths), strict=True)]
+        self._steer, self._clock, self._lock = steer, clock, threading.Lock()
+        self._every = _LEAST
+
+    @property
+    def journals(self) -> list[Path]:
+        """The journals."""
+        return [run.path for run in self._runs]
+
+    def page(self) -> str:
+        """The page as it is now; its script asks for updates."""
+        with self._lock:
+            version = self._update()
+            return html_page(self._views(), every=self._every, steer=self._steer, version=version)
+
+    def content(self, seen: str) -> str | None:
+        """What the page shows now, as JSON; ``None`` if that is what it has seen."""
+        with self._lock:
+            version = self._update()
+            if version == seen:
+                return None
+            began = time.process_time()
+            views = self._views()
+            # A large search is shown less often, so that watching never takes much from the run. What is
+            # new must be read once, however often that is.
+            self._every = max(_LEAST, (time.process_time() - began) / _SHARE)
+            return content_json(views, every=self._every, steer=self._steer, version=version)
+
+    def _update(self) -> str:
+        """Read what is new; returns what identifies the content."""
+        for run in self._runs:
+            run.update()
+        waiting = any(run.viewed.record.pending for run in self._runs)
+        parts = [f"{run.viewed.record.events}{'r' if is_in_use(run.path) else ''}" for run in self._runs]
+        # Ages change as time goes by.
+        return "-".join([*parts, str(int(self._clock() / 5.0)) if waiting else ""])
+
+    def _views(self) -> list[dict[str, Any]]:
+        now = self._clock()
+        return [
+            {**run.viewed.view(now, is_in_use(run.path)), "problem_text": run.trouble} for run in self._runs
+        ]
+
+
+# In a notebook ------------------------------------------------------------------------------------
+
+
+def shown_progress(
+    shown: bool | Literal["notebook"], history: Sequence[Evaluation], budget: int, sign: int
+) -> "Progress | NotebookProgress":
+    """What shows the progress of a search whose evaluations are appended to ``history``."""
+    if shown == "notebook":
+        return NotebookProgress(history, budget, sign)
+    return Progress(budget, "evaluation", shown, len(history))
+
+
+class NotebookProgress:
+    """Progress of a search, drawn in the output of a notebook's cell.
+
+    Parameters
+    ----------
+    history : list of Evaluation
+        All evaluations so far; the search appends to it.
+    budget : int
+        Number of evaluations at the end of the run.
+    sign : int
+        −1 if rewards are the negative numbers of a function that is minimised.
+    """
+
+    def __init__(self, history: Sequence[Evaluation], budget: int, sign: int) -> None:
+        try:
+            shown: Any = importlib.import_module("IPython.display")
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "progress='notebook' needs IPython: pip install 'dagsearch[notebook]'"
+            ) from error
+        self._html, self._history, self._due = shown.HTML, history, 0.0
+        self._record = Record()
+        self._record.budget, self._record.minimized = budget, sign < 0
+        self._viewed = Viewed("search", self._record)
+        self._handle = shown.display(self._html(snippet(self._viewed.view())), display_id=True)
+
+    def update(self, best: float | None) -> None:
+        """One more evaluation: draw it, unless drawing would take too large a share of the time."""
+        began = time.monotonic()
+        if began >= self._due:
+            self._show()
+            ended = time.monotonic()
+            self._due = ended + max(0.5, (ended - began) / _DRAWING)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._show()
+
+    def _show(self) -> None:
+        """Draw what is known now."""
+        self._record.add_evaluations(self._history[len(self._record.told) :])
+        if self._handle is not None:
+            self._handle.update(self._html(snippet(self._viewed.view(running=True))))

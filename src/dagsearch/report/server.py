@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dagsearch.journal.requests import send_request
 from dagsearch.report.html import policy
-from dagsearch.report.watched import Watched
+from dagsearch.report.report import Watched
 
 logger = logging.getLogger(__name__)
 

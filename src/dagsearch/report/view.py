@@ -1,25 +1,26 @@
 """What the page shows, in types that JSON has, computed from what has happened in a search."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from dagsearch.data import Foresight
-from dagsearch.report.dag import best_part, best_told, decisions
-from dagsearch.report.effects import Effect, Effects
+from dagsearch.journal.encoding import Part, leaf_text
+from dagsearch.record import Record, Told
+from dagsearch.report.dag import best_part, best_told, decisions, main_line
+from dagsearch.report.effects import Effect, Effects, pairs_of
 from dagsearch.report.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
-from dagsearch.report.game import game_view
-from dagsearch.report.leaves import Part, leaf_text
-from dagsearch.report.pairs import pairs_of
-from dagsearch.report.record import Record, Told
-from dagsearch.report.words import duration, number, sentence
+from dagsearch.report.words import count_left, duration, ended, number, sentence
+from dagsearch.values.gaussians import Gaussian
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
 _PAIRS = 8
+# Number of lines of a game that are shown, the latest ones.
+_LINES = 8
 # Largest number of names that a leaf to be proposed may be written with.
 _LABELS = 2000
 # Number of rewards that the speed of the search is computed from.
@@ -48,6 +49,15 @@ SELECTION_WORDS = {
     "item": "feature",
 }
 """What things are called in a feature selection."""
+_GAME_WORDS = {
+    "so far": "value",
+    "reward": "result",
+    "evaluation": "evaluation",
+    "leaf": "line",
+    "leaves": "lines",
+    "best": "most evaluated line",
+    "item": "move",
+}
 
 
 class Viewed:
@@ -78,7 +88,7 @@ class Viewed:
         record = self.record
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
-        told, best = record.told, _best(record.told)
+        told, best = record.told, record.best
         progress = progress_of([one.reward for one in told], [one.predicted for one in told])
         left = _left(record, running)
         effects = self._largest_effects()
@@ -119,14 +129,17 @@ class Viewed:
             "calibration": _calibration(told),
             "gain": _gains(progress, horizon, sign, left),
             "rules": rules,
-            "effects": [_effect(effect, sign, told, best) for effect in effects],
-            "pairs": _pairs(told, effects, sign),
+            "effects": [
+                _effect(effect, sign, best is not None and effect.part in told[best].parts)
+                for effect in effects
+            ],
+            "pairs": [_effect(pair, sign, False) for pair in pairs_of(told, effects, _PAIRS)],
             "dag": None if best is None else _best_part(told, told[best], effects, sign),
             "leaves": _best_leaves(told, sign),
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
             **_activity(record, now),
-            **(game_view(record, left, _seconds_left(told, left), state) if record.game else {}),
+            **(_game(record, left, _seconds_left(told, left), state) if record.game else {}),
         }
 
     def _largest_effects(self) -> list[Effect]:
@@ -143,8 +156,13 @@ def _best_part(told: Sequence[Told], best: Told, effects: Sequence[Effect], sign
 
 def _source(name: str, record: Record) -> list[str]:
     """What is searched, in a few words."""
-    kind = "feature selection" if record.selection else record.problem
-    return [part for part in (name, kind, *record.asked, record.made_by) if part]
+    kind, request = "feature selection" if record.selection else record.problem, record.request or {}
+    asked = [
+        f"{what} {request[what]}"
+        for what in ("target", "estimator", "scoring")
+        if request.get(what) is not None
+    ]
+    return [part for part in (name, kind, *asked, record.made_by) if part]
 
 
 def _activity(record: Record, now: float | None) -> dict[str, Any]:
@@ -175,11 +193,6 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
             for one in record.steering[: -_STEERING - 1 : -1]
         ],
     }
-
-
-def _best(told: Sequence[Told]) -> int | None:
-    """Place of the first evaluation with the largest reward."""
-    return max(range(len(told)), key=lambda place: (told[place].reward, -place)) if told else None
 
 
 def _horizon(told: int, left: int | None) -> int:
@@ -223,25 +236,36 @@ def _turned(one: Forecast, sign: float) -> Forecast:
 
 def _history(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
     """The evaluations; of very many, all improvements and an even share of the others."""
-    best, kept = -math.inf, []
+    best, so_far, improved = -math.inf, list[float](), set[int]()
+    for place, one in enumerate(told):
+        if one.reward > best:
+            best = one.reward
+            improved.add(place)
+        so_far.append(sign * best)
+    return _points(told, sign, so_far, improved)
+
+
+def _points(
+    told: Sequence[Told], sign: float, lines: Sequence[float], also: Collection[int] = ()
+) -> list[dict[str, Any]]:
+    """Evaluations as points of the curve, each with its value of the line; of very many, an even share."""
     every = max(1, math.ceil(len(told) / _POINTS))
-    for step, one in enumerate(told, start=1):
-        better, best = one.reward > best, max(best, one.reward)
-        if better or step % every == 0 or step == len(told):
-            belief = one.predicted
-            kept.append(
-                {
-                    "step": step,
-                    "reward": sign * one.reward,
-                    "best": sign * best,
-                    "seconds": one.seconds,
-                    "predicted": None
-                    if belief is None
-                    else [sign * belief.mean, math.sqrt(max(belief.variance, 0.0))],
-                    "leaf": leaf_text(one.parts),
-                }
-            )
-    return kept
+    shown = (place for place in range(len(told)) if (place + 1) % every == 0 or place in also)
+    return [
+        {
+            "step": place + 1,
+            "reward": sign * told[place].reward,
+            "best": lines[place],
+            "seconds": told[place].seconds,
+            "predicted": _moments(told[place].predicted, sign),
+            "leaf": leaf_text(told[place].parts),
+        }
+        for place in sorted({*shown, len(told) - 1} if told else ())
+    ]
+
+
+def _moments(belief: Gaussian | None, sign: float) -> list[float] | None:
+    return None if belief is None else [sign * belief.mean, math.sqrt(max(belief.variance, 0.0))]
 
 
 def _band(progress: Past | None, done: int, ahead: int, sign: float) -> list[dict[str, float]]:
@@ -317,30 +341,16 @@ def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str
     return found
 
 
-def _effect(effect: Effect, sign: float, told: Sequence[Told], best: int | None) -> dict[str, Any]:
+def _effect(effect: Effect, sign: float, chosen: bool) -> dict[str, Any]:
     ends = sorted((sign * effect.low, sign * effect.high))
     return {
-        "label": str(effect.part),
+        "label": str(effect),
         "effect": sign * effect.effect,
         "low": ends[0],
         "high": ends[1],
         "count": effect.leaves,
-        "chosen": best is not None and effect.part in told[best].parts,
+        "chosen": chosen,
     }
-
-
-def _pairs(told: Sequence[Told], effects: Sequence[Effect], sign: float) -> list[dict[str, Any]]:
-    return [
-        {
-            "label": " and ".join(map(str, pair.parts)),
-            "effect": sign * pair.effect,
-            "low": min(sign * pair.low, sign * pair.high),
-            "high": max(sign * pair.low, sign * pair.high),
-            "count": pair.leaves,
-            "chosen": False,
-        }
-        for pair in pairs_of(told, effects, _PAIRS)
-    ]
 
 
 def _best_leaves(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
@@ -361,3 +371,66 @@ def _best_leaves(told: Sequence[Told], sign: float) -> list[dict[str, Any]]:
         }
         for parts, place in found.items()
     ]
+
+
+# Games: two players want opposite things ------------------------------------------------------------
+
+
+def _game(record: Record, left: int | None, seconds_left: float | None, state: str) -> dict[str, Any]:
+    """The parts of a view that are different for a game: the largest reward says little of it.
+
+    ``left`` is the number of evaluations that are left of the budget, if it is known, ``seconds_left`` the
+    time that they will take, and ``state`` what the search does now, such as ``"running"``.
+    """
+    told, line = record.told, main_line(record.told)
+    value = record.values[-1][1] if record.values else None
+    return {
+        "words": _GAME_WORDS,
+        "sentence": _game_sentence(record, value, left, seconds_left, state),
+        "best": None if value is None else value.mean,
+        "best_leaf": list(map(str, line)) or None,
+        "rows": [["most evaluated line", leaf_text(line)]] if line else [],
+        "history": _points(told, 1.0, _values(record)),
+        "forecast": [],
+        "gain": [],
+        "dag": best_part(told, line, 1.0, by_count=True) if told else None,
+        "leaves": [
+            {
+                "reward": one.reward,
+                "step": len(told) - place,
+                "parts": [[str(part), part not in line] for part in one.parts],
+                "lacks": [],
+            }
+            for place, one in enumerate(reversed(told[-_LINES:]))
+        ],
+    }
+
+
+def _game_sentence(
+    record: Record, value: Gaussian | None, left: int | None, seconds_left: float | None, state: str
+) -> str:
+    """What the game is worth, and which first move was looked at most."""
+    told = record.told
+    if not told:
+        return f"No reward yet ({state})."
+    after = f"after {len(told)} evaluations"
+    if value is None:
+        text = f"The value of the game is not known {after}"
+    else:
+        worth = f"{number(value.mean)} ± {number(value.variance**0.5)}"
+        text = f"The game is worth {worth} to the first player {after}"
+    line = main_line(told)
+    if line:
+        count = sum(one.parts[:1] == line[:1] for one in told)
+        text += f"; the first move {line[0].value} was looked at most ({count} of {len(told)})"
+    return ended(f"{text}; {count_left(left)}" if left else text, left, seconds_left, state)
+
+
+def _values(record: Record) -> list[float]:
+    """The value of the game as it was believed at each evaluation; its result where nothing was believed."""
+    values = dict(record.values)
+    found, mean = list[float](), record.values[0][1].mean if record.values else None
+    for place, one in enumerate(record.told):
+        mean = values[place].mean if place in values else mean
+        found.append(one.reward if mean is None else mean)
+    return found

@@ -71,7 +71,17 @@ def sentence(
             f"{number(ahead.high)}), and improve it at all with a probability of {percent(ahead.chance)}"
         )
     elif left:
-        text += f"; {left} {'evaluation is' if left == 1 else 'evaluations are'} left"
+        text += f"; {count_left(left)}"
+    return ended(text, left, seconds_left, state)
+
+
+def count_left(left: int) -> str:
+    """How many evaluations are left."""
+    return f"{left} {'evaluation is' if left == 1 else 'evaluations are'} left"
+
+
+def ended(text: str, left: int | None, seconds_left: float | None, state: str) -> str:
+    """The sentence with its end: the time that is left, and the state if it is an unusual one."""
     if left and seconds_left is not None and state == "running":
         text += f", in about {duration(seconds_left)}"
     return f"{text}." if state in ("running", "ended") else f"{text} ({state})."

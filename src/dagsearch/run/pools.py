@@ -4,21 +4,26 @@ import math
 import os
 import pickle
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
+
+import cloudpickle
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
-from dagsearch.run.cluster import Cluster
-from dagsearch.run.outcomes import evaluate
 from dagsearch.run.processes import Evaluating, Processes
+from dagsearch.run.worker import evaluate
 
 # With at most this number of workers, no evaluation is submitted in advance.
 _FEW = 2
+# Seconds in which Dask's scheduler must answer.
+_SCHEDULER_TIMEOUT = 30.0
 # Seconds between two attempts to end an evaluation that is neither waiting nor begun.
 _MOMENT = 0.001
 
@@ -186,6 +191,59 @@ class _WaitingPool:
         return over and time.monotonic() - began >= self._timeout  # type: ignore[operator]
 
 
+class _Cluster:
+    """A Dask cluster.
+
+    Parameters
+    ----------
+    executor : distributed.cfexecutor.ClientExecutor
+        The executor of a client of the cluster.
+    """
+
+    def __init__(self, executor: Any) -> None:
+        self._client = executor._client
+        self._loaded: tuple[Problem | None, str] = None, ""
+
+    def size(self) -> int:
+        """Number of evaluations that the workers can run now. Raises ``OSError`` without a scheduler."""
+        # A scheduler that has gone away would be waited for without end.
+        threads = self._client.nthreads(callback_timeout=_SCHEDULER_TIMEOUT)
+        return int(sum(threads.values()))
+
+    def load(self, problem: Problem) -> None:
+        """Let scheduler and workers, also those that join later, load the problem before an evaluation.
+
+        The first time may take long, if modules are imported. It must not count as time of an evaluation.
+        """
+        if self._loaded[0] is problem:
+            return
+        self.close()
+        from distributed import WorkerPlugin
+
+        class Load(WorkerPlugin):
+            def __init__(self, content: bytes) -> None:
+                self._content = content
+
+            def setup(self, worker: Any) -> None:
+                with suppress(Exception):  # evaluations will say what is wrong
+                    pickle.loads(self._content)
+
+        name = f"dagsearch-{uuid.uuid4()}"
+        self._client.register_plugin(Load(cloudpickle.dumps(problem)), name=name)
+        self._loaded = problem, name
+        if self.size() > 0:
+            with suppress(Exception):
+                self._client.submit(id, problem, pure=False).result()  # the scheduler loads it, too
+
+    def close(self) -> None:
+        """Forget the problem."""
+        name, self._loaded = self._loaded[1], (None, "")
+        if name and self._client.status == "running":  # otherwise the scheduler has gone away
+            with suppress(Exception):
+                forget = self._client._unregister_worker_plugin
+                self._client.sync(forget, name, callback_timeout=_SCHEDULER_TIMEOUT)
+
+
 class ExecutorPool(_WaitingPool):
     """Evaluations on an executor: threads, processes, a cluster.
 
@@ -204,7 +262,7 @@ class ExecutorPool(_WaitingPool):
         super().__init__(timeout, deterministic)
         self._executor = executor
         self._stuck: list[Future[Any]] = []  # late evaluations that still occupy a worker
-        self._cluster = Cluster(executor) if hasattr(executor, "_client") else None
+        self._cluster = _Cluster(executor) if hasattr(executor, "_client") else None
 
     def workers(self) -> int:
         """Number of workers of the executor now, plus one evaluation in advance if there are many."""
@@ -322,8 +380,6 @@ def _check_picklable(problem: Problem, by_value: bool) -> None:
     """Raise, before anything runs, if the problem cannot be sent to another process."""
     try:
         if by_value:
-            import cloudpickle
-
             cloudpickle.dumps(problem)
         else:
             pickle.dumps(problem)

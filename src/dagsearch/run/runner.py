@@ -4,18 +4,19 @@ import logging
 import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.errors import EvaluationError, SearchExhausted
+from dagsearch.errors import DagSearchError, EvaluationError, JournalError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
 from dagsearch.results import Evaluation, Proposal, Result
-from dagsearch.run.outcomes import Outcome, described
 from dagsearch.run.pools import Pool, Running, breakdown, ended_with
 from dagsearch.run.processes import ProcessDied
-from dagsearch.run.steering import Steering
+from dagsearch.run.steering import Request
 from dagsearch.run.stopping import Stop
+from dagsearch.run.worker import Outcome, described
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -34,6 +35,22 @@ _DEADLY = "the process ended each of the last three times that this leaf was eva
 
 OnError = Literal["raise", "skip"] | float
 """What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
+
+
+class Execution(TypedDict, total=False):
+    """Where and how rewards are computed: the keywords of :meth:`Search.steps`."""
+
+    executor: Executor | None
+    """Executor that evaluates leaves; by default the calling thread does."""
+    n_jobs: int | None
+    """Number of processes to evaluate in; -1 for one per core."""
+    timeout: float | None
+    """Seconds after which an evaluation counts as failed."""
+    on_error: OnError
+    """What to do about a failed evaluation: ``"raise"`` an error, ``"skip"`` it, or tell this reward."""
+    deterministic: bool
+    """Whether rewards are learnt in the order in which they were asked for."""
+
 
 T = TypeVar("T")
 Take = Callable[[Running, bool], T | None]
@@ -75,7 +92,6 @@ class Runner(Generic[T]):
         self._began = time.perf_counter() if began is None else began
         self._running: list[Running] = []
         self._left = self._total = 0
-        self._steering = Steering(search, self)
 
     def steps(self, budget: int, total: int) -> Generator[T]:
         """Evaluate ``budget`` leaves, to have ``total``, and yield what ``take`` returns for each."""
@@ -107,40 +123,19 @@ class Runner(Generic[T]):
 
     def _go_on(self) -> bool:
         """Take requests and start evaluations; returns whether any evaluation is running."""
-        self._steering.take()
-        if self._steering.paused and self._left > 0 and not self._running:
+        self._take_requests()
+        if self._search.steered.paused and self._left > 0 and not self._running:
             logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
-            while self._steering.paused and self._left > 0:
+            while self._search.steered.paused and self._left > 0:
                 time.sleep(_GLANCE)
-                self._steering.take()
+                self._take_requests()
                 if self._search.deadline.passed():
                     self.end("seconds")
-        return bool(self._running) if self._steering.paused else self._start_evaluations()
-
-    # What the user may change while it runs ----------------------------------------------------------
-
-    def set_total(self, total: int) -> int:
-        """Change the number of rewards at which the run ends; returns the number so far."""
-        if self.stopped != "budget":
-            raise ValueError(f"the run is ending ({self.stopped}): the budget no longer counts")
-        before, self._total = self._total, total
-        self._left = max(0, self._left + total - before)
-        return before
+        return bool(self._running) if self._search.steered.paused else self._start_evaluations()
 
     def put_first(self, proposal: Proposal) -> None:
         """Evaluate a pending proposal before the search is asked for others."""
         self._first.append(proposal)
-
-    def count_told(self) -> None:
-        """Count a reward that was told without an evaluation."""
-        self._left = max(0, self._left - 1)
-
-    def abandon(self, proposal: Proposal) -> None:
-        """Wait no longer for an evaluation."""
-        self._first = [one for one in self._first if one is not proposal]
-        for one in [one for one in self._running if one.proposal is proposal]:
-            self._running.remove(one)
-            self._pool.abandon(one)
 
     @property
     def stopped(self) -> str:
@@ -193,6 +188,66 @@ class Runner(Generic[T]):
             else:
                 self._search.postpone(one.proposal)
 
+    # What the user asks for while it runs ------------------------------------------------------------
+
+    def _take_requests(self) -> None:
+        """Carry out the requests that have come since the last call; each becomes an event of the journal."""
+        for request in self._search.recorder.requests():
+            try:
+                if request.error is not None:
+                    raise ValueError(request.error)
+                self._carry_out(request)
+            except JournalError:
+                raise
+            except (DagSearchError, ValueError, TypeError, LookupError) as error:
+                logger.warning("the request to %s was refused: %s", request.action, error)
+                self._record(request, request.value, str(error))
+
+    def _record(self, request: Request, value: Any = None, refused: str | None = None) -> None:
+        self._search.recorder.steered(request.action, value, request.name, refused)
+        if refused is None:
+            self._search.steered.take(request.action, value)
+
+    def _carry_out(self, request: Request) -> None:
+        search = self._search
+        if request.action in ("pause", "continue"):
+            self._record(request)
+            logger.warning("the search was asked to %s", request.action)
+        elif request.action == "stop":
+            self._record(request)
+            self.end("steered")
+        elif request.action == "budget":
+            self._set_total(request)
+        elif request.action == "forget":
+            self._forget(request)
+        elif request.action == "propose":
+            wanted = search.way_to(request.leaf)
+            self.put_first(search.propose(wanted.leaf, wanted.actions, request.note))
+        else:
+            search.tell(search.way_to(request.leaf), request.value["reward"], note=request.note)
+            self._left = max(0, self._left - 1)
+
+    def _set_total(self, request: Request) -> None:
+        """Change the number of rewards at which the run ends."""
+        if self.stopped != "budget":
+            raise ValueError(f"the run is ending ({self.stopped}): the budget no longer counts")
+        before, self._total = self._total, request.value
+        self._left = max(0, self._left + self._total - before)
+        self._record(request, {"now": self._total, "instead": before})
+
+    def _forget(self, request: Request) -> None:
+        """Take back a pending proposal, and wait no longer for its evaluation."""
+        key = self._search.space.key
+        proposal = next((one for one in self._search.pending if key(one.leaf) == key(request.leaf)), None)
+        if proposal is None:
+            raise ValueError("the leaf is not pending: it was told or forgotten already")
+        note = {**request.note, "failure": "forgotten at the user's request"}
+        self._search.forget(proposal, again=False, note=note)
+        self._first = [one for one in self._first if one is not proposal]
+        for one in [one for one in self._running if one.proposal is proposal]:
+            self._running.remove(one)
+            self._pool.abandon(one)
+
 
 def evaluations(
     search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
@@ -204,7 +259,7 @@ def evaluations(
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
 
-    deadly = search.outstanding.take_deadly(_RUNS_ENDED)
+    deadly = search.take_deadly(_RUNS_ENDED)
     if deadly is not None:
         told = take(Running(deadly, ended_with(ProcessDied(_DEADLY))), False)
         budget -= 1

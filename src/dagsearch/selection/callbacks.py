@@ -5,8 +5,8 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
+from dagsearch.record import Entry
 from dagsearch.selection.arguments import Features
-from dagsearch.selection.record import Entry
 from dagsearch.selection.run import SelectionRun
 
 

@@ -7,8 +7,8 @@ from scipy.stats import beta
 
 from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.optimum import Optimum
+from dagsearch.record import Record
 from dagsearch.search import Search
-from dagsearch.selection.record import SelectionRecord
 
 # Models with other plausible hyperparameters that samples come from, samples in all, and leaves.
 MODELS, SAMPLES, LEAVES = 8, 512, 600
@@ -78,7 +78,7 @@ def model_fit(search: Search, optimism: float = 0.0) -> Fit:
 
 
 def tempered_inclusion(
-    optimum: Optimum | None, fit: Fit, record: SelectionRecord, free: BoolArray, support: BoolArray
+    optimum: Optimum | None, fit: Fit, record: Record, free: BoolArray, support: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Probability that each feature belongs to the best subset, its interval, and the model's own word.
 
@@ -93,7 +93,7 @@ def tempered_inclusion(
         Joint samples; ``None`` if there are none.
     fit : Fit
         How well the model predicts.
-    record : SelectionRecord
+    record : Record
         Everything scored.
     free : ndarray of shape (n_features,)
         Whether each feature may be chosen or not; others belong to all subsets or to none.
@@ -122,7 +122,7 @@ def tempered_inclusion(
     return probability, np.stack([low, high], axis=1), own
 
 
-def tenure(record: SelectionRecord, features: int) -> FloatArray:
+def tenure(record: Record, features: int) -> FloatArray:
     """Part of the run, up to its end, in which each feature was in the best subset so far; of others, 1."""
     found = np.ones(features)
     entered: dict[int, int] = {}

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from joblib import Parallel, delayed
 
+from dagsearch.record import Scored
 from dagsearch.selection.confirm import Leader, best_leader, leader_count, leader_of, within_one_error
 from dagsearch.selection.optimism import Honest, excess, simple_instead
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import Scored, SubsetScorer
+from dagsearch.selection.scoring import SubsetScorer
 
 Subset = frozenset[int]
 
@@ -110,7 +111,7 @@ class Chooser:
         record = self._run.record
         for entry in record.successes():
             self._scored[frozenset(entry.scored.columns)] = entry.scored
-        failed = {frozenset(entry.scored.columns) for entry in record.failures()}
+        failed = {frozenset(entry.scored.columns) for entry in record.failed()}
         for told in self._run.search.history:  # scores that the user gave are known without their folds
             if told.leaf not in self._scored and told.leaf not in failed:
                 self._scored[told.leaf] = Scored(tuple(sorted(told.leaf)), np.array([told.reward]), 0.0, None)

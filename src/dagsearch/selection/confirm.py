@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.selection.scoring import Scored
+from dagsearch.record import Scored
 
 Subset = frozenset[int]
 

@@ -8,13 +8,13 @@ from scipy.stats import rankdata
 from dagsearch._internal.typing import BoolArray
 from dagsearch.data import REACH
 from dagsearch.optimum import Optimum
+from dagsearch.record import Record
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, searched_columns
 from dagsearch.selection.bounds import within
 from dagsearch.selection.certainty import LEAVES, MODELS, SAMPLES, Fit, model_fit, tempered_inclusion
 from dagsearch.selection.choice import Choice
 from dagsearch.selection.confirm import standard_error
-from dagsearch.selection.record import SelectionRecord
 from dagsearch.selection.report import central_interval
 from dagsearch.selection.run import SelectionRun
 
@@ -97,7 +97,7 @@ def _probability_best(
     return fit.trust * optimum.probability(optimum.leaves.index(chosen), spread)
 
 
-def history(record: SelectionRecord, features: Features) -> dict[str, Any]:
+def history(record: Record, features: Features) -> dict[str, Any]:
     """One entry per subset in every array, as in ``cv_results_``."""
     entries = record.entries
     folds = np.array([entry.scored.scores for entry in entries]).reshape(len(entries), record.folds)
@@ -120,7 +120,7 @@ def history(record: SelectionRecord, features: Features) -> dict[str, Any]:
 
 def runners_up(
     search: Search,
-    record: SelectionRecord,
+    record: Record,
     best: frozenset[int],
     features: Features,
     bounds: tuple[float, float],

@@ -14,10 +14,11 @@ from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.problems.ground import SubsetProblem
+from dagsearch.record import Scored
 from dagsearch.selection.confirm import Leader, leader_of, standard_error
 from dagsearch.selection.firsts import best_of
 from dagsearch.selection.glance import Glance, glance
-from dagsearch.selection.scoring import Scored, SubsetScorer
+from dagsearch.selection.scoring import SubsetScorer
 
 # Columns per row from which on rankings are repeated inside the folds.
 _CROWDED = 0.5

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dagsearch.record import Record
 from dagsearch.report import html
-from dagsearch.report.leaves import Part
-from dagsearch.report.record import Failure, Record, Told
 from dagsearch.report.view import SELECTION_WORDS, Viewed
-from dagsearch.values.gaussians import Gaussian
 
 # What the page has elsewhere, or computes from the history.
 _ELSEWHERE = ("history", "runners_up")
@@ -36,7 +34,7 @@ def fragment(report: Mapping[str, Any]) -> str:
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
     result, settings = report["result"], report["settings"]
-    view = Viewed("Feature selection", _record(report)).view()
+    view = Viewed("Feature selection", Record.of_scores(report["history"])).view()
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
@@ -55,21 +53,6 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "evaluations": result["evaluations"],
         "selection": {name: value for name, value in report.items() if name not in _ELSEWHERE},
     }
-
-
-def _record(report: Mapping[str, Any]) -> Record:
-    """The scores as a search's rewards; subsets that could not be scored as its failures."""
-    record = Record()
-    record.selection = True
-    for entry in report["history"]:
-        parts = [Part("", name) for name in entry["features"]]
-        if entry["score"] is None:
-            record.failures.append(Failure(parts, None, str(entry.get("failure")), entry["step"]))
-            continue
-        predicted = entry.get("predicted")
-        belief = None if predicted is None else Gaussian(predicted[0], predicted[1] ** 2)
-        record.told.append(Told(parts, entry["features"], entry["score"], entry["seconds"], belief))
-    return record
 
 
 def _numbered(view: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:

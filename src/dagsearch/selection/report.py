@@ -12,11 +12,11 @@ from scipy.stats import norm
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
+from dagsearch.record import Entry, Record
 from dagsearch.selection.choice import Choice
 from dagsearch.selection.dag import best_part
 from dagsearch.selection.honest import HonestScore
 from dagsearch.selection.page import fragment, html_page
-from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.sizes import best_by_size
 from dagsearch.selection.wording import headline, question
@@ -187,7 +187,7 @@ def _result(
         else {"features": [names[i] for i in sorted(simpler.subset)], "score": simpler.score},
         "stopped": run.stopped,
         "evaluations": len(record.entries),
-        "failed": len(record.failures()),
+        "failed": len(record.failed()),
         "seconds": record.entries[-1].seconds if record.entries else 0.0,
         "holdout_score": None if holdout is None else holdout.score,
         "holdout_interval": None if holdout is None else holdout.interval,
@@ -231,7 +231,7 @@ def _within(belief: Gaussian, bounds: tuple[float, float]) -> dict[str, float]:
 
 
 def _features(
-    record: SelectionRecord, names: Sequence[str], best: Sequence[int], inclusion: Inclusion
+    record: Record, names: Sequence[str], best: Sequence[int], inclusion: Inclusion
 ) -> list[dict[str, Any]]:
     scored_in = np.zeros(len(names), dtype=np.int64)
     for entry in record.entries:
@@ -248,7 +248,7 @@ def _features(
     ]
 
 
-def _by_size(record: SelectionRecord, names: Sequence[str]) -> list[dict[str, Any]]:
+def _by_size(record: Record, names: Sequence[str]) -> list[dict[str, Any]]:
     """The best score of each size; nothing if all subsets have the same."""
     sizes = best_by_size(record)
     return [

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from dagsearch.record import Scored
 from dagsearch.selection.arguments import Features
 from dagsearch.selection.choice import Choice
 from dagsearch.selection.confirm import leader_of, within_one_error
 from dagsearch.selection.honest import HonestScore, nested_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import Scored
 from dagsearch.selection.wording import shown_settings
 
 

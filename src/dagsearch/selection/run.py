@@ -2,35 +2,26 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.progress import Progress
 from dagsearch._internal.typing import FloatArray
-from dagsearch.journal.journal import Event
 from dagsearch.optimum import Optimum
 from dagsearch.problems.ground import SubsetProblem
+from dagsearch.record import Entry, Record, Scored
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Running
 from dagsearch.run.runner import Runner
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import WarmStart
-from dagsearch.selection.journal import (
-    belief_note,
-    confirmation_note,
-    entry_note,
-    recorded_beliefs,
-    recorded_confirmations,
-    recorded_entries,
-)
 from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.record import Entry, SelectionRecord
-from dagsearch.selection.scoring import BatchPool, Scored
+from dagsearch.selection.scoring import BatchPool
 from dagsearch.selection.sizes import can_be_chosen, next_smaller
-from dagsearch.values.gaussians import Gaussian
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
@@ -58,18 +49,14 @@ class SelectionRun:
     problem : SubsetProblem
         The subsets to choose from.
     search : Search
-        Search over the problem; new, or resumed from a journal whose events are given to :meth:`restore`.
-    rows : int
-        Number of rows of the data.
-    folds : int
-        Number of folds that every subset is scored on.
+        Search over the problem; new, or resumed from a journal.
+    record : Record
+        What the journal holds; empty if the search is new.
 
     Attributes
     ----------
-    record : SelectionRecord
+    record : Record
         Everything scored so far.
-    confirmed : dict
-        Scores of leaders on re-drawn folds, by number of the draw and columns; NaN where scoring failed.
     stopped : str
         Why the run ended.
     smallest : bool
@@ -78,25 +65,25 @@ class SelectionRun:
         Smallest and largest value that a score can have.
     """
 
-    def __init__(self, problem: SubsetProblem, search: Search, rows: int, folds: int) -> None:
-        self.problem, self.search = problem, search
-        self.record = SelectionRecord(rows, folds)
-        self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
+    def __init__(self, problem: SubsetProblem, search: Search, record: Record) -> None:
+        self.problem, self.search, self.record = problem, search, record
         self.stopped = "budget"
         self.smallest = False
         self.bounds = (-math.inf, math.inf)
         self._noise = FoldNoise()
-        self._began = time.perf_counter()
-
-    def restore(self, events: Sequence[Event]) -> None:
-        """Fill the record from the journal that the search was resumed from."""
-        self.record.entries = recorded_entries(events, self.record.folds)
-        self.record.beliefs = recorded_beliefs(events)
-        self.confirmed = recorded_confirmations(events)
-        for entry in self.record.successes():
+        for entry in record.successes():
             self._noise.add(entry.scored.scores)
-        if self.record.entries:
-            self._began = time.perf_counter() - self.record.entries[-1].seconds
+        self._began = time.perf_counter() - (record.entries[-1].seconds if record.entries else 0.0)
+
+    @property
+    def confirmed(self) -> Mapping[tuple[int, tuple[int, ...]], FloatArray]:
+        """Scores of leaders on re-drawn folds, by number of the draw and columns; NaN where it failed."""
+        return self.record.confirmed
+
+    def note(self, content: dict[str, Any]) -> None:
+        """Write a note to the journal, if there is one, and to the record."""
+        self.search.note(content)
+        self.record.note(content)
 
     def run(
         self,
@@ -156,11 +143,11 @@ class SelectionRun:
         had proposed comes in the same order.
         """
         done = {evaluation.leaf for evaluation in self.search.history}
-        done |= {frozenset(entry.scored.columns) for entry in self.record.failures()}
+        done |= {frozenset(entry.scored.columns) for entry in self.record.failed()}
         pending = {proposal.leaf: proposal for proposal in self.search.pending}
         for leaf, score in warm_start.known.items():
             if leaf not in done:
-                self.search.tell(pending.pop(leaf, None) or self._propose(leaf), score)
+                self._learn(pending.pop(leaf) if leaf in pending else self._propose(leaf), score)
         done |= set(warm_start.known)
         first = [leaf for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
         self.search.outstanding.withdraw([pending[leaf] for leaf in first if leaf in pending])
@@ -171,32 +158,40 @@ class SelectionRun:
 
     def tell(self, proposal: Proposal, scored: Scored) -> Entry:
         """Tell the search the result of scoring a subset, and record it."""
-        seconds = self._seconds()
-        self._tell_search(proposal, scored, seconds)
-        best = max((evaluation.reward for evaluation in self.search.history), default=None)
-        entry = Entry(scored, best, seconds)
-        self.record.entries.append(entry)
-        beliefs = self.record.beliefs
+        self._tell_search(proposal, scored)
+        entry, beliefs = self.record.entries[-1], self.record.beliefs
         last = beliefs[-1][0] if beliefs else 0
         if len(self.search.history) >= max(_FIRST_BELIEF, round(_BELIEF_GROWTH * last)):
             self.record_belief(self.search.sample_optimum(_BELIEF_SAMPLES, _BELIEF_LEAVES))
         return entry
 
-    def _tell_search(self, proposal: Proposal, scored: Scored, seconds: float) -> None:
+    def _tell_search(self, proposal: Proposal, scored: Scored) -> None:
         """A failure counts as the worst score so far, with the variance of all scores as its noise."""
-        note = entry_note(scored, seconds)
+        note = scored.note(self._seconds())
         if scored.failure is None:
-            self.search.tell(proposal, scored.mean, self._noise.add(scored.scores), note=note)
+            self._learn(proposal, scored.mean, self._noise.add(scored.scores), note)
         elif len(self.search.history) > 1:
             rewards = np.array([evaluation.reward for evaluation in self.search.history])
-            self.search.tell(proposal, float(rewards.min()), float(rewards.var()) or None, note=note)
+            self._learn(proposal, float(rewards.min()), float(rewards.var()) or None, note)
         else:
             self.search.forget(proposal, again=False, note=note)
+            self.record.note(note)
+
+    def _learn(
+        self,
+        proposal: Proposal,
+        score: float,
+        noise: float | None = None,
+        note: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Tell the search a score, and record it as a journal would."""
+        self.record.add_evaluations([self.search.tell(proposal, score, noise, note=note)])
+        self.record.note(note or {})
 
     def confirm(self, draw: int, scored: Scored) -> None:
         """Record the score of a subset on re-drawn folds."""
-        self.confirmed[draw, scored.columns] = scored.scores
-        self.search.note(confirmation_note(draw, scored))
+        scores = None if scored.failure else scored.scores.tolist()
+        self.note({"confirmed": {"draw": draw, "columns": scored.columns, "scores": scores}})
 
     def allows(self, subset: frozenset[int]) -> bool:
         """Whether a subset can be selected."""
@@ -206,16 +201,14 @@ class SelectionRun:
         """Tell the search the score of a subset that another method has found."""
         subset = frozenset(scored.columns)
         if subset not in {told.leaf for told in self.search.history}:
-            self.search.tell(self._propose(subset), scored.mean, self._noise.add(scored.scores))
+            self._learn(self._propose(subset), scored.mean, self._noise.add(scored.scores))
 
     def record_belief(self, optimum: Optimum | None) -> None:
         """Record the belief about the best possible score, unless it is known for the last entry already."""
         entries, beliefs = len(self.record.entries), self.record.beliefs
         if optimum is None or (beliefs and beliefs[-1][0] >= entries):
             return
-        belief = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
-        beliefs.append((entries, belief))
-        self.search.note(belief_note(entries, belief))
+        self.note({"belief": [entries, float(optimum.best.mean()), float(optimum.best.var())]})
 
     def _seconds(self) -> float:
         """Seconds since the start of the selection, including those of an earlier run with the journal."""

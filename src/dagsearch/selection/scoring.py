@@ -12,29 +12,12 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.problem import Problem
+from dagsearch.record import Scored
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Running
 from dagsearch.selection.quiet import quiet
-
-
-class Scored(NamedTuple):
-    """The result of scoring a subset."""
-
-    columns: tuple[int, ...]
-    """Column numbers of the features, ascending."""
-    scores: FloatArray
-    """Score on each fold, shape ``(n_folds,)``; NaN if scoring failed."""
-    seconds: float
-    """Time that fitting and scoring took."""
-    failure: str | None
-    """Why there is no score; ``None`` if there is one."""
-
-    @property
-    def mean(self) -> float:
-        """The subset's score: the mean over the folds."""
-        return float(np.mean(self.scores))
 
 
 class _Fold(NamedTuple):

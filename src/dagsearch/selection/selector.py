@@ -17,6 +17,7 @@ from dagsearch._internal.defaults import BUDGET
 from dagsearch.errors import CovarianceError
 from dagsearch.methods import default_initial
 from dagsearch.problems.ground import SubsetProblem
+from dagsearch.record import Record
 from dagsearch.search import Search
 from dagsearch.selection.arguments import (
     Features,
@@ -36,7 +37,7 @@ from dagsearch.selection.confirm import redrawn_folds
 from dagsearch.selection.findings import findings_of
 from dagsearch.selection.firsts import first_subsets
 from dagsearch.selection.glance import Glance, glance, rows_that_count
-from dagsearch.selection.journal import data_digest, recorded_events
+from dagsearch.selection.journal import data_digest, recorded
 from dagsearch.selection.optimism import honest_rankings, is_crowded
 from dagsearch.selection.reporting import Reporting
 from dagsearch.selection.run import SelectionRun, closing_on_error
@@ -331,11 +332,11 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
         scorer: SubsetScorer,
     ) -> SelectionRun:
         """A new run, or one that continues from the journal."""
-        events = [] if self.journal is None else recorded_events(self.journal, str(digest))
+        record = Record() if self.journal is None else recorded(self.journal, str(digest))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
             covariance = subset_covariance(self.covariance, self._features(), data, seen, problem)
-            if self.journal is not None and events:
+            if self.journal is not None and record.events:
                 search = Search.resume(self.journal, problem, covariance=covariance)
             else:
                 initial = default_initial(budget)
@@ -344,13 +345,13 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
                 )
         except CovarianceError as error:
             raise CovarianceError(f"covariance: {error}") from error
-        run = SelectionRun(problem, search, scorer.rows, scorer.folds)
+        run = SelectionRun(problem, search, record)
         run.smallest = bool(self.parsimonious)
-        run.restore(events)
-        if len(events) < 2:  # nothing yet but the settings
+        if not record.selection:
             names = [str(name) for name in self._features().labels(range(self.n_features_in_))]
+            about = {"data": digest, "features": names, "rows": scorer.rows, "folds": scorer.folds}
             with closing_on_error(search):
-                search.note({"data": digest, "features": names, **self._asked_by})
+                run.note({**about, **self._asked_by})
         return run
 
     def _set_findings(self, features: Features, chooser: Chooser) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 
 from dagsearch.errors import ProblemError
 from dagsearch.problems.ground import SubsetProblem
+from dagsearch.record import Record
 from dagsearch.search import Search
 from dagsearch.selection.confirm import best_leader, leader_of, within_one_error
-from dagsearch.selection.record import SelectionRecord
 
 
 class SizeScore(NamedTuple):
@@ -24,7 +24,7 @@ class SizeScore(NamedTuple):
     """Number of scored subsets of this size."""
 
 
-def best_by_size(record: SelectionRecord) -> list[SizeScore]:
+def best_by_size(record: Record) -> list[SizeScore]:
     """The best subset of every size that was scored, in the order of sizes."""
     found: dict[int, SizeScore] = {}
     for entry in record.successes():
@@ -40,7 +40,7 @@ def best_by_size(record: SelectionRecord) -> list[SizeScore]:
     return [found[size] for size in sorted(found)]
 
 
-def smallest_good(record: SelectionRecord) -> frozenset[int]:
+def smallest_good(record: Record) -> frozenset[int]:
     """The smallest subset whose score is within one standard error of the best score."""
     leaders = [leader_of(entry.scored) for entry in record.successes()]
     best = best_leader(leaders)
@@ -48,7 +48,7 @@ def smallest_good(record: SelectionRecord) -> frozenset[int]:
     return (within_one_error(best, fewer, record.folds, lambda leader: len(leader.subset)) or best).subset
 
 
-def next_smaller(search: Search, problem: SubsetProblem, record: SelectionRecord) -> frozenset[int] | None:
+def next_smaller(search: Search, problem: SubsetProblem, record: Record) -> frozenset[int] | None:
     """The subset to score next in order to find a smaller one that is as good.
 
     It lacks one feature of the smallest subset within one standard error of the best score; of such subsets

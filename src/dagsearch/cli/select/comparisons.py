@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.feature_selection import f_classif, f_regression
 
+from dagsearch.record import Scored
 from dagsearch.selection.likeness import numbers
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.report import Comparison, central_interval
-from dagsearch.selection.scoring import Scored
 from dagsearch.selection.table import Table
 from dagsearch.values.gaussians import Gaussian
 

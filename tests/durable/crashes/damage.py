@@ -4,9 +4,9 @@ from collections import Counter
 from pathlib import Path
 
 from dagsearch.errors import JournalError
-from dagsearch.journal.events import Event
 from dagsearch.journal.journal import has_begun, read_events
-from experiments.crashes.workloads import Workload
+from dagsearch.journal.lines import Event
+from tests.durable.crashes.workloads import Workload
 
 
 def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:

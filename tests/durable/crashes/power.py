@@ -12,8 +12,8 @@ from pathlib import Path
 from dagsearch.errors import JournalError
 from dagsearch.journal.journal import has_begun, read_events
 from dagsearch.journal.lines import LENGTH, decode_head
-from experiments.crashes.layer import Operation, recorded
-from experiments.crashes.workloads import Workload, told
+from tests.durable.crashes.layer import Operation, recorded
+from tests.durable.crashes.workloads import Workload, told
 
 _SECTOR = 512
 # Number of operations since the last sync of which any may be on the disk without the others.

@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark crashes``: journals after kills, power cuts and damage anywhere.
+"""``python -m tests.durable.crashes``: journals after kills, power cuts and damage at every possible place.
 
 - :mod:`kills`: a process is killed before, in the middle of and after every operation on the file.
 - :mod:`power`: every content that a disk may have if the power is cut between two operations.
@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dagsearch._internal.threads import one_thread
-from experiments.crashes import damage, kills, power
-from experiments.crashes.workloads import WORKLOADS
 from experiments.harness.runner import Outcome, Row
+from tests.durable.crashes import damage, kills, power
+from tests.durable.crashes.workloads import WORKLOADS
 
 __all__ = ["failures", "run", "summary"]
 

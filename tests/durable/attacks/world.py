@@ -16,8 +16,8 @@ from dagsearch.journal.journal import Event, backup_journal, read_events
 from dagsearch.problem import State
 from dagsearch.results import Proposal
 from dagsearch.search import Search
-from experiments.attacks.disk import Crash
-from experiments.attacks.pair import Pair, Refusal, outcome_of
+from tests.durable.attacks.disk import Crash
+from tests.durable.attacks.pair import Pair, Refusal, outcome_of
 
 Act = Callable[[Search], Any]
 

@@ -1,4 +1,4 @@
-"""``python -m experiments benchmark attacks``: any operation in any order, on a disk that fails.
+"""``python -m tests.durable.attacks``: any operation in any order on searches whose disk fails at any write.
 
 - :mod:`disk`: fails at an operation chosen before.
 - :mod:`kinds`: the kinds of search that are attacked.
@@ -8,8 +8,10 @@
 - :mod:`machine`: the rules by which Hypothesis chooses operations.
 - :mod:`campaign`: many sequences of operations in several processes.
 - :mod:`report`: the figures, added to those of earlier runs.
+
+``reported.json`` holds the sequences that were reported once; they are tried again by a test.
 """
 
-from experiments.attacks.report import OPERATIONS, QUICK, run, summary
+from tests.durable.attacks.report import OPERATIONS, QUICK, run, summary
 
 __all__ = ["OPERATIONS", "QUICK", "run", "summary"]

@@ -21,8 +21,8 @@ from sklearn.utils import Bunch
 from dagsearch.errors import JournalError
 from dagsearch.journal.journal import backup_journal, has_begun, read_events
 from dagsearch.sklearn import DAGSearchSelector
-from experiments.attacks.disk import Crash, Disk
-from experiments.crashes.layer import watched
+from tests.durable.attacks.disk import Crash, Disk
+from tests.durable.crashes.layer import watched
 
 _COLUMNS, _ROWS = 7, 30
 _RNG = np.random.default_rng(0)

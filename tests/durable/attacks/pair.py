@@ -12,9 +12,9 @@ from dagsearch.journal.journal import has_begun, read_events
 from dagsearch.problem import State
 from dagsearch.results import Proposal
 from dagsearch.search import Search
-from experiments.attacks.disk import Crash, Disk, Fault
-from experiments.attacks.kinds import Kind
-from experiments.crashes.layer import watched
+from tests.durable.attacks.disk import Crash, Disk, Fault
+from tests.durable.attacks.kinds import Kind
+from tests.durable.crashes.layer import watched
 
 
 class Refusal(NamedTuple):

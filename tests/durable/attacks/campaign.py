@@ -50,7 +50,7 @@ def attack(kind: str, seed: int) -> Found:
     import hypothesis
     from hypothesis.stateful import run_state_machine_as_test
 
-    from experiments.attacks.machine import machine_of
+    from tests.durable.attacks.machine import machine_of
 
     figures: Counter[str] = Counter()
     machine = hypothesis.seed(seed)(machine_of(kind, figures))

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dagsearch.journal.journal import has_begun, read_events
-from experiments.crashes.layer import Operation, recorded, watched
-from experiments.crashes.workloads import Log, Workload, told
 from experiments.harness.runner import ExperimentError
+from tests.durable.crashes.layer import Operation, recorded, watched
+from tests.durable.crashes.workloads import Log, Workload, told
 
 _MOMENTS = ("before", "amid", "after")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from experiments.crashes.layer import Operation
-from experiments.crashes.power import applied, parts_of
+from tests.durable.crashes.layer import Operation
+from tests.durable.crashes.power import applied, parts_of
 
 Moment = Literal["before", "amid", "after"]
 End = Literal["kill", "power", "full", "broken"]
@@ -36,7 +36,7 @@ class Fault(NamedTuple):
 
 
 class Disk:
-    """Watches every operation of one journal (see :func:`experiments.crashes.layer.watched`)."""
+    """Watches every operation of one journal (see :func:`tests.durable.crashes.layer.watched`)."""
 
     def __init__(self) -> None:
         self._fault: Fault | None = None

@@ -13,10 +13,10 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from experiments.attacks.disk import ENDS, MOMENTS, Fault
-from experiments.attacks.kinds import KINDS
-from experiments.attacks.selectors import VARIANTS, SelectorWorld
-from experiments.attacks.world import World
+from tests.durable.attacks.disk import ENDS, MOMENTS, Fault
+from tests.durable.attacks.kinds import KINDS
+from tests.durable.attacks.selectors import VARIANTS, SelectorWorld
+from tests.durable.attacks.world import World
 
 _NUMBERS = st.integers(0, 10_000)
 _REWARDS = st.one_of(

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.attacks.campaign import Found, campaign
 from experiments.harness import markdown
 from experiments.harness.markdown import table
 from experiments.harness.runner import ExperimentError, Outcome, Row, read_rows
+from tests.durable.attacks.campaign import Found, campaign
 
 NAME = "attacks"
 BROKEN = ("rewards lost", "repeated beyond pending")
@@ -55,7 +55,7 @@ def run(
     """
     if importlib.util.find_spec("hypothesis") is None:
         raise ExperimentError("attacks needs Hypothesis: pip install 'dagsearch[test]'")
-    from experiments.attacks.machine import kinds_installed
+    from tests.durable.attacks.machine import kinds_installed
 
     known = kinds_installed()
     unknown = sorted(set(kinds) - set(known))

@@ -1,0 +1,367 @@
+"""What has happened in a search: one fold of its events, which every reader of a run shares.
+
+``dagsearch show`` and ``resume``, the page, the report of a result and the feature selector all read a
+:class:`Record`. It is folded from the events of a journal, or from evaluations in this process.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray
+from dagsearch.journal.encoding import Part, moved_parts, note_to_json, parts_of, to_json
+from dagsearch.journal.lines import Event
+from dagsearch.results import Evaluation, Result
+from dagsearch.values.gaussians import Gaussian
+
+
+class Told(NamedTuple):
+    """An evaluation that has ended with a reward."""
+
+    parts: list[Part]
+    """What the leaf consists of."""
+    leaf: Any
+    """The leaf as in the journal."""
+    reward: float
+    """The reward; large is good."""
+    seconds: float
+    """When it was told, in seconds from the start of the search."""
+    predicted: Gaussian | None
+    """Belief over the leaf's g just before, in units of the reward."""
+
+
+class Waiting(NamedTuple):
+    """An evaluation that has not ended."""
+
+    parts: list[Part]
+    """What the leaf consists of; empty if the journal does not say."""
+    leaf: Any
+    """The leaf as in the journal."""
+    since: float
+    """When it was asked for, in seconds since 1970."""
+    by: str | None
+    """The process that asked for it."""
+
+
+class Failure(NamedTuple):
+    """An evaluation that has ended without a reward of its own."""
+
+    parts: list[Part]
+    """What the leaf consists of."""
+    at: float | None
+    """When it failed, in seconds since 1970."""
+    text: str
+    """Why."""
+    step: int
+    """Number of rewards that were told then, this one included if it was told as one."""
+
+
+class Taken(NamedTuple):
+    """A request of the user that the search has taken."""
+
+    at: float
+    """When it was taken, in seconds since 1970."""
+    request: str
+    """Identifies the request."""
+    what: str
+    """What it asked for."""
+    refused: str | None
+    """Why the search did not carry it out; ``None`` if it did."""
+
+
+class Scored(NamedTuple):
+    """The result of scoring a subset of features."""
+
+    columns: tuple[int, ...]
+    """Column numbers of the features, ascending."""
+    scores: FloatArray
+    """Score on each fold, shape ``(n_folds,)``; NaN if scoring failed."""
+    seconds: float
+    """Time that fitting and scoring took."""
+    failure: str | None
+    """Why there is no score; ``None`` if there is one."""
+
+    @property
+    def mean(self) -> float:
+        """The subset's score: the mean over the folds."""
+        return float(np.mean(self.scores))
+
+    def note(self, seconds: float) -> dict[str, Any]:
+        """The note of the subset's reward, told ``seconds`` after the start; :meth:`Record.note` reads it."""
+        return {
+            "columns": self.columns,
+            "scores": None if self.failure else self.scores.tolist(),
+            "score_time": self.seconds,
+            "failure": self.failure,
+            "seconds": seconds,
+        }
+
+
+class Entry(NamedTuple):
+    """A subset that was scored, or whose scoring failed."""
+
+    scored: Scored
+    """The subset and its scores."""
+    best: float | None
+    """Best score so far, including this one; ``None`` if there is no score yet."""
+    seconds: float
+    """When the subset was recorded, in seconds since the start of the selection."""
+
+
+class Record:
+    """The state of a search after some of its events; :meth:`add` takes the next ones."""
+
+    def __init__(self) -> None:
+        self.problem = "search"
+        self.made_by = ""
+        self.version = ""
+        self.minimized = False
+        self.begun: float | None = None
+        """When the search began, in seconds since 1970."""
+        self.last: float | None = None
+        """When the last event happened."""
+        self.events = 0
+        """Number of events."""
+        self.told: list[Told] = []
+        self.best: int | None = None
+        """Place of the first of the largest rewards in :attr:`told`; ``None`` before the first reward."""
+        self.pending: list[Waiting] = []
+        self.failures: list[Failure] = []
+        self.steering: list[Taken] = []
+        self.budget: int | None = None
+        """Number of rewards at which the run ends; ``None`` if the journal does not state it."""
+        self.failed_now = 0
+        """Number of failures in the present run; they count as evaluations of its budget."""
+        self.rules: dict[str, float] = {}
+        """Other rules for stopping, by name."""
+        self.run_began: float | None = None
+        self.paused = False
+        self.stopping = False
+        """Whether the run ends as soon as the running evaluations have ended."""
+        self.settled = False
+        """Whether the search expects no further reward, as when every leaf has been evaluated."""
+        self.game = False
+        """Whether there are two players."""
+        self.values: list[tuple[int, Gaussian]] = []
+        """Beliefs over the value of a game, each with the number of rewards then."""
+        self.labels: list[str] | None = None
+        """Text for each number in a leaf; ``None`` if leaves are as they are."""
+        self._by: str | None = None
+        self._form: str | None = None
+        # Of a feature selection:
+        self.selection = False
+        """Whether features are selected."""
+        self.request: Mapping[str, Any] | None = None
+        """What ``dagsearch select`` was asked for; ``None`` if another program wrote the journal."""
+        self.digest: str | None = None
+        """Identifies what scores depend on."""
+        self.rows = self.folds = 0
+        """Number of rows of the data, and of folds that every subset is scored on."""
+        self.entries: list[Entry] = []
+        """The scored and the failed subsets, in order."""
+        self.beliefs: list[tuple[int, Gaussian]] = []
+        """Beliefs about the best possible score, each with the number of entries then."""
+        self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
+        """Scores on re-drawn folds, by number of the draw and columns; NaN where scoring failed."""
+
+    @classmethod
+    def of(cls, events: Iterable[Event]) -> "Record":
+        """The state after some events."""
+        record = cls()
+        record.add(events)
+        return record
+
+    @classmethod
+    def of_result(cls, result: Result) -> "Record":
+        """What a result tells: its evaluations, without what was pending or failed."""
+        record = cls()
+        record.minimized, record.game = result.minimized, result.game
+        if result.game:
+            record.values.append((len(result.history), result.value))
+        record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
+        return record
+
+    @classmethod
+    def of_scores(cls, history: Iterable[Mapping[str, Any]]) -> "Record":
+        """What the ``history`` of a selection's ``result.json`` tells: scores and failures."""
+        record = cls()
+        record.selection = True
+        for entry in history:
+            parts = [Part("", name) for name in entry["features"]]
+            if entry["score"] is None:
+                record.failures.append(Failure(parts, None, str(entry.get("failure")), entry["step"]))
+                continue
+            predicted = entry.get("predicted")
+            belief = None if predicted is None else Gaussian(predicted[0], predicted[1] ** 2)
+            record.add_told(Told(parts, entry["features"], entry["score"], entry["seconds"], belief))
+        return record
+
+    def add_evaluations(self, evaluations: Iterable[Evaluation], sign: float = 1.0) -> None:
+        """Take evaluations of a search in this process, whose rewards are ``sign`` times those told."""
+        for evaluation in evaluations:
+            leaf, predicted = _encoded(evaluation.leaf), evaluation.predicted
+            if predicted is not None:
+                predicted = Gaussian(sign * predicted.mean, predicted.variance)
+            parts = self._parts(leaf)
+            if len(parts) == 1 and evaluation.actions:
+                parts = moved_parts(evaluation.actions)
+            self.add_told(Told(parts, leaf, sign * evaluation.reward, evaluation.seconds, predicted))
+
+    def add_told(self, told: Told) -> None:
+        """Take a reward."""
+        if self.best is None or told.reward > self.told[self.best].reward:
+            self.best = len(self.told)
+        self.told.append(told)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Take further events, in order."""
+        for event in events:
+            take: Callable[[Event], None] | None = getattr(self, f"_on_{event.kind}", None)
+            if take is not None:
+                take(event)
+            self.note(event.note)
+            self._steered(event)
+            self.last = event.at
+            self.events += 1
+
+    def _parts(self, leaf: Any) -> list[Part]:
+        return parts_of(leaf, self._form, self.labels)
+
+    def _on_settings(self, event: Event) -> None:
+        content, self.begun = event.content, event.at
+        self.problem, self.made_by = content["problem"]["type"], content["made_by"]
+        self.version, leaves = content["dagsearch"], content["leaves"]
+        self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
+        self.game = bool(leaves.get("game"))
+        labels = leaves.get("labels")
+        self.labels = list(map(str, labels)) if isinstance(labels, list) else None
+
+    def _on_ask(self, event: Event) -> None:
+        leaf, moves = event.content.get("leaf"), event.content.get("moves")
+        parts = [] if leaf is None else self._parts(leaf)
+        if isinstance(moves, list) and moves:
+            parts = moved_parts(moves)
+        self.pending.append(Waiting(parts, leaf, event.at, self._by))
+        self.settled = False
+        if (value := _belief(event.content.get("value"))) is not None:
+            self.values.append((len(self.told), value))
+
+    _on_propose = _on_ask
+
+    def _drop(self, event: Event) -> Waiting | None:
+        place = event.content["pending"]
+        return self.pending.pop(place) if place is not None and place < len(self.pending) else None
+
+    def _on_tell(self, event: Event) -> None:
+        content = event.content
+        asked = self._drop(event)
+        known = asked is not None and asked.leaf == content["leaf"]
+        parts = asked.parts if asked is not None and known else self._parts(content["leaf"])
+        if event.note.get("failure"):  # told as a bad reward
+            self.failures.append(Failure(parts, event.at, str(event.note["failure"]), len(self.told) + 1))
+        seconds = content["seconds"]
+        if seconds is None:
+            seconds = event.at - (self.begun or event.at)
+        belief = _belief(content["predicted"])
+        self.add_told(Told(parts, content["leaf"], content["reward"], seconds, belief))
+
+    def _on_forget(self, event: Event) -> None:
+        dropped = self._drop(event)
+        failure = event.note.get("failure")
+        if failure:
+            parts = [] if dropped is None else dropped.parts
+            self.failures.append(Failure(parts, event.at, str(failure), max(1, len(self.told))))
+            self.failed_now += 1
+
+    def _on_settle(self, event: Event) -> None:
+        self.settled = True
+
+    def _on_run(self, event: Event) -> None:
+        content = event.content
+        self.budget, self.run_began, self.stopping = content["budget"], event.at, False
+        self.failed_now, self.settled = 0, False
+        self.rules, self._by = content["stop"], content["by"]
+
+    def _on_steer(self, event: Event) -> None:
+        content = event.content
+        if content.get("refused") is not None:
+            return
+        if content["action"] in ("pause", "continue"):
+            self.paused = content["action"] == "pause"
+        elif content["action"] == "stop":
+            self.stopping = True
+        elif content["action"] == "budget":
+            self.budget = content["value"]["now"]
+
+    def _steered(self, event: Event) -> None:
+        """List a request that an event carries out."""
+        if event.kind == "steer":
+            content, value = event.content, event.content["value"]
+            if isinstance(value, dict) and "now" in value:
+                value = value["now"]
+            what = content["action"] if value is None else f"{content['action']} {value}"
+            self.steering.append(Taken(event.at, content["request"], what, content["refused"]))
+        elif "steer" in event.note:
+            self.steering.append(Taken(event.at, str(event.note["steer"]), event.kind, None))
+
+    # A feature selection -----------------------------------------------------------------------------
+
+    def note(self, note: Mapping[str, Any]) -> None:
+        """Take the note of an event. Only those of a feature selection mean anything here.
+
+        Its first note identifies the data, and holds the names of the features; ``dagsearch select`` adds
+        what it was asked for. A reward's note holds its scores on the folds.
+        """
+        if isinstance(note.get("select"), Mapping) and self.request is None:
+            self.request = note["select"]
+        if {"data", "features", "rows", "folds"} <= note.keys() and isinstance(note["features"], list):
+            self.selection, self.digest, self.labels = True, note["data"], list(map(str, note["features"]))
+            self.rows, self.folds = note["rows"], note["folds"]
+        if not self.selection:
+            return
+        if "columns" in note:
+            scored = Scored(tuple(note["columns"]), self._scores(note), note["score_time"], note["failure"])
+            best = None if self.best is None else self.told[self.best].reward
+            self.entries.append(Entry(scored, best, note["seconds"]))
+        if "belief" in note:
+            entries, *moments = note["belief"]
+            self.beliefs.append((entries, Gaussian(*moments)))
+        if "confirmed" in note:
+            again = note["confirmed"]
+            self.confirmed[again["draw"], tuple(again["columns"])] = self._scores(again)
+
+    def _scores(self, note: Mapping[str, Any]) -> FloatArray:
+        scores = note["scores"]
+        return np.full(self.folds, np.nan) if scores is None else np.array(scores, dtype=np.float64)
+
+    def successes(self) -> Sequence[Entry]:
+        """The entries with a score."""
+        return [entry for entry in self.entries if entry.scored.failure is None]
+
+    def failed(self) -> Sequence[Entry]:
+        """The entries without a score."""
+        return [entry for entry in self.entries if entry.scored.failure is not None]
+
+    def failure_message(self, names: Sequence[Any]) -> str | None:
+        """How many subsets could not be scored, and why the first one could not; ``None`` if all could."""
+        failed = self.failed()
+        if not failed:
+            return None
+        scored, count = failed[0].scored, len(self.entries)
+        message = f"{len(failed)} of {count} subsets could not be scored"
+        if len(failed) == count:
+            message = f"none of the {count} subsets could be scored"
+        return f"{message}; the first, {[names[column] for column in scored.columns]}: {scored.failure}"
+
+
+def _belief(moments: Any) -> Gaussian | None:
+    return Gaussian(*moments) if isinstance(moments, list) and len(moments) == 2 else None
+
+
+def _encoded(leaf: Any) -> Any:
+    """A leaf in JSON types; one that JSON cannot hold as text."""
+    try:
+        return to_json(leaf)
+    except TypeError:
+        return note_to_json(leaf)

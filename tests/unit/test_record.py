@@ -1,0 +1,59 @@
+"""One record of a run: folded from the journal, it is the one that the process itself has."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.neighbors import KNeighborsClassifier
+
+import dagsearch as ds
+from dagsearch.journal.journal import read_events
+from dagsearch.record import Record
+from dagsearch.sklearn import DAGSearchSelector
+
+
+class Refusing(KNeighborsClassifier):
+    """Cannot be fitted to two features."""
+
+    def fit(self, X, y):  # noqa: N803
+        if X.shape[1] == 2:
+            raise ValueError("not two")
+        return super().fit(X, y)
+
+
+def selection(record):
+    """What a record says of a feature selection, in types that compare."""
+    entries = [(*one.scored._replace(scores=one.scored.scores.tolist()), one.best) for one in record.entries]
+    confirmed = {pair: scores.tolist() for pair, scores in record.confirmed.items()}
+    told = [(one.parts, one.reward) for one in record.told]  # leaves are encoded by the problem
+    about = record.labels, record.rows, record.folds, record.digest, record.best
+    return repr((entries, confirmed, told, record.beliefs, about))
+
+
+@pytest.mark.filterwarnings("ignore:.*could not be scored")
+def test_a_selection_reads_from_its_journal_what_it_had_recorded_itself(tmp_path):
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    path = tmp_path / "run.db"
+    settings = {"n_features_to_select": (1, 4), "budget": 24, "random_state": 0, "journal": path}
+    fitted = DAGSearchSelector(Refusing(), **settings).fit(X, y)
+    own, read = fitted._run.record, Record.of(read_events(path))
+    assert len(own.beliefs) == len(read.beliefs) + 1  # the last one is computed when the journal is closed
+    own.beliefs.pop()
+    assert selection(read) == selection(own)
+    assert {one.scored.failure for one in read.failed()} == {"ValueError: not two"}
+    assert all(np.isnan(one.scored.scores).all() and len(one.scored.scores) == 5 for one in read.failed())
+    assert len(read.confirmed) > 0
+    assert len(read.successes()) + len(read.failed()) == len(read.entries) == 24
+
+
+def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
+    path = tmp_path / "run.db"
+    search = ds.Search.default(ds.problems.Subsets(6, 2, reward=sum), seed=0, journal=path)
+    for note in ({"features": ["a"], "data": "x"}, {"columns": 3}, {"belief": 1}, {"confirmed": None}):
+        search.note(note)
+    search.run(4)
+    search.close()
+    record = Record.of(read_events(path))
+    assert (record.selection, record.labels, record.entries) == (False, None, [])
+    best = max(one.reward for one in record.told)
+    assert record.told[record.best].reward == best
+    assert all(one.reward < best for one in record.told[: record.best])
