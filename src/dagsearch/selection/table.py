@@ -1,6 +1,7 @@
 """Tables prepared for feature selection: which column is the target, which can be features."""
 
 import difflib
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.selection.cleaning import listed
+from dagsearch.selection.cleaning import is_text, listed
 from dagsearch.selection.inspection import leaks, suspicion
 from dagsearch.selection.reading import TableError, TextFormat, read_table
 
@@ -19,9 +20,28 @@ if TYPE_CHECKING:
 
 # A target of whole numbers counts as classes if it has at most this number of different values.
 _MAX_CLASSES = 20
+# Texts that differ in at least this share of the rows are no classes; fewer rows say nothing about it.
+_MOST_DISTINCT, _MIN_ROWS = 0.5, 20
 # The second of two classes is the positive one, whatever their alphabetical order.
 _PAIRS = [("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("negative", "positive"), ("neg", "pos")]
-_PAIRS += [("off", "on"), ("absent", "present"), ("benign", "malignant"), ("b", "m"), ("control", "case")]
+_PAIRS += [
+    ("nein", "ja"),
+    ("nee", "ja"),
+    ("nej", "ja"),
+    ("non", "oui"),
+    ("no", "si"),
+    ("no", "sí"),
+    ("não", "sim"),
+]
+_PAIRS += [
+    ("falsch", "wahr"),
+    ("negativ", "positiv"),
+    ("off", "on"),
+    ("absent", "present"),
+    ("benign", "malignant"),
+    ("b", "m"),
+    ("control", "case"),
+]
 
 
 @dataclass(frozen=True)
@@ -137,11 +157,17 @@ def split_target(
     if not classification and not _is_numeric(values):
         raise TableError(f"the target {roles.target!r} is not numeric: use --task classification")
     classes: tuple[str, ...] = ()
+    distinct = values.nunique()
+    if is_text(values) and len(values) >= _MIN_ROWS and distinct >= _MOST_DISTINCT * len(values):
+        raise TableError(
+            f"the target {roles.target!r} has {distinct} different texts in {len(values)} rows, such as "
+            f"{str(values.iloc[0])[:60]!r}: these are no classes to predict"
+        )
     if classification:
         values, classes = _numbered(values, positive, roles.target, notes)
     elif positive is not None:
         raise TableError(f"--positive {positive}: the target {roles.target!r} has no classes")
-    features, left_out = _features(frame, roles, keep, notes)
+    features, left_out = _features(frame, roles, keep, forbidden, notes)
     allowed = features.drop(columns=[name for name in forbidden if name in features])
     leaking = leaks(allowed, values, classification)
     if leaking:
@@ -251,7 +277,11 @@ def _numbering(labels: Sequence[str]) -> str:
 
 
 def _features(
-    frame: "pandas.DataFrame", roles: Roles, keep: Collection[str], notes: list[str]
+    frame: "pandas.DataFrame",
+    roles: Roles,
+    keep: Collection[str],
+    forbidden: Collection[str],
+    notes: list[str],
 ) -> tuple["pandas.DataFrame", dict[str, str]]:
     """The columns that can be features, and the others with the reason."""
     taken = {roles.target, roles.group, roles.time, roles.weight}
@@ -261,8 +291,13 @@ def _features(
         reason = _reason(features[name], name in keep)
         if reason is not None:
             reasons.setdefault(reason, []).append(name)
+    dropped = {name for names in reasons.values() for name in names}
+    allowed = features.drop(columns=[name for name in features if name in dropped or name in forbidden])
+    for name, first in _duplicates(allowed).items():
+        if name not in keep:
+            reasons.setdefault(f"the same values as {first!r}", []).append(name)
     for what, names in reasons.items():
-        doubtful = what.startswith("what looks like")
+        doubtful = what.startswith(("what looks like", "the same values"))
         notes.append(f"left out, with {what}: {listed(names)}{' (--keep to use)' if doubtful else ''}")
     left_out = {name: what for what, names in reasons.items() for name in names}
     features = features.drop(columns=list(left_out))
@@ -272,6 +307,22 @@ def _features(
             + (f"; {notes[-1]}" if left_out else "")
         )
     return features, left_out
+
+
+def _duplicates(features: "pandas.DataFrame") -> dict[str, str]:
+    """Columns that repeat an earlier one, each with the name of the first."""
+    import pandas
+
+    firsts: dict[bytes, str] = {}
+    repeated: dict[str, str] = {}
+    for name in features.columns:
+        column = features[name]
+        plain = column.to_numpy() if column.dtype.kind in "biuf" and column.dtype != object else None
+        hashed = pandas.util.hash_pandas_object(column, index=False).to_numpy() if plain is None else plain
+        first = firsts.setdefault(hashlib.sha256(np.ascontiguousarray(hashed).tobytes()).digest(), name)
+        if first != name and column.equals(features[first]):
+            repeated[name] = first
+    return repeated
 
 
 def _reason(column: "pandas.Series", kept: bool) -> str | None:
