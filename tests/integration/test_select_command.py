@@ -24,6 +24,7 @@ from dagsearch.selection import SelectionReport
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.quiet import quiet
 from dagsearch.selection.scoring import Scored
+from dagsearch.sklearn import DAGSearchSelector
 from support.processes import PATIENCE, running, wait_until
 
 # Most tests run the whole command on a table.
@@ -301,10 +302,10 @@ def test_useless_columns_are_left_out_and_told(select):
     # Forbidding what is left out anyway is fine.
     code, out, err = select("--forbidden", "same", "--out", "out", data="odd.parquet")
     assert (code, err) == (0, "")
-    assert "warning: left out, with no values: 'nothing'" in out
-    assert "warning: left out, with neither numbers nor text: 'lists'" in out
-    assert "warning: left out, with what looks like dates: 'when'" in out
-    assert "warning: left out, with one value only: 'same'" in out
+    assert "note: left out, with no values: 'nothing'" in out
+    assert "note: left out, with neither numbers nor text: 'lists'" in out
+    assert "note: left out, with what looks like dates: 'when'" in out
+    assert "note: left out, with one value only: 'same'" in out
     assert result()["data"]["columns"] == 7
     code, _, err = select("--fixed", "same", data="odd.parquet")
     assert code == 1
@@ -348,6 +349,28 @@ def test_more_features_than_there_are(select):
     assert code == 0
     assert len(result()["result"]["features"]) == 7
     assert "warning: n_features_to_select=50, but there are 7 features" in out
+
+
+def test_many_features_are_listed_in_part(select):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 80)), columns=[f"c{i}" for i in range(80)])
+    table.assign(size=table.sum(axis=1)).to_csv("wide.csv", index=False)
+    code, out, _ = select(data="wide.csv", k="500", budget="2")
+    assert code == 0
+    assert "warning: n_features_to_select=500, but there are 80 features" in out
+    assert out.count("not known") == 0  # there was no choice
+    assert "\nand 50 more, listed in the code below\n" in out
+
+
+def test_notes_are_printed_once_and_columns_counted_alike(folder, capsys):
+    example().assign(same=1).to_csv("odd.csv", index=False)
+    given = ["select", "odd.csv", "--target", "size", "--k", "2", "--budget", "6", "--forbidden", "a"]
+    assert main(given) == 0
+    out, err = capsys.readouterr()
+    assert (out + err).count("left out, with one value only") == 1
+    assert "note: left out, with one value only: 'same'" in err
+    assert "from 6 columns" in err
+    assert out.startswith("With 2 of 6 features")
 
 
 def test_equal_names_are_told_apart(select, folder):
@@ -491,15 +514,19 @@ class Chatty(Ridge):
         os.write(2, b"chatter")
         warnings.warn("chatter")
         return super().fit(X, y)
+
+    def predict(self, X):
+        print("chatter")
+        return super().predict(X)
 """
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_what_estimators_print_is_kept_away(folder, capfd, jobs):
+@pytest.mark.parametrize("more", [["--jobs", "1"], ["--jobs", "2"], ["--honest"]])
+def test_what_estimators_print_is_kept_away(folder, capfd, more):
     (folder / "chatty.py").write_text(CHATTY)
     get_reusable_executor().shutdown()  # workers of earlier tests do not look into this folder
     given = ["--target", "size", "--k", "2", "--budget", "6", "--quiet", "--estimator", "chatty.Chatty"]
-    assert main(["select", "table.csv", *given, "--jobs", jobs]) == 0
+    assert main(["select", "table.csv", *given, *more]) == 0
     out, err = capfd.readouterr()
     assert "chatter" not in out + err
     assert "chatty" in out  # the code names its module
@@ -612,6 +639,29 @@ def test_weight_column_reaches_estimator_and_scorer(select, folder):
     assert result()["result"]["score"] > 0.8
     code, _, err = select("--weight-column", "w", "--estimator", "KNeighborsRegressor", data="outliers.csv")
     assert (code, "--weight-column: KNeighborsRegressor cannot be fitted with weights" in err) == (1, True)
+
+
+def test_the_honest_score_of_a_pipeline_takes_weights(select):
+    example().assign(w=np.arange(80.0)).to_csv("weights.csv", index=False)
+    code, out, err = select("--weight-column", "w", "--honest", "--out", "out", data="weights.csv")
+    assert (code, err) == (0, "")
+    assert "Honest score of the whole selection" in out
+    assert result()["honest"]["score"] > 0.5
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no more"), KeyboardInterrupt()])
+def test_what_was_found_survives_a_failure_of_nested_cross_validation(select, monkeypatch, error):
+    def failing(*_, **__):
+        raise error
+
+    monkeypatch.setattr(DAGSearchSelector, "honest_score", failing)
+    code, out, err = select("--honest", "--out", "out")
+    assert len(result()["result"]["features"]) == 2
+    if isinstance(error, KeyboardInterrupt):
+        assert (code, err.startswith("interrupted")) == (130, True)
+    else:
+        assert (code, err) == (0, "")
+        assert "warning: there is no score by nested cross-validation: RuntimeError: no more" in out
 
 
 @pytest.mark.parametrize("path", ["splits:three", "splits:made", "sklearn.model_selection.LeaveOneOut"])

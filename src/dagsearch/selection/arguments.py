@@ -70,6 +70,10 @@ class Features:
             raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
         return names.index(str(feature))
 
+    def banned(self, excluded: Sequence[int], grouped: Sequence[Sequence[int]]) -> set[int]:
+        """Columns that cannot be chosen, because they or a column of their group are excluded."""
+        return {*excluded, *(column for group in grouped if set(group) & set(excluded) for column in group)}
+
     def check_overlaps(
         self, required: Sequence[int], excluded: Sequence[int], grouped: Sequence[Sequence[int]]
     ) -> None:
@@ -79,7 +83,7 @@ class Features:
         if shared:
             raise ValueError(f"groups must not overlap, but two of them have {self.labels(shared)[0]!r}")
         whole = {column: group for group in grouped for column in group}
-        banned = {member for column in excluded for member in whole.get(column, [column])}
+        banned = self.banned(excluded, grouped)
         both = [column for column in required if banned & set(whole.get(column, [column]))]
         if both:
             raise ValueError(

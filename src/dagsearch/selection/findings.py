@@ -45,7 +45,9 @@ def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[s
     run.record_belief(optimum)
     fit = model_fit(search, choice.optimism)
     support = support_mask(chosen.subset, features.count)
-    free = support_mask(frozenset().union(*run.problem.choices.values()), features.count)
+    choices = run.problem.choices
+    open_choices = choices if run.problem.sizes[0] < len(choices) else {}  # else there is only one subset
+    free = support_mask(frozenset().union(*open_choices.values()), features.count)
     probability, interval, own = tempered_inclusion(optimum, fit, record, free, support)
     # Ties are broken in favour of chosen features, then by position.
     order = np.lexsort((np.arange(len(support)), ~support, -own))

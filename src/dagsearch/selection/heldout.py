@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import beta
 from sklearn.utils import _safe_indexing
 
+from dagsearch._internal.typing import IntArray
 from dagsearch.selection.bounds import score_bounds
 
 # Number of times that the rows are drawn again, and the probability that intervals hold.
@@ -39,6 +40,8 @@ def heldout_interval(
         right = score * rows
         low, high = (float(beta.ppf(q, right + 0.5, rows - right + 0.5)) for q in (tail, 1.0 - tail))
         return min(low, score), max(high, score)
+    if hasattr(scorer, "_score_func"):  # it sees predictions only, which need not be computed again
+        fitted, data = _Remembering(fitted, data), np.arange(rows)
     rng, found = np.random.default_rng(0), []
     for _ in range(_DRAWS):
         drawn = rng.integers(rows, size=rows)
@@ -51,6 +54,27 @@ def heldout_interval(
         return None
     low, high = (float(end) for end in np.quantile(found, (tail, 1.0 - tail)))
     return min(low, score), max(high, score)
+
+
+class _Remembering:
+    """A fitted estimator that predicts once, and is then asked for rows by their numbers."""
+
+    def __init__(self, fitted: Any, data: Any) -> None:
+        self._fitted, self._data = fitted, data
+        self._predicted: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        own = getattr(self._fitted, name)
+        if name not in ("predict", "predict_proba", "decision_function"):
+            return own
+
+        def predicted(rows: IntArray) -> Any:
+            if name not in self._predicted:
+                self._predicted[name] = own(self._data)
+            return _safe_indexing(self._predicted[name], rows)
+
+        predicted.__name__ = name  # by which scorers ask for it
+        return predicted
 
 
 def _is_share(scorer: Any, fitted: Any) -> bool:

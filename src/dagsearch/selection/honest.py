@@ -1,6 +1,7 @@
 """An honest estimate of what a selection achieves: all of it is repeated inside outer folds."""
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch.data import REACH
 from dagsearch.selection.bounds import score_bounds, within
 from dagsearch.selection.confirm import standard_error
+from dagsearch.selection.quiet import quiet
+from dagsearch.selection.validation import routed_metadata
 
 
 class HonestScore(NamedTuple):
@@ -54,23 +57,26 @@ def nested_score(selector: Any, data: Any, target: Any, cv: Any, params: Mapping
         As in ``fit``. Values with one entry per row are cut to the fold's rows.
     """
     estimator, scorer = selector.estimator, check_scoring(selector.estimator, scoring=selector.scoring)
-    rows = {name: params[name] for name in ("groups",) if params.get(name) is not None}
-    splits = list(check_cv(cv, target, classifier=is_classifier(estimator)).split(data, target, **rows))
+    routed = routed_metadata(selector, scorer, params)
+    groups = {} if params.get("groups") is None else {"groups": params["groups"]}
+    splits = list(check_cv(cv, target, classifier=is_classifier(estimator)).split(data, target, **groups))
     scores, supports, dull = [], [], []
     for train, test in splits:
+
+        def of(rows: Any, of_rows: Mapping[str, Any]) -> dict[str, Any]:
+            return dict(_check_method_params(data, params=of_rows, indices=rows))
+
         inner = clone(selector).set_params(journal=None, callbacks=None, verbose=0)
+        inner._silent = selector._silent
         seen = _safe_indexing(data, train), _safe_indexing(target, train)
-        inner.fit(*seen, **_check_method_params(data, params=params, indices=train))
+        inner.fit(*seen, **of(train, params))
         supports.append(inner.support_)
         columns = np.flatnonzero(inner.support_).tolist()
-        weights = {name: value for name, value in params.items() if name != "groups"}
-        fitted = clone(estimator).fit(
-            _safe_indexing(seen[0], columns, axis=1),
-            seen[1],
-            **_check_method_params(data, params=weights, indices=train),
-        )
         unseen = _safe_indexing(data, test), _safe_indexing(target, test)
-        scores.append(float(scorer(fitted, _safe_indexing(unseen[0], columns, axis=1), unseen[1])))
+        known, new = (_safe_indexing(part[0], columns, axis=1) for part in (seen, unseen))
+        with quiet() if selector._silent else nullcontext():
+            fitted = clone(estimator).fit(known, seen[1], **of(train, routed.estimator.fit))
+            scores.append(float(scorer(fitted, new, unseen[1], **of(test, routed.scorer.score))))
         dull.append(baseline_score(estimator, scorer, seen, unseen))
     return _summary(np.array(scores), np.array(supports), dull, score_bounds(scorer, estimator))
 

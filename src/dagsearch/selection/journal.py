@@ -8,8 +8,8 @@ import joblib
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.journal.fingerprint import without_addresses
 from dagsearch.journal.journal import Event, JournalError, has_begun, read_events
+from dagsearch.selection.identity import identity_of
 from dagsearch.selection.record import Entry
 from dagsearch.selection.scoring import Scored
 from dagsearch.values.gaussians import Gaussian
@@ -17,8 +17,7 @@ from dagsearch.values.gaussians import Gaussian
 
 def data_digest(data: Any, target: Any, splits: Any, estimator: Any, scoring: Any) -> str:
     """Identifies what scores depend on: two selections with the same digest give a subset the same score."""
-    method = without_addresses(f"{estimator!r} {scoring!r}")
-    return f"{joblib.hash((data, target, splits))} {method}"
+    return f"{joblib.hash((data, target, splits))} {identity_of(estimator, scoring)}"
 
 
 def recorded_events(journal: str | PathLike[str], digest: str) -> list[Event]:

@@ -16,7 +16,10 @@ class FoldNoise:
     """
 
     def __init__(self) -> None:
-        self._scores: list[FloatArray] = []
+        self._count, self._size = 0, 0.0
+        # Of the scores without each subset's mean: mean by fold, and squared deviations from it (Welford).
+        self._mean: FloatArray | float = 0.0
+        self._squares = 0.0
 
     def add(self, scores: FloatArray) -> float | None:
         """Add the scores of a subset, and return the variance of their mean.
@@ -31,18 +34,22 @@ class FoldNoise:
         float or None
             ``None`` if it cannot be estimated: with one fold, or if scores do not vary.
         """
-        self._scores.append(np.asarray(scores, dtype=np.float64))
-        table = np.array(self._scores)
-        subsets, folds = table.shape
+        scores = np.asarray(scores, dtype=np.float64)
+        folds = len(scores)
         if folds < 2:
             return None
-        if subsets == 1:
-            variance = float(table.var(ddof=1))
+        centred = scores - scores.mean()
+        self._count += 1
+        self._size = max(self._size, float(np.abs(scores).max()))
+        before = centred - self._mean
+        self._mean = self._mean + before / self._count
+        rest = centred - self._mean
+        self._squares += float(before @ rest)
+        if self._count == 1:
+            variance = float(scores.var(ddof=1))
         else:
-            rest = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
-            free = (subsets - 1) * (folds - 1)
-            shared = float((rest**2).sum()) / free
-            own = float((rest[-1] ** 2).sum()) * subsets / free
+            free = (self._count - 1) * (folds - 1)
+            own = float(rest @ rest) * self._count / free
+            shared = self._squares / free
             variance = (_SHARED_FOLDS * shared + (folds - 1) * own) / (_SHARED_FOLDS + folds - 1)
-        size = float(np.abs(table).max())
-        return variance / folds if variance > (1e-9 * size) ** 2 else None
+        return variance / folds if variance > (1e-9 * self._size) ** 2 else None

@@ -91,13 +91,18 @@ class SelectionReport:
         names: Sequence[Any],
         found: Mapping[str, Any],
         settings: Mapping[str, Any],
+        columns: int,
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
         notes: Sequence[str],
         code: str | None = None,
         honest: HonestScore | None = None,
     ) -> Self:
-        """The report of a run that has ended; ``found`` are the attributes of the fitted selector."""
+        """The report of a run that has ended.
+
+        ``found`` are the attributes of the fitted selector, and ``columns`` is the number of columns that are
+        not forbidden.
+        """
         from dagsearch import __version__
 
         names = [str(name) for name in names]
@@ -114,7 +119,7 @@ class SelectionReport:
             "settings": dict(settings),
             "data": {
                 "rows": record.rows,
-                "columns": len(names),
+                "columns": columns,
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
             "result": _result(run, choice, names, found, holdout),

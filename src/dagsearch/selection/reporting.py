@@ -24,6 +24,7 @@ class Reporting:
     parsimonious: bool
     _run: SelectionRun
     _choice: Choice
+    _allowed: int
 
     if TYPE_CHECKING:
 
@@ -69,6 +70,7 @@ class Reporting:
             self._features().labels(range(self.n_features_in_)),
             {name: value for name, value in vars(self).items() if name.endswith("_")},
             {name: str(value) for name, value in (settings or shown_settings(self)).items()},
+            self._allowed,
             comparisons,
             holdout,
             notes,

@@ -173,8 +173,8 @@ class SelectionRun:
         """Tell the search the result of scoring a subset, and record it."""
         seconds = self._seconds()
         self._tell_search(proposal, scored, seconds)
-        best = max((evaluation.reward for evaluation in self.search.history), default=None)
-        entry = Entry(scored, best, seconds)
+        best = self.search.data.best
+        entry = Entry(scored, None if best is None else best.reward, seconds)
         self.record.entries.append(entry)
         beliefs = self.record.beliefs
         last = beliefs[-1][0] if beliefs else 0

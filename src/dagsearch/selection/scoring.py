@@ -102,7 +102,8 @@ class SubsetScorer:
         """Score on one fold; ``None`` if it fails."""
         data = _safe_indexing(self._data, sorted(columns), axis=1)
         try:
-            score = self._score(data, self._folds[number])
+            with quiet() if self._silent else nullcontext():
+                score = self._score(data, self._folds[number])
         except Exception:  # as in __call__
             return None
         return score if np.isfinite(score) else None

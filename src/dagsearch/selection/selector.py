@@ -266,6 +266,10 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
         seen = glance(*counted, is_classifier(self.estimator), features.count)
         arguments = self.n_features_to_select, self.fixed, self.forbidden, self.groups
         problem = subset_problem(features, *arguments, seen)
+        grouped = [features.columns("groups", group) for group in self.groups or []]
+        self._allowed = features.count - len(
+            features.banned(features.columns("forbidden", self.forbidden), grouped)
+        )
         warm_start = warm_start_subsets(self.warm_start, features, problem)
         rankings = [] if seen is None else first_subsets(seen, problem, budget)
         warm_start = warm_start._replace(first=[*warm_start.first, *rankings])

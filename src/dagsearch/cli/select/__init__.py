@@ -170,7 +170,7 @@ def _add_files(select: argparse.ArgumentParser) -> None:
     )
     select.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
     add_output(select)
-    select.add_argument("--quiet", action="store_true", help="show no notes and no progress")
+    select.add_argument("--quiet", action="store_true", help="print only the result: no progress")
 
 
 def add_output(parser: "argparse.ArgumentParser | argparse._ArgumentGroup") -> None:
@@ -214,7 +214,7 @@ def _run(options: argparse.Namespace, request: "Request") -> int:
         written = [] if options.out is None else outcome.report.write(options.out)
     except OSError as error:  # what was found is printed all the same
         code = failed(options.command, error)
-    print(summary(outcome.report))
+    print(summary(outcome.report, outcome.notes, announced=request.progress))
     if written:
         print("", "wrote", *(f"  {path}" for path in written), sep="\n")
     return _interrupted(request, options.out) if outcome.interrupted else code

@@ -25,7 +25,7 @@ from dagsearch.cli.select.comparisons import Budget, comparisons
 from dagsearch.cli.select.estimator import check_weights, described, estimator_for, scoring_for
 from dagsearch.cli.select.splits import folds_for, hold_out
 from dagsearch.selection.heldout import heldout_interval
-from dagsearch.selection.honest import baseline_score
+from dagsearch.selection.honest import HonestScore, baseline_score
 from dagsearch.selection.noise import FoldNoise
 from dagsearch.selection.quiet import quiet
 from dagsearch.selection.reading import INPUT, TableError, TextFormat, read_table
@@ -105,6 +105,8 @@ class Outcome(NamedTuple):
     """What was found."""
     interrupted: bool
     """Whether Ctrl-C ended it early."""
+    notes: Sequence[str]
+    """What was read and done to the table; announced before the search if progress is shown."""
 
 
 def select(request: Request) -> Outcome:
@@ -121,15 +123,14 @@ def select(request: Request) -> Outcome:
         if not interrupted:
             others, interrupted = _compare(selector, prepared, until)
         held = prepared.held_out(np.flatnonzero(selector.support_).tolist())
-        honest = None
+        honest, failures = None, list[str]()
         if request.honest and not interrupted:
-            kept = prepared.kept
-            honest = selector.honest_score(kept.features, kept.target, cv=prepared.cv, **prepared.of_rows())
-    notes = [*prepared.table.notes, *_own_warnings(caught)]
+            honest, interrupted = _honest(selector, prepared, failures)
+    notes = [*prepared.table.notes, *_own_warnings(caught), *failures]
     names = selector.get_feature_names_out().tolist()
     code = code_for(request, prepared.estimator, names)
     report = selector.report(_settings(prepared), others, held, notes, code, honest)
-    return Outcome(report, interrupted)
+    return Outcome(report, interrupted, prepared.table.notes)
 
 
 @dataclass(frozen=True)
@@ -180,11 +181,11 @@ class _Prepared:
             with quiet():
                 fitted = clone(self.estimator).fit(data, self.kept.target, **fitting)
                 score = float(self.scorer(fitted, unseen, self.holdout.target, **judging))
+                if not np.isfinite(score):
+                    return Holdout(rows, None)
+                interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score)
         except Exception:  # the estimator is the user's: the report says that there is no score
             return Holdout(rows, None)
-        if not np.isfinite(score):
-            return Holdout(rows, None)
-        interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score)
         return Holdout(rows, score, interval)
 
 
@@ -287,6 +288,24 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, until: float) -> 
         found.append(_without_features(prepared))
     except KeyboardInterrupt:
         return found, True
+    return found, False
+
+
+def _honest(
+    selector: DAGSearchSelector, prepared: _Prepared, failures: list[str]
+) -> tuple[HonestScore | None, bool]:
+    """The score by nested cross-validation, if there is one, and whether Ctrl-C ended it.
+
+    Nothing that goes wrong here may cost what the search has found: it becomes an entry of ``failures``.
+    """
+    kept = prepared.kept
+    try:
+        found = selector.honest_score(kept.features, kept.target, cv=prepared.cv, **prepared.of_rows())
+    except KeyboardInterrupt:
+        return None, True
+    except Exception as error:  # the estimator is the user's
+        failures.append(f"there is no score by nested cross-validation: {type(error).__name__}: {error}")
+        return None, False
     return found, False
 
 
