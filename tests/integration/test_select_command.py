@@ -21,9 +21,7 @@ from dagsearch.cli import main
 from dagsearch.cli.select import comparisons, task
 from dagsearch.cli.select.summary import summary
 from dagsearch.selection import SelectionReport
-from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.quiet import quiet
-from dagsearch.selection.scoring import Scored
+from dagsearch.selection.scoring import FoldNoise, Scored, quiet
 from dagsearch.sklearn import DAGSearchSelector
 from support.processes import PATIENCE, running, wait_until
 

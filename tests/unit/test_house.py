@@ -13,8 +13,8 @@ FUNCTION, CLASS, MODULE = 60, 350, 450
 """Largest numbers of lines; a function's docstring does not count."""
 ARGUMENTS, COMPILED_ARGUMENTS = 12, 15
 """Largest numbers of arguments, without ``self``; compiled code takes its arrays one by one."""
-OWN_LIMIT = {"Search": 550, "search.py": 600}
-"""The class that is documented to the user in full, and its module."""
+OWN_LIMIT = {"Search": 550, "search.py": 600, "DAGSearchSelector": 450}
+"""The classes that are documented to the user in full, and the module of the search."""
 EXEMPT = {"DAGSearchSelector.__init__"}
 """scikit-learn's contract: every setting of an estimator is an argument of its constructor."""
 

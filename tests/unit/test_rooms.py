@@ -13,7 +13,18 @@ PACKAGE = Path(dagsearch.__file__).parent
 ROOMS = sorted({path.stem if path.is_file() else path.name for path in PACKAGE.iterdir()} - {"__pycache__"})
 
 # From the inside out. A room may import those before it, and those beside it that the table below allows.
-SHELL = {"search", "functions", "journal", "run", "report", "selection", "baselines", "games", "cli"}
+SHELL = {
+    "search",
+    "functions",
+    "journal",
+    "run",
+    "report",
+    "selection",
+    "tables",
+    "baselines",
+    "games",
+    "cli",
+}
 CENTRE = {"proposers", "pending", "methods", "optimum", "answers", *SHELL}
 BELIEFS = {"posterior", "values", "data", *CENTRE}
 ABOVE = {
@@ -30,14 +41,15 @@ ABOVE = {
     "optimum": {"problems", "recorder", "proposers", "methods", "answers", *SHELL},
     "answers": {"problems", "recorder", "methods", *SHELL},
     "recorder": {"posterior", "values", "data", *CENTRE},
-    "journal": {"functions", "search", "report", "selection", "baselines", "games", "cli"},
-    "run": {"functions", "search", "journal", "report", "selection", "baselines", "games", "cli"},
-    "search": {"functions", "selection", "baselines", "games", "cli"},
-    "report": {"functions", "search", "selection", "baselines", "games", "cli"},
-    "functions": {"selection", "baselines", "games", "cli"},
-    "baselines": {"functions", "report", "selection", "games", "cli"},
-    "selection": {"baselines", "games", "cli"},
-    "games": {"functions", "report", "selection", "cli"},
+    "journal": {"functions", "search", "report", "selection", "tables", "baselines", "games", "cli"},
+    "run": {"functions", "search", "journal", "report", "selection", "tables", "baselines", "games", "cli"},
+    "search": {"functions", "selection", "tables", "baselines", "games", "cli"},
+    "report": {"functions", "search", "selection", "tables", "baselines", "games", "cli"},
+    "functions": {"selection", "tables", "baselines", "games", "cli"},
+    "baselines": {"functions", "report", "selection", "tables", "games", "cli"},
+    "selection": {"tables", "baselines", "games", "cli"},
+    "tables": BELIEFS - {"tables"},
+    "games": {"functions", "report", "selection", "tables", "cli"},
 }
 """For every room those that it must not import, not even inside a function."""
 

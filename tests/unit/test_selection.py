@@ -32,7 +32,7 @@ from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
 from dagsearch.selection import likeness
 from dagsearch.selection.identity import identity_of
-from dagsearch.selection.noise import FoldNoise
+from dagsearch.selection.scoring import FoldNoise
 from dagsearch.space import Space
 
 pandas = pytest.importorskip("pandas")

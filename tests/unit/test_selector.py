@@ -38,8 +38,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import JournalError
 from dagsearch.search import Search
-from dagsearch.selection.heldout import heldout_interval
-from dagsearch.selection.likeness import likeness
+from dagsearch.selection.rankings import likeness
+from dagsearch.selection.scoring import heldout_interval
 from dagsearch.sklearn import DAGSearchSelector, SelectionError
 
 NAMES = ["a", "b", "c", "d", "e", "f"]

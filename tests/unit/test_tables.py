@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dagsearch.selection.cleaning import clean, number_of
-from dagsearch.selection.inspection import leaks, suspicion
-from dagsearch.selection.reading import TableError, TextFormat, read_table, separator
-from dagsearch.selection.table import Roles, load_table, split_target
+from dagsearch.tables.clean import clean, number_of
+from dagsearch.tables.inspection import leaks, suspicion
+from dagsearch.tables.read import TableError, TextFormat, read_table, separator
+from dagsearch.tables.roles import Roles, load_table, split_target
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """Feature selection for scikit-learn: the parts of :class:`dagsearch.sklearn.DAGSearchSelector`."""
 
-from dagsearch.selection.likeness import likeness
-from dagsearch.selection.preparation import prepared
+from dagsearch.selection.rankings import likeness
 from dagsearch.selection.record import Entry
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import Scored, SubsetScorer
-from dagsearch.selection.table import Table, load_table
 
 __all__ = [
     "Comparison",
@@ -16,8 +14,5 @@ __all__ = [
     "SelectionReport",
     "SelectionRun",
     "SubsetScorer",
-    "Table",
     "likeness",
-    "load_table",
-    "prepared",
 ]

@@ -79,16 +79,16 @@ class _Describer:
         kind = _name(type(thing))
         if hasattr(thing, "get_params"):
             return kind, self.described(thing.get_params(deep=False))
-        pickled = type(thing).__reduce__ is not object.__reduce__ or hasattr(thing, "iloc")
-        if hasattr(thing, "__dict__") and not pickled:
+        reduces = "__reduce__" in {name for base in type(thing).__mro__[:-1] for name in vars(base)}
+        if hasattr(thing, "__dict__") and not reduces and not hasattr(thing, "iloc"):
             return kind, self.described(vars(thing))
         try:
             return kind, joblib.hash(thing)
         except Exception as error:  # of pickle, in many kinds
             raise JournalError(
                 f"journal: {thing!r}, a part of the estimator or the scoring, cannot be told from others of "
-                f"its kind ({error}), so a journal might mix scores. Use an object that can be pickled, or no "
-                "journal"
+                f"its kind ({error}), so a journal might mix scores. Use an object that can be pickled, or "
+                "no journal"
             ) from error
 
 

@@ -4,8 +4,10 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import Any
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from dagsearch._internal.progress import Progress
 from dagsearch._internal.typing import FloatArray
@@ -17,7 +19,7 @@ from dagsearch.run.pools import Running
 from dagsearch.run.runner import Runner
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
-from dagsearch.selection.arguments import WarmStart
+from dagsearch.selection.arguments import Features, WarmStart
 from dagsearch.selection.journal import (
     belief_note,
     confirmation_note,
@@ -26,10 +28,9 @@ from dagsearch.selection.journal import (
     recorded_confirmations,
     recorded_entries,
 )
-from dagsearch.selection.noise import FoldNoise
+from dagsearch.selection.leaders import can_be_chosen, next_smaller
 from dagsearch.selection.record import Entry, SelectionRecord
-from dagsearch.selection.scoring import BatchPool, Scored
-from dagsearch.selection.sizes import can_be_chosen, next_smaller
+from dagsearch.selection.scoring import BatchPool, FoldNoise, Scored
 from dagsearch.values.gaussians import Gaussian
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
@@ -220,3 +221,34 @@ class SelectionRun:
     def _seconds(self) -> float:
         """Seconds since the start of the selection, including those of an earlier run with the journal."""
         return time.perf_counter() - self._began
+
+
+# Callbacks ------------------------------------------------------------------------------------------
+
+
+def notifier(
+    callbacks: Sequence[Callable[[Bunch], Any]], run: SelectionRun, features: Features
+) -> Callable[[Entry], bool]:
+    """A function that calls every callback with an entry, and returns whether one of them ends the search."""
+
+    def notify(entry: Entry) -> bool:
+        if not callbacks:
+            return False
+        told = _bunch(run, entry, features)
+        answers = [callback(told) for callback in callbacks]
+        return any(bool(answer) for answer in answers)
+
+    return notify
+
+
+def _bunch(run: SelectionRun, entry: Entry, features: Features) -> Bunch:
+    best = run.search.incumbent()
+    return Bunch(
+        step=len(run.record.entries),
+        features=features.labels(entry.scored.columns),
+        score=None if entry.scored.failure else entry.scored.mean,
+        fold_scores=entry.scored.scores,
+        failure=entry.scored.failure,
+        best_features=None if best is None else features.labels(sorted(best.leaf)),
+        best_score=entry.best,
+    )

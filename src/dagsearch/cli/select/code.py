@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.cli.select.estimator import constructor
-from dagsearch.selection.preparation import is_prepared
-from dagsearch.selection.reading import INPUT
-from dagsearch.selection.validation import last_step
+from dagsearch.selection.arguments import last_step
+from dagsearch.tables.clean import is_prepared
+from dagsearch.tables.read import INPUT
 
 if TYPE_CHECKING:
     from dagsearch.cli.select.task import Request
@@ -24,7 +24,7 @@ def code_for(request: "Request", estimator: Any, names: Sequence[str]) -> str:
     )
     return "\n".join(
         [
-            f"from dagsearch.selection import load_table{', prepared' if is_prepared(estimator) else ''}",
+            f"from dagsearch.tables import load_table{', prepared' if is_prepared(estimator) else ''}",
             source,
             "",
             f"table = load_table({path!r}, {request.target!r}{_options(request)})",

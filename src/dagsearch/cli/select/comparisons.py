@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.feature_selection import f_classif, f_regression
 
-from dagsearch.selection.likeness import numbers
-from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.report import Comparison, central_interval
-from dagsearch.selection.scoring import Scored
-from dagsearch.selection.table import Table
+from dagsearch.selection.rankings import numbers
+from dagsearch.selection.report import Comparison
+from dagsearch.selection.scoring import FoldNoise, Scored, central_interval
+from dagsearch.tables.roles import Table
 from dagsearch.values.gaussians import Gaussian
 
 Chosen = tuple[Comparison, Sequence[int], Scored | None]

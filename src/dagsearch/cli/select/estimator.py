@@ -17,8 +17,8 @@ from sklearn.utils import all_estimators
 from sklearn.utils.validation import has_fit_parameter
 
 from dagsearch._internal.imports import imported
-from dagsearch.selection.preparation import is_prepared, prepared
-from dagsearch.selection.reading import TableError
+from dagsearch.tables.clean import is_prepared, prepared
+from dagsearch.tables.read import TableError
 
 _BINARY = {"f1", "precision", "recall", "jaccard"}
 """Scorers of two classes; with ``_macro`` they score more."""

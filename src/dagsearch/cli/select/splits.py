@@ -15,8 +15,8 @@ from sklearn.model_selection import (
 
 from dagsearch._internal.imports import imported
 from dagsearch._internal.typing import IntArray
-from dagsearch.selection.reading import TableError
-from dagsearch.selection.table import Table
+from dagsearch.tables.read import TableError
+from dagsearch.tables.roles import Table
 
 
 def folds_for(cv: int | str, table: Table, in_time: bool, seed: int) -> Any:

@@ -24,16 +24,13 @@ from dagsearch.cli.select.code import code_for
 from dagsearch.cli.select.comparisons import Budget, comparisons
 from dagsearch.cli.select.estimator import check_weights, described, estimator_for, scoring_for
 from dagsearch.cli.select.splits import folds_for, hold_out
-from dagsearch.selection.heldout import heldout_interval
-from dagsearch.selection.honest import HonestScore, baseline_score
-from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.quiet import quiet
-from dagsearch.selection.reading import INPUT, TableError, TextFormat, read_table
+from dagsearch.selection.arguments import weight_params
+from dagsearch.selection.certainty import HonestScore, baseline_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
-from dagsearch.selection.scoring import SubsetScorer
-from dagsearch.selection.table import Roles, Table, split_target
-from dagsearch.selection.validation import weight_params
+from dagsearch.selection.scoring import FoldNoise, SubsetScorer, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
+from dagsearch.tables.read import INPUT, TableError, TextFormat, read_table
+from dagsearch.tables.roles import Roles, Table, split_target
 
 AUTO = "auto"
 """The value of ``--k`` for the smallest number of columns within one standard error of the best score."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.selection.cleaning import is_text, listed
-from dagsearch.selection.inspection import leaks, suspicion
-from dagsearch.selection.reading import TableError, TextFormat, read_table
+from dagsearch.tables.clean import is_text, listed
+from dagsearch.tables.inspection import leaks, suspicion
+from dagsearch.tables.read import TableError, TextFormat, read_table
 
 if TYPE_CHECKING:
     import pandas

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
-from dagsearch.selection.cleaning import is_text
+from dagsearch.tables.clean import is_text
 
 if TYPE_CHECKING:
     import pandas

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dagsearch.selection.cleaning import clean, decimal_mark, listed
+from dagsearch.tables.clean import clean, decimal_mark, listed
 
 if TYPE_CHECKING:
     import pandas

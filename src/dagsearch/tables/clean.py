@@ -1,10 +1,14 @@
-"""Text columns that are numbers written for people, and marks of missing values."""
+"""Cleaning: text columns that are numbers written for people, marks of missing values, what models need."""
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 if TYPE_CHECKING:
     import pandas
@@ -213,3 +217,30 @@ def listed(names: Sequence[Any], form: Any = repr) -> str:
     """A few of the names, and how many more there are."""
     shown: Iterable[str] = (form(name) for name in names[:_EXAMPLES])
     return ", ".join(shown) + (f" and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else "")
+
+
+# Preparation for a model ----------------------------------------------------------------------------
+
+
+def prepared(model: Any) -> Pipeline:
+    """The model after a preparation of its columns.
+
+    Numbers are imputed by their median and scaled, other columns imputed by their most frequent value and
+    encoded.
+    """
+    numeric = make_column_selector(dtype_include=["number", "bool"])
+    other = make_column_selector(dtype_exclude=["number", "bool"])
+    preparation = make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numeric),
+        (
+            make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")),
+            other,
+        ),
+    )
+    return make_pipeline(preparation, model)
+
+
+def is_prepared(estimator: Any) -> bool:
+    """Whether an estimator was made by :func:`prepared`."""
+    steps = getattr(estimator, "steps", [])
+    return len(steps) == 2 and isinstance(steps[0][1], ColumnTransformer)
