@@ -1,5 +1,6 @@
 """Feature selection for scikit-learn: the parts of :class:`dagsearch.sklearn.DAGSearchSelector`."""
 
+from dagsearch.selection.certainty import Fit, HonestScore
 from dagsearch.selection.rankings import likeness
 from dagsearch.selection.record import Entry
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
@@ -9,7 +10,9 @@ from dagsearch.selection.scoring import Scored, SubsetScorer
 __all__ = [
     "Comparison",
     "Entry",
+    "Fit",
     "Holdout",
+    "HonestScore",
     "Scored",
     "SelectionReport",
     "SelectionRun",

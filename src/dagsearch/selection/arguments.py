@@ -1,6 +1,5 @@
 """The arguments of the selector and of ``fit``: their meaning and their checks."""
 
-import difflib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import validate_data
 
 from dagsearch._internal.checks import is_finite
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance, Relevance, SetKernel
 from dagsearch.errors import ProblemError
@@ -72,11 +72,8 @@ class Features:
             return int(feature)
         names = [] if self.names is None else list(self.names)
         if str(feature) not in names:
-            similar = difflib.get_close_matches(str(feature), names, 1)
-            advice = (
-                f"; did you mean {similar[0]!r}?" if similar else "" if names else ": X has no column names"
-            )
-            raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
+            advice = did_you_mean(str(feature), names, "" if names else "X has no column names")
+            raise ValueError(f"{argument}: there is no feature {feature!r}{advice and '; '}{advice}")
         return names.index(str(feature))
 
     def banned(self, excluded: Sequence[int], grouped: Sequence[Sequence[int]]) -> set[int]:

@@ -208,7 +208,11 @@ def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[s
         "simpler_": None
         if simpler is None
         else {"features": features.labels(sorted(simpler.subset)), "score": simpler.score},
-        "notes_": [*choice.notes, *_screened(run, features), *([] if fit.known else [fit.sentence()])],
+        "notes_": [
+            *choice.notes,
+            *_screened(run, features),
+            *([] if fit.known or not free.any() else [fit.sentence()]),
+        ],
         "history_": history(record, features),
         "runners_up_": runners_up(search, record, chosen.subset, features, bounds),
     }

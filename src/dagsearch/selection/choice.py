@@ -235,7 +235,7 @@ def _orders(seen: Glance) -> dict[str, Any]:
 
 
 def excess(honest: Mapping[str, Honest], score: Callable[[frozenset[int]], Scored]) -> float:
-    """How much too high the scores are that a search finds; 0 if it is not known.
+    """How much too high the scores are that a search finds; 0 if unknown.
 
     ``score`` returns the scores of a subset on the folds of the search.
     """

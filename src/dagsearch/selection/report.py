@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils import get_tags
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.choice import Choice
@@ -60,17 +60,6 @@ class Holdout(NamedTuple):
     """Central 90% interval of the score on new rows, if it is known."""
 
 
-class Inclusion(NamedTuple):
-    """How probable it is that each feature belongs to the best subset."""
-
-    probability: FloatArray
-    """Inclusion probability, shape ``(n_features,)``."""
-    interval: FloatArray
-    """Its central 90% interval, shape ``(n_features, 2)``."""
-    ranking: IntArray
-    """Rank by probability, from 1, shape ``(n_features,)``."""
-
-
 class SelectionReport:
     """What a selection found, as tables, figures and a page.
 
@@ -106,9 +95,6 @@ class SelectionReport:
         record = run.record
         best = sorted(choice.chosen.subset)
         fit = found["model_fit_"]
-        inclusion = Inclusion(
-            *(found[f"{name}_"] for name in ("inclusion_probability", "inclusion_interval", "ranking"))
-        )
         failures = record.failure_message(names)
         content = {
             "schema": SCHEMA,
@@ -122,12 +108,12 @@ class SelectionReport:
             "result": _result(run, choice, names, found, holdout),
             "honest": None if honest is None else honest.to_dict(),
             "model": {**fit._asdict(), "sentence": fit.sentence()},
-            "features": _features(record, names, best, inclusion),
+            "features": _features(record, names, best, found),
             "comparisons": [asdict(comparison) for comparison in comparisons],
             "by_size": _by_size(record, names),
             "history": _history(run, names),
             "belief": [{"step": step, **_within(v, run.bounds)} for step, v in record.beliefs],
-            "substitutes": _substitutes(run, names, best, inclusion.ranking),
+            "substitutes": _substitutes(run, names, best, found["ranking_"]),
             "dag": best_part(run.search, run.problem, names, frozenset(best), run.bounds),
             "runners_up": [
                 {
@@ -227,7 +213,7 @@ def _within(belief: Gaussian, bounds: tuple[float, float]) -> dict[str, float]:
 
 
 def _features(
-    record: SelectionRecord, names: Sequence[str], best: Sequence[int], inclusion: Inclusion
+    record: SelectionRecord, names: Sequence[str], best: Sequence[int], found: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     scored_in = np.zeros(len(names), dtype=np.int64)
     for entry in record.entries:
@@ -236,11 +222,11 @@ def _features(
         {
             "name": names[column],
             "selected": column in best,
-            "inclusion": _known(inclusion.probability[column]),
-            "interval": [_known(end) for end in inclusion.interval[column]],
+            "inclusion": _known(found["inclusion_probability_"][column]),
+            "interval": [_known(end) for end in found["inclusion_interval_"][column]],
             "evaluated_in": int(scored_in[column]),
         }
-        for column in np.argsort(inclusion.ranking).tolist()
+        for column in np.argsort(found["ranking_"]).tolist()
     ]
 
 
@@ -315,16 +301,8 @@ def _substitutes(
 # Words ----------------------------------------------------------------------------------------------
 
 
-_METRICS = {
-    "r2": "R²",
-    "f1": "F1",
-    "roc_auc": "ROC AUC",
-    "average_precision": "average precision",
-    "neg_log_loss": "negative log loss",
-    "neg_mean_squared_error": "negative mean squared error",
-    "neg_root_mean_squared_error": "negative root mean squared error",
-    "neg_mean_absolute_error": "negative mean absolute error",
-}
+# Scores whose names are not words.
+_METRICS = {"r2": "R²", "f1": "F1", "roc_auc": "ROC AUC"}
 # From this inclusion probability on, a feature counts as nearly certain.
 _CERTAIN = 0.9
 
@@ -369,7 +347,7 @@ def _certainty(content: Mapping[str, Any]) -> str:
     """How certain the choice of features is."""
     chances = [feature["inclusion"] for feature in content["features"] if feature["selected"]]
     if any(chance is None for chance in chances) or not chances:
-        return "how certain the choice is, is not known"
+        return "how certain the choice is remains unknown"
     certain = sum(chance >= _CERTAIN for chance in chances)
     if certain == len(chances):
         return (

@@ -13,7 +13,6 @@ from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from dagsearch._internal.defaults import BUDGET
 from dagsearch.errors import CovarianceError
 from dagsearch.methods import default_initial
 from dagsearch.search import Search
@@ -114,9 +113,9 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     score_interval_ : tuple of (float, float)
         Central 90% interval of their mean score over folds, within the bounds of the score.
     probability_best_ : float or None
-        Probability that no other subset has a better score; ``None`` if it is not known.
+        Probability that no other subset has a better score; ``None`` if unknown.
     inclusion_probability_ : ndarray of shape (n_features,)
-        Probability that each feature is part of the best subset; NaN if it is not known.
+        Probability that each feature is part of the best subset; NaN if unknown.
     inclusion_interval_ : ndarray of shape (n_features, 2)
         Intervals of these probabilities. They allow for samples, for hyperparameters, and for a model that
         does not predict perfectly.
@@ -167,7 +166,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         estimator: Any,
         *,
         n_features_to_select: int | float | tuple[int, int] | None = None,
-        budget: int = BUDGET,
+        budget: int = 100,
         scoring: Any = None,
         cv: Any = 5,
         max_seconds: float | None = None,

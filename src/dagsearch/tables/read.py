@@ -1,4 +1,4 @@
-"""Tables from files: the format, encoding, separator and decimal mark are found out unless they are given."""
+"""Tables from files: the format, encoding, separator and decimal mark are detected unless they are given."""
 
 import bz2
 import codecs
@@ -36,10 +36,10 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# Missing without a word; other marks of missing values are told.
+# Missing without a note; other marks of missing values are noted.
 _MISSING = ["", "NA", "NaN", "nan", "NULL", "null"]
 _SEPARATORS = (",", ";", "\t", "|")
-# Lines that the separator is found out from.
+# Lines that the separator is detected from.
 _SAMPLE_LINES = 100
 
 
@@ -48,7 +48,7 @@ class TableError(ValueError):
 
 
 class TextFormat(NamedTuple):
-    """How a text file is written; what is ``None`` is found out."""
+    """How a text file is written; what is ``None`` is detected."""
 
     sep: str | None = None
     """What separates the columns."""
@@ -64,7 +64,7 @@ class ReadTable(NamedTuple):
     frame: "pandas.DataFrame"
     """Its columns."""
     notes: list[str]
-    """What was found out or converted."""
+    """What was detected or converted."""
 
 
 def read_table(path: Path, text: TextFormat | None = None) -> ReadTable:
@@ -77,7 +77,7 @@ def read_table(path: Path, text: TextFormat | None = None) -> ReadTable:
     path : Path
         The file; ``-`` for standard input.
     text : TextFormat, optional
-        How the text is written, if it is not to be found out.
+        How the text is written, if it should not be detected.
     """
     try:
         import pandas

@@ -1,6 +1,5 @@
 """Tables prepared for feature selection: which column is the target, which can be features."""
 
-import difflib
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.tables.clean import is_text, listed
 from dagsearch.tables.inspection import leaks, suspicion
@@ -119,7 +119,7 @@ def load_table(
     keep : collection of str
         Columns that stay features although they look like identifiers, dates or free text.
     sep, decimal, encoding : str, optional
-        How the text is written, if it is not to be found out.
+        How the text is written, if it should not be detected.
 
     Returns
     -------
@@ -161,7 +161,7 @@ def split_target(
     if is_text(values) and len(values) >= _MIN_ROWS and distinct >= _MOST_DISTINCT * len(values):
         raise TableError(
             f"the target {roles.target!r} has {distinct} different texts in {len(values)} rows, such as "
-            f"{str(values.iloc[0])[:60]!r}: these are no classes to predict"
+            f"{str(values.iloc[0])[:60]!r}: that is text, not classes"
         )
     if classification:
         values, classes = _numbered(values, positive, roles.target, notes)
@@ -172,7 +172,7 @@ def split_target(
     leaking = leaks(allowed, values, classification)
     if leaking:
         notes.append(
-            f"the target follows from one column alone (score 1.0000): {listed(leaking)}. If its value is "
+            f"one column alone determines the target (score 1.0000): {listed(leaking)}. If its value is "
             "known only after the target, it is a leak: forbid it (--forbidden)"
         )
     return Table(
@@ -188,20 +188,20 @@ def split_target(
 
 
 def _check_names(frame: "pandas.DataFrame", roles: Roles, keep: Collection[str]) -> None:
-    names = list(frame.columns)
-    others = {"--group-column": roles.group, "--time-column": roles.time, "--weight-column": roles.weight}
-    used = {roles.target: "--target"}
-    for option, name in {"--target": roles.target, **others, **dict.fromkeys(keep)}.items():
-        name = option if name is None and option in keep else name
-        if name is not None and name not in names:
-            where = "" if option == "--target" else f"{'--keep' if option in keep else option}: "
-            close = difflib.get_close_matches(name, names, 1)
-            advice = f"did you mean {close[0]!r}?" if close else f"columns are {listed(names)}"
+    """Refuse names that the table does not have, and columns with two roles."""
+    names, used = list(frame.columns), dict[str, str]()
+    given = [("--target", roles.target), ("--group-column", roles.group), ("--time-column", roles.time)]
+    given += [("--weight-column", roles.weight), *(("--keep", name) for name in keep)]
+    for option, name in given:
+        if name is None:
+            continue
+        if name not in names:
+            where = "" if option == "--target" else f"{option}: "
+            advice = did_you_mean(name, names, f"columns are {listed(names)}")
             raise TableError(f"{where}there is no column {name!r}; {advice}")
-        if name is not None and option in others:
-            if name in used:
-                raise TableError(f"{option}: the column {name!r} is used by {used[name]} already")
-            used[name] = option
+        if name in used and option != "--keep":
+            raise TableError(f"{option}: the column {name!r} is used by {used[name]} already")
+        used[name] = option
 
 
 def _complete_rows(frame: "pandas.DataFrame", roles: Roles, notes: list[str]) -> "pandas.DataFrame":
