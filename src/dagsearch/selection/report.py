@@ -15,11 +15,10 @@ from dagsearch.errors import ProblemError
 from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.choice import Choice
 from dagsearch.selection.dag import best_part
-from dagsearch.selection.leaders import best_by_size
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import central_interval
+from dagsearch.selection.scoring import Scored, central_interval
 from dagsearch.values.gaussians import Gaussian
 
 SCHEMA = 1
@@ -231,16 +230,22 @@ def _features(
 
 
 def _by_size(record: SelectionRecord, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The best score of each size; nothing if all subsets have the same."""
-    sizes = best_by_size(record)
+    """The best score of each number of features; nothing if all subsets have the same."""
+    of_size: dict[int, list[Scored]] = {}
+    for entry in record.successes():
+        of_size.setdefault(len(entry.scored.columns), []).append(entry.scored)
+    if len(of_size) < 2:
+        return []
+    best = [max(of_size[size], key=lambda scored: scored.mean) for size in sorted(of_size)]
+    root = record.folds**0.5
     return [
         {
-            "features": [names[column] for column in size.columns],
-            "score": size.score,
-            "error": size.error,
-            "subsets": size.subsets,
+            "features": [names[column] for column in one.columns],
+            "score": one.mean,
+            "error": float(np.std(one.scores, ddof=1)) / root if record.folds > 1 else None,
+            "subsets": len(of_size[len(one.columns)]),
         }
-        for size in (sizes if len(sizes) > 1 else [])
+        for one in best
     ]
 
 

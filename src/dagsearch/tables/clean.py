@@ -14,26 +14,8 @@ if TYPE_CHECKING:
     import pandas
 
 # Never a value that somebody meant: missing in every column.
-_MISSING = {
-    "?",
-    "??",
-    "???",
-    "-",
-    "--",
-    "---",
-    "–",
-    "—",
-    ".",
-    "..",
-    "",
-    "n/a",
-    "na",
-    "#n/a",
-    "n.a.",
-    "nan",
-    "null",
-}
-_MISSING |= {"#value!", "#div/0!", "#ref!", "#name?", "#num!", "<na>"}
+_MISSING = {"", "?", "??", "???", "-", "--", "---", "–", "—", ".", "..", "n/a", "na", "#n/a", "n.a.", "nan"}
+_MISSING |= {"null", "<na>", "#value!", "#div/0!", "#ref!", "#name?", "#num!"}
 # A category among texts, and missing among numbers.
 _MISSING_NUMBERS = {"none", "nil", "missing", "unknown", "not available", "n.d.", "nd", "tbd", "x"}
 # A text column becomes numbers if at least this share of its values can be read as such.

@@ -74,6 +74,15 @@ class Option(NamedTuple):
     """Argument of ``load_table`` in the code to copy."""
 
 
+def _column(text: str, label: str | None = None, load: str | None = None) -> Option:
+    """An option that names a column, or several."""
+    return Option(text, metavar="COLUMN", label=label, load=load)
+
+
+Text = str | None
+Names = Sequence[str]
+
+
 @dataclass(frozen=True)
 class Request:
     """What ``dagsearch select`` is asked for; a journal keeps it as JSON."""
@@ -87,12 +96,12 @@ class Request:
             label="data",
         ),
     ]
-    target: Annotated[str, Option("column to predict", metavar="COLUMN", label="target")]
+    target: Annotated[str, _column("column to predict", label="target")]
     k: Annotated[
         int | tuple[int, int] | Literal["auto"] | None,
         Option(
-            "number of columns to choose, a range such as 3-8, or auto for the smallest number within one "
-            "standard error of the best score (default: half)",
+            "number of columns to choose, a range such as 3-8, or auto for the smallest number "
+            "within one standard error of the best score (default: half)",
             _sizes,
             metavar="K",
             label="features to select",
@@ -101,23 +110,20 @@ class Request:
     budget: Annotated[
         int, Option("number of subsets to score (default: %(default)s)", whole_number, label="budget")
     ] = BUDGET
-    fixed: Annotated[Sequence[str], Option("always chosen", metavar="COLUMN")] = ()
-    forbidden: Annotated[Sequence[str], Option("never chosen", metavar="COLUMN")] = ()
-    groups: Annotated[
-        Sequence[str], Option("columns that are chosen together and count as one", metavar="A,B")
-    ] = ()
+    fixed: Annotated[Names, _column("always chosen")] = ()
+    forbidden: Annotated[Names, _column("never chosen")] = ()
+    groups: Annotated[Names, Option("columns that are chosen together and count as one", metavar="A,B")] = ()
     keep: Annotated[
-        Sequence[str],
-        Option(
-            "may be chosen although they look like identifiers, dates or free text, or repeat another column",
-            metavar="COLUMN",
+        Names,
+        _column(
+            "may be chosen although they look like identifiers, dates or free text, or repeat another column"
         ),
     ] = ()
     task: Annotated[
         Literal["auto", "classification", "regression"], Option(None, label="task", load="task")
     ] = "auto"
     positive: Annotated[
-        str | None,
+        Text,
         Option(
             "the class that counts as positive, of two (default: announced before the search)",
             metavar="CLASS",
@@ -126,7 +132,7 @@ class Request:
         ),
     ] = None
     estimator: Annotated[
-        str | None,
+        Text,
         Option(
             "name of a scikit-learn estimator, or import path of an estimator class or object (default: "
             "logistic or ridge regression). For a class, columns are imputed, scaled and encoded first",
@@ -135,10 +141,10 @@ class Request:
         ),
     ] = None
     set: Annotated[
-        Sequence[str], Option("parameters of the estimator, such as n_estimators=300", metavar="NAME=VALUE")
+        Names, Option("parameters of the estimator, such as n_estimators=300", metavar="NAME=VALUE")
     ] = ()
     scoring: Annotated[
-        str | None, Option("a scorer's name in scikit-learn (default: accuracy or r2)", label="scoring")
+        Text, Option("a scorer's name in scikit-learn (default: accuracy or r2)", label="scoring")
     ] = None
     cv: Annotated[
         int | str,
@@ -150,31 +156,20 @@ class Request:
         ),
     ] = 5
     group_column: Annotated[
-        str | None,
-        Option(
-            "rows with the same value are never split up, such as a patient's",
-            metavar="COLUMN",
-            label="groups",
-        ),
+        Text, _column("rows with the same value are never split up, such as a patient's", label="groups")
     ] = None
     time_column: Annotated[
-        str | None,
-        Option(
-            "predict later rows from earlier ones; the last rows are held out", metavar="COLUMN", label="time"
-        ),
+        Text, _column("predict later rows from earlier ones; the last rows are held out", label="time")
     ] = None
-    weight_column: Annotated[
-        str | None, Option("weights of the rows", metavar="COLUMN", label="weights", load="weight")
-    ] = None
+    weight_column: Annotated[Text, _column("weights of the rows", label="weights", load="weight")] = None
     sep: Annotated[
-        str | None,
-        Option("what separates columns, such as ';'", _separator, metavar="TEXT", group=_WRITTEN, load="sep"),
+        Text, Option("what separates columns, such as ';'", _separator, "TEXT", _WRITTEN, load="sep")
     ] = None
     decimal: Annotated[Literal[".", ","] | None, Option("decimal mark", group=_WRITTEN, load="decimal")] = (
         None
     )
     encoding: Annotated[
-        str | None, Option("encoding, such as latin-1", metavar="NAME", group=_WRITTEN, load="encoding")
+        Text, Option("encoding, such as latin-1", None, "NAME", _WRITTEN, load="encoding")
     ] = None
     seconds: Annotated[float | None, Option("stop after this number of seconds", number_of_seconds)] = None
     patience: Annotated[
@@ -189,15 +184,15 @@ class Request:
     honest: Annotated[
         bool,
         Option(
-            "also estimate the score on new rows by nested cross-validation: the whole selection is repeated "
-            "inside every fold, which takes that many times as long"
+            "also estimate the score on new rows by nested cross-validation: the whole selection is "
+            "repeated inside every fold, which takes that many times as long"
         ),
     ] = False
     jobs: Annotated[
         int | None, Option("number of subsets to score at once (default: 1)", whole_number, group="one of")
     ] = None
     cluster: Annotated[
-        str | None,
+        Text,
         Option(
             "score on the workers of a Dask scheduler, such as tcp://host:8786",
             metavar="ADDRESS",
