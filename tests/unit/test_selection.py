@@ -30,7 +30,7 @@ from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
-from dagsearch.selection import likeness
+from dagsearch.selection import leaders, likeness
 from dagsearch.selection.identity import identity_of
 from dagsearch.selection.scoring import FoldNoise
 from dagsearch.space import Space
@@ -308,3 +308,20 @@ def test_identities_survive_a_new_process():
 def test_what_cannot_be_identified_is_refused():
     with pytest.raises(JournalError, match="cannot be told from others of its kind"):
         identity_of(FunctionTransformer(kw_args={"lock": threading.Lock()}))
+
+
+# Smaller subsets ----------------------------------------------------------------------------------
+
+
+def test_looking_for_a_smaller_subset_does_not_go_through_all_scores_again(monkeypatch):
+    """Comparisons stop at the first subset that is good enough: two are compared here, not a thousand."""
+    compared = []
+    error = leaders.standard_error
+    monkeypatch.setattr(leaders, "standard_error", lambda *given: compared.append(given) or error(*given))
+    folds = np.array([0.7, 0.8, 0.9])
+    poor = leaders.Leader(frozenset({1}), 0.1, None, folds - 0.7)
+    close = folds - np.array([0.0, 0.0, 0.02])
+    good = [leaders.Leader(frozenset({i, i + 1}), close.mean(), None, close) for i in range(1000)]
+    best = leaders.Leader(frozenset({1, 2, 3}), 0.8, None, folds)
+    assert leaders.smallest_good([*good, best, poor], 3) == {0, 1}
+    assert len(compared) == 2

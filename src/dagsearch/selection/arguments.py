@@ -72,8 +72,9 @@ class Features:
             return int(feature)
         names = [] if self.names is None else list(self.names)
         if str(feature) not in names:
-            advice = did_you_mean(str(feature), names, "" if names else "X has no column names")
-            raise ValueError(f"{argument}: there is no feature {feature!r}{advice and '; '}{advice}")
+            hint = did_you_mean(str(feature), names)
+            advice = f"; {hint}" if hint else "" if names else ": X has no column names"
+            raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
         return names.index(str(feature))
 
     def banned(self, excluded: Sequence[int], grouped: Sequence[Sequence[int]]) -> set[int]:

@@ -12,7 +12,6 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import ProblemError
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.search import Search
-from dagsearch.selection.record import SelectionRecord
 from dagsearch.selection.scoring import Scored
 
 Subset = frozenset[int]
@@ -38,7 +37,7 @@ class Leader(NamedTuple):
     @property
     def mean(self) -> float:
         """Mean score over all folds."""
-        return float(self.folds.mean())
+        return self.score if self.confirmed is None else float(self.folds.mean())
 
 
 def leader_of(scored: Scored) -> Leader:
@@ -104,36 +103,37 @@ def within_one_error(
     chosen: Leader, others: Sequence[Leader], folds: int, simplicity: Callable[[Leader], Any]
 ) -> Leader | None:
     """The simplest of the others whose score is within one standard error of the chosen one's."""
-    close = []
-    for other in others:
+    for other in sorted(others, key=lambda other: (simplicity(other), -other.mean)):
         shared = min(len(chosen.folds), len(other.folds))
         difference = chosen.folds[:shared] - other.folds[:shared]
         if difference.mean() <= standard_error(difference, folds):
-            close.append(other)
-    return min(close, key=lambda other: (simplicity(other), -other.mean), default=None)
+            return other
+    return None
 
 
 # Sizes ----------------------------------------------------------------------------------------------
 
 
-def smallest_good(record: SelectionRecord) -> frozenset[int]:
+def smallest_good(leaders: Sequence[Leader], folds: int) -> Subset:
     """The smallest subset whose score is within one standard error of the best score."""
-    leaders = [leader_of(entry.scored) for entry in record.successes()]
     best = best_leader(leaders)
     fewer = [leader for leader in leaders if len(leader.subset) < len(best.subset)]
-    return (within_one_error(best, fewer, record.folds, lambda leader: len(leader.subset)) or best).subset
+    return (within_one_error(best, fewer, folds, lambda leader: len(leader.subset)) or best).subset
 
 
-def next_smaller(search: Search, problem: SubsetProblem, record: SelectionRecord) -> frozenset[int] | None:
+def next_smaller(
+    search: Search, problem: SubsetProblem, scored: Mapping[Subset, Leader | None], folds: int
+) -> Subset | None:
     """The subset to score next in order to find a smaller one that is as good.
 
     It lacks one feature of the smallest subset within one standard error of the best score; of such subsets
-    that were not scored yet it has the highest expected score. ``None`` if there is none.
+    that were not scored yet it has the highest expected score. ``None`` if there is none. ``scored`` are all
+    subsets so far, those that failed without a leader.
     """
-    if not record.successes():
+    leaders = [leader for leader in scored.values() if leader is not None]
+    if not leaders:
         return None
-    current = smallest_good(record)
-    scored = {frozenset(entry.scored.columns) for entry in record.entries}
+    current = smallest_good(leaders, folds)
     left = [current - {column} for column in sorted(current)]
     open_ones = [leaf for leaf in left if leaf not in scored and can_be_chosen(leaf, problem)]
     return max(open_ones, key=lambda leaf: search.belief(leaf).g.mean, default=None)

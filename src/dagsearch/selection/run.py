@@ -13,7 +13,7 @@ from dagsearch._internal.progress import Progress
 from dagsearch._internal.typing import FloatArray
 from dagsearch.journal.journal import Event
 from dagsearch.optimum import Optimum
-from dagsearch.problems.ground import SubsetProblem
+from dagsearch.problems.ground import Subset, SubsetProblem
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Running
 from dagsearch.run.runner import Runner
@@ -28,7 +28,7 @@ from dagsearch.selection.journal import (
     recorded_confirmations,
     recorded_entries,
 )
-from dagsearch.selection.leaders import can_be_chosen, next_smaller
+from dagsearch.selection.leaders import Leader, can_be_chosen, leader_of, next_smaller
 from dagsearch.selection.record import Entry, SelectionRecord
 from dagsearch.selection.scoring import BatchPool, FoldNoise, Scored
 from dagsearch.values.gaussians import Gaussian
@@ -87,6 +87,7 @@ class SelectionRun:
         self.smallest = False
         self.bounds = (-math.inf, math.inf)
         self._noise = FoldNoise()
+        self._scored: dict[Subset, Leader | None] = {}  # every subset of the record; ``None`` if it failed
         self._began = time.perf_counter()
 
     def restore(self, events: Sequence[Event]) -> None:
@@ -94,8 +95,10 @@ class SelectionRun:
         self.record.entries = recorded_entries(events, self.record.folds)
         self.record.beliefs = recorded_beliefs(events)
         self.confirmed = recorded_confirmations(events)
-        for entry in self.record.successes():
-            self._noise.add(entry.scored.scores)
+        for entry in self.record.entries:
+            self._remember(entry.scored)
+            if entry.scored.failure is None:
+                self._noise.add(entry.scored.scores)
         if self.record.entries:
             self._began = time.perf_counter() - self.record.entries[-1].seconds
 
@@ -143,7 +146,7 @@ class SelectionRun:
         """Let a smaller subset be scored next, if one is wanted and the first part of the budget is spent."""
         scored = len(self.record.entries)
         if self.smallest and _THIN_FROM * budget <= scored < budget and not self.search.pending:
-            leaf = next_smaller(self.search, self.problem, self.record)
+            leaf = next_smaller(self.search, self.problem, self._scored, self.record.folds)
             if leaf is not None:
                 runner.put_first(self._propose(leaf))
 
@@ -177,11 +180,15 @@ class SelectionRun:
         best = self.search.data.best
         entry = Entry(scored, None if best is None else best.reward, seconds)
         self.record.entries.append(entry)
+        self._remember(scored)
         beliefs = self.record.beliefs
         last = beliefs[-1][0] if beliefs else 0
         if len(self.search.history) >= max(_FIRST_BELIEF, round(_BELIEF_GROWTH * last)):
             self.record_belief(self.search.sample_optimum(_BELIEF_SAMPLES, _BELIEF_LEAVES))
         return entry
+
+    def _remember(self, scored: Scored) -> None:
+        self._scored[frozenset(scored.columns)] = None if scored.failure else leader_of(scored)
 
     def _tell_search(self, proposal: Proposal, scored: Scored, seconds: float) -> None:
         """A failure counts as the worst score so far, with the variance of all scores as its noise."""
