@@ -297,6 +297,16 @@ def test_a_closure_and_global_values_are_part_of_a_function(monkeypatch):
     assert identity_of(scaled) != before
 
 
+def test_equal_parts_may_be_one_object_or_two_and_contain_each_other():
+    shared = StandardScaler()
+    two = make_pipeline(StandardScaler(), StandardScaler())
+    assert identity_of(make_pipeline(shared, shared)) == identity_of(two)
+    loop, other = [1], [2]
+    loop.append(loop)
+    other.append(other)
+    assert identity_of(loop) != identity_of(other)
+
+
 def test_identities_survive_a_new_process():
     script = "import test_selection as t; print(t.identity_of(t.columns_of(7), t.scaled))"
     given = [sys.executable, "-c", script]

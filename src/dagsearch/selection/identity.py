@@ -27,23 +27,27 @@ def identity_of(*things: Any) -> str:
     JournalError
         If something can be told from others only by its place in memory.
     """
-    return hashlib.sha256(repr(_Describer().described(things)).encode()).hexdigest()
+    return _digest(_Describer().described(things))
 
 
 class _Describer:
-    """Describes objects as nested tuples of text, each object once: later mentions refer to the first."""
+    """Describes objects by text: equal objects alike, whether they are one object or two."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, int] = {}
+        self._known: dict[int, Any] = {}
         self._kept: list[Any] = []  # described objects stay alive, so that no other gets their id
 
     def described(self, thing: Any) -> Any:
+        """The object itself as text if it is plain, otherwise a digest of what it consists of."""
         if isinstance(thing, _PLAIN):
             return repr(thing)
-        if id(thing) in self._seen:
-            return "again", self._seen[id(thing)]
-        self._seen[id(thing)] = len(self._seen)
-        self._kept.append(thing)
+        if id(thing) not in self._known:
+            self._known[id(thing)] = "itself"  # in what it refers to
+            self._kept.append(thing)
+            self._known[id(thing)] = _digest(self._parts(thing))
+        return self._known[id(thing)]
+
+    def _parts(self, thing: Any) -> Any:
         if isinstance(thing, types.ModuleType | type | types.BuiltinFunctionType | np.ufunc):
             return "named", _name(thing)
         if isinstance(thing, types.FunctionType):
@@ -90,6 +94,10 @@ class _Describer:
                 f"its kind ({error}), so a journal might mix scores. Use an object that can be pickled, or "
                 "no journal"
             ) from error
+
+
+def _digest(parts: Any) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def _name(thing: Any) -> str:
