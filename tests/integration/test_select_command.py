@@ -335,6 +335,19 @@ def test_more_features_than_there_are(select):
     assert "warning: n_features_to_select=50, but there are 7 features" in out
 
 
+def test_a_column_that_repeats_a_forbidden_or_grouped_one_may_be_chosen(select):
+    table = example()
+    table.assign(twin=table["a"]).to_csv("twins.csv", index=False)
+    for given in (["--forbidden", "a", "--fixed", "twin"], ["--forbidden", "a"], ["--groups", "a,twin"]):
+        code, out, err = select(*given, "--out", "out", "--force", data="twins.csv", k="6")
+        assert (code, err) == (0, "")
+        assert "twin" in result()["result"]["features"]
+        assert "keep=['" in out
+        scope = {}
+        exec(result()["code"], scope)
+        assert "twin" in scope["features"]
+
+
 def test_many_features_are_listed_in_part(select):
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 80)), columns=[f"c{i}" for i in range(80)])

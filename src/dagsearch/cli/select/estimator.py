@@ -261,8 +261,12 @@ def _positions(table: Table, fraction: float, in_time: bool, seed: int) -> tuple
 # Code to copy ---------------------------------------------------------------------------------------
 
 
-def code_for(request: Request, estimator: Any, names: Sequence[str]) -> str:
+def code_for(request: Request, estimator: Any, table: Table, names: Sequence[str]) -> str:
     """Read the table as the command did, and fit the estimator on the chosen columns."""
+    features = table.features
+    forbidden = [features[name] for name in request.forbidden if name in features]
+    # Without --forbidden, a column that repeats a forbidden one would be left out.
+    repeated = [name for name in names if any(features[name].equals(other) for other in forbidden)]
     path = "table.csv" if str(request.data) == INPUT else str(request.data)
     weights = ""
     if request.weight_column is not None:
@@ -275,18 +279,18 @@ def code_for(request: Request, estimator: Any, names: Sequence[str]) -> str:
             f"from dagsearch.tables import load_table{', prepared' if is_prepared(estimator) else ''}",
             source,
             "",
-            f"table = load_table({path!r}, {request.target!r}{_options(request)})",
+            f"table = load_table({path!r}, {request.target!r}{_options(request, repeated)})",
             f"features = {list(names)!r}",
             f"model = {made}.fit(table.features[features], table.target{weights})",
         ]
     )
 
 
-def _options(request: Request) -> str:
+def _options(request: Request, repeated: Sequence[str]) -> str:
     """The arguments of ``load_table`` that differ from its defaults."""
     given = {load: getattr(request, name) for name, load in request.named("load").items()}
     given |= {"task": None if request.task == AUTO else request.task}
-    given |= {"keep": [*request.keep, *request.fixed] or None}
+    given |= {"keep": [*request.kept, *repeated] or None}
     return "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
 
 

@@ -232,6 +232,11 @@ class Request:
         rows = [next(csv.reader([text], skipinitialspace=True)) for text in self.groups]
         return [[name.strip() for name in row] for row in rows]  # in quotes if they contain a comma
 
+    @property
+    def kept(self) -> list[str]:
+        """Columns that may be chosen whatever they look like, because an option names them."""
+        return [*self.keep, *self.fixed, *(name for group in self.grouped for name in group)]
+
     def named(self, use: Literal["label", "load"]) -> dict[str, str]:
         """The names that fields have in the report or in the code to copy, by the names of the fields."""
         found = {name: getattr(option, use) for name, (_, option) in _options().items()}

@@ -68,7 +68,7 @@ def select(request: Request) -> Outcome:
             honest, interrupted = _honest(selector, prepared, failures)
     notes = [*prepared.table.notes, *_own_warnings(caught), *failures]
     names = selector.get_feature_names_out().tolist()
-    code = code_for(request, prepared.estimator, names)
+    code = code_for(request, prepared.estimator, prepared.table, names)
     report = selector.report(_settings(prepared), others, held, notes, code, honest)
     return Outcome(report, interrupted, prepared.table.notes)
 
@@ -137,7 +137,7 @@ def _prepared(request: Request) -> _Prepared:
             "--group-column and --time-column cannot be used together: give a splitter with --cv"
         )
     read = read_table(request.data, TextFormat(request.sep, request.decimal, request.encoding))
-    keep = [*request.keep, *(name for name in request.fixed if name in read.frame.columns)]
+    keep = [name for name in request.kept if name in read.frame.columns or name in request.keep]
     roles = Roles(request.target, request.group_column, request.time_column, request.weight_column)
     table = split_target(read.frame, roles, request.task, request.positive, keep, request.forbidden)
     table = replace(table, notes=read.notes + table.notes)
