@@ -22,8 +22,8 @@ from sklearn.utils import _safe_indexing
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problems import Subsets
 from dagsearch.selection import SubsetScorer
-from dagsearch.selection.glance import glance, numeric_table, standardised
-from dagsearch.selection.heldout import heldout_interval
+from dagsearch.selection.rankings import glance, numeric_table, standardised
+from dagsearch.selection.scoring import heldout_interval
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.benchmarks.selection_tables import TASKS
 from experiments.benchmarks.subset_peers import (

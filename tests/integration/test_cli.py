@@ -9,7 +9,7 @@ import dagsearch
 from dagsearch import cli
 from dagsearch.cli import demo
 from dagsearch.problems import DigitsPixels
-from dagsearch.selection import load_table
+from dagsearch.tables import load_table
 from support.processes import PATIENCE, environment, read_until, running
 
 

@@ -19,11 +19,12 @@ from joblib.externals.loky import get_reusable_executor
 
 from dagsearch.cli import main
 from dagsearch.cli.select import comparisons, task
+from dagsearch.cli.select.options import Request
 from dagsearch.cli.select.summary import summary
 from dagsearch.record import Scored
 from dagsearch.selection import SelectionReport
-from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.quiet import quiet
+from dagsearch.selection.scoring import FoldNoise, quiet
+from dagsearch.sklearn import DAGSearchSelector
 from support.processes import PATIENCE, running, wait_until
 
 # Most tests run the whole command on a table.
@@ -74,24 +75,9 @@ def result(path="out"):
     return json.loads((Path(path) / "result.json").read_text(encoding="utf-8"))
 
 
-WRITERS = {
-    "csv": lambda table, file: table.to_csv(file, index=False),
-    "csv.gz": lambda table, file: table.to_csv(file, index=False),
-    "tsv": lambda table, file: table.to_csv(file, sep="\t", index=False),
-    "parquet": lambda table, file: table.to_parquet(file),
-    "xlsx": lambda table, file: table.to_excel(file, index=False),
-    "txt": lambda table, file: table.to_csv(file, sep=";", decimal=",", encoding="utf-16", index=False),
-}
-
-
-@pytest.mark.parametrize("suffix", WRITERS)
-def test_formats_give_the_same_result(select, suffix):
-    file = f"other.{suffix}"
-    WRITERS[suffix](example(), file)
-    code, out, err = select("--out", "out", data=file)
+def test_files_are_named_and_the_budget_decides_what_is_compared(select):
+    code, out, err = select("--out", "out")
     assert (code, err) == (0, "")
-    assert select("--out", "first")[0] == 0
-    assert result()["result"]["features"] == result("first")["result"]["features"]
     assert "forward selection" not in out
     assert all(str(Path("out") / name) in out for name in ["result.json", "history.csv", "report.html"])
 
@@ -205,7 +191,7 @@ def test_ready_made_estimator_of_the_current_folder(select, folder, name):
     [
         ("nowhere.Ridge", "cannot be imported .*No module named 'nowhere'"),
         ("sklearn.linear_model.Rigde", "cannot be imported .*no attribute 'Rigde'"),
-        ("Rigde", "scikit-learn has no such classifier or regressor; did you mean Ridge?"),
+        ("Rigde", "scikit-learn has no such classifier or regressor; did you mean 'Ridge'?"),
         (
             "KNeighborsClassifier",
             "predicts classes, but the target consists of numbers: use KNeighborsRegressor",
@@ -243,7 +229,7 @@ def test_estimators_that_are_none(select, folder, path, message):
         ({"data": "header.csv"}, "the table has 0 rows with a target"),
         ({"data": "two.csv"}, "the table has 2 rows with a target: too few"),
         ({"data": "one-class.csv", "target": "kind"}, "the target 'kind' is always 'yes'"),
-        ({"data": "ids.csv", "target": "kind"}, "n_splits=5"),
+        ({"data": "ids.csv", "target": "kind"}, "the target 'kind' has 80 different texts in 80 rows"),
         ({"data": "narrow.csv"}, "1 columns to choose from"),
     ],
 )
@@ -301,10 +287,10 @@ def test_useless_columns_are_left_out_and_told(select):
     # Forbidding what is left out anyway is fine.
     code, out, err = select("--forbidden", "same", "--out", "out", data="odd.parquet")
     assert (code, err) == (0, "")
-    assert "warning: left out, with no values: 'nothing'" in out
-    assert "warning: left out, with neither numbers nor text: 'lists'" in out
-    assert "warning: left out, with what looks like dates: 'when'" in out
-    assert "warning: left out, with one value only: 'same'" in out
+    assert "note: left out, with no values: 'nothing'" in out
+    assert "note: left out, with neither numbers nor text: 'lists'" in out
+    assert "note: left out, with what looks like dates: 'when'" in out
+    assert "note: left out, with one value only: 'same'" in out
     assert result()["data"]["columns"] == 7
     code, _, err = select("--fixed", "same", data="odd.parquet")
     assert code == 1
@@ -348,6 +334,41 @@ def test_more_features_than_there_are(select):
     assert code == 0
     assert len(result()["result"]["features"]) == 7
     assert "warning: n_features_to_select=50, but there are 7 features" in out
+
+
+def test_a_column_that_repeats_a_forbidden_or_grouped_one_may_be_chosen(select):
+    table = example()
+    table.assign(twin=table["a"]).to_csv("twins.csv", index=False)
+    for given in (["--forbidden", "a", "--fixed", "twin"], ["--forbidden", "a"], ["--groups", "a,twin"]):
+        code, out, err = select(*given, "--out", "out", "--force", data="twins.csv", k="6")
+        assert (code, err) == (0, "")
+        assert "twin" in result()["result"]["features"]
+        assert "keep=['" in out
+        scope = {}
+        exec(result()["code"], scope)
+        assert "twin" in scope["features"]
+
+
+def test_many_features_are_listed_in_part(select):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 80)), columns=[f"c{i}" for i in range(80)])
+    table.assign(size=table.sum(axis=1)).to_csv("wide.csv", index=False)
+    code, out, _ = select(data="wide.csv", k="500", budget="2")
+    assert code == 0
+    assert "warning: n_features_to_select=500, but there are 80 features" in out
+    assert out.count("not known") == 0  # there was no choice
+    assert "\nand 50 more, listed in the code below\n" in out
+
+
+def test_notes_are_printed_once_and_columns_counted_alike(folder, capsys):
+    example().assign(same=1).to_csv("odd.csv", index=False)
+    given = ["select", "odd.csv", "--target", "size", "--k", "2", "--budget", "6", "--forbidden", "a"]
+    assert main(given) == 0
+    out, err = capsys.readouterr()
+    assert (out + err).count("left out, with one value only") == 1
+    assert "note: left out, with one value only: 'same'" in err
+    assert "from 6 columns" in err
+    assert out.startswith("With 2 of 6 features")
 
 
 def test_equal_names_are_told_apart(select, folder):
@@ -415,7 +436,7 @@ def test_doubtful_columns_are_named_before_anything_is_spent(folder, capsys, mon
     )
     assert "note: converted from text to numbers: 'price' (such as '$1,000.50')" in told
     assert "note: left out, with what looks like identifiers: 'number' (--keep to use)" in told
-    assert "note: the target follows from one column alone (score 1.0000): 'leak'" in told
+    assert "note: one column alone determines the target (score 1.0000): 'leak'" in told
     assert "note: the classes of 'kind' are numbered: 'no' is 0, 'yes' is 1 and counts as positive" in told
 
 
@@ -475,7 +496,7 @@ def test_estimators_by_short_name_with_settings(select):
     assert shown.startswith("RandomForestRegressor(bootstrap=False, max_features='sqrt', n_estimators=7,")
     assert "RandomForestRegressor" in result()["question"]
     code, _, err = select("--set", "alpa=3")
-    assert (code, "--set alpa: Ridge has no such parameter; did you mean alpha?" in err) == (1, True)
+    assert (code, "--set alpa: Ridge has no such parameter; did you mean 'alpha'?" in err) == (1, True)
     assert "--set alpha: it must be name=value" in select("--set", "alpha")[2]
 
 
@@ -491,15 +512,19 @@ class Chatty(Ridge):
         os.write(2, b"chatter")
         warnings.warn("chatter")
         return super().fit(X, y)
+
+    def predict(self, X):
+        print("chatter")
+        return super().predict(X)
 """
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_what_estimators_print_is_kept_away(folder, capfd, jobs):
+@pytest.mark.parametrize("more", [["--jobs", "1"], ["--jobs", "2"], ["--honest"]])
+def test_what_estimators_print_is_kept_away(folder, capfd, more):
     (folder / "chatty.py").write_text(CHATTY)
     get_reusable_executor().shutdown()  # workers of earlier tests do not look into this folder
     given = ["--target", "size", "--k", "2", "--budget", "6", "--quiet", "--estimator", "chatty.Chatty"]
-    assert main(["select", "table.csv", *given, "--jobs", jobs]) == 0
+    assert main(["select", "table.csv", *given, *more]) == 0
     out, err = capfd.readouterr()
     assert "chatter" not in out + err
     assert "chatty" in out  # the code names its module
@@ -614,6 +639,29 @@ def test_weight_column_reaches_estimator_and_scorer(select, folder):
     assert (code, "--weight-column: KNeighborsRegressor cannot be fitted with weights" in err) == (1, True)
 
 
+def test_the_honest_score_of_a_pipeline_takes_weights(select):
+    example().assign(w=np.arange(80.0)).to_csv("weights.csv", index=False)
+    code, out, err = select("--weight-column", "w", "--honest", "--out", "out", data="weights.csv")
+    assert (code, err) == (0, "")
+    assert "Honest score of the whole selection" in out
+    assert result()["honest"]["score"] > 0.5
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no more"), KeyboardInterrupt()])
+def test_what_was_found_survives_a_failure_of_nested_cross_validation(select, monkeypatch, error):
+    def failing(*_, **__):
+        raise error
+
+    monkeypatch.setattr(DAGSearchSelector, "honest_score", failing)
+    code, out, err = select("--honest", "--out", "out")
+    assert len(result()["result"]["features"]) == 2
+    if isinstance(error, KeyboardInterrupt):
+        assert (code, err.startswith("interrupted")) == (130, True)
+    else:
+        assert (code, err) == (0, "")
+        assert "warning: there is no score by nested cross-validation: RuntimeError: no more" in out
+
+
 @pytest.mark.parametrize("path", ["splits:three", "splits:made", "sklearn.model_selection.LeaveOneOut"])
 def test_own_folds(select, folder, path):
     (folder / "splits.py").write_text(SPLITS)
@@ -627,7 +675,7 @@ def test_own_folds(select, folder, path):
     [
         (["--cv", "splits:nothing"], "--cv splits:nothing: it cannot be imported"),
         (["--cv", "splits:broken"], "--cv splits:broken: it cannot be imported (RuntimeError: not today)"),
-        (["--cv", "splits:number"], "--cv splits:number: it is no splitter, it has no method split"),
+        (["--cv", "splits:number"], "--cv splits:number: it is not a splitter: it has no method split"),
         (
             ["--group-column", "colour", "--time-column", "a"],
             "--group-column and --time-column cannot be used together",
@@ -720,7 +768,19 @@ def test_files_beside_the_table_replace_no_installed_module(select, folder):
 def request(**arguments):
     """What the command line asks for."""
     defaults = {"data": Path("table.csv"), "target": "size", "k": 2, "budget": 30, "progress": False}
-    return task.Request(**defaults | arguments)
+    return Request(**defaults | arguments)
+
+
+def test_a_request_survives_json_and_bad_ones_do_not():
+    asked = request(k=(2, 4), fixed=("a",), journal=Path("run.db"), seconds=3, decimal=",")
+    assert Request.from_json(json.loads(json.dumps(asked.to_json()))) == asked
+    good = asked.to_json()
+    bad = [{"k": [1, 2, 3]}, {"k": "many"}, {"fixed": "a"}, {"fixed": [1]}, {"budget": "6"}, {"budget": True}]
+    for change in [*bad, {"decimal": ";"}, {"data": 1}, {"honest": 1}, {"other": 1}, {"seconds": "3"}]:
+        with pytest.raises(TypeError):
+            Request.from_json(good | change)
+    with pytest.raises(TypeError):
+        Request.from_json({"data": "table.csv"})
 
 
 def test_interrupt_while_comparing_loses_nothing(folder, monkeypatch):

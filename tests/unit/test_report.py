@@ -6,10 +6,8 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from dagsearch.selection import page as report
-from dagsearch.selection import plots
 from support.browser import in_browser
 
 HOSTILE = [
@@ -614,66 +612,3 @@ def test_best_path_is_a_straight_line_that_keys_can_follow_out_of_sight(show):
         page.keyboard.press("ArrowRight")
     at, frame = page.locator(".node:focus rect").bounding_box(), page.locator(".view").bounding_box()
     assert frame["x"] <= at["x"] <= at["x"] + at["width"] <= frame["x"] + frame["width"]
-
-
-def axes():
-    return Figure().subplots()
-
-
-@pytest.mark.parametrize("name", REPORTS)
-@pytest.mark.parametrize(
-    "plot", [plots.score, plots.inclusion, plots.sizes, plots.substitutes, plots.explored]
-)
-def test_plots_draw_on_the_axes_given(plot, name):
-    given = axes()
-    assert plot(REPORTS[name](), given) is given
-    given.figure.canvas.draw()
-
-
-def test_plots_make_a_figure_if_none_is_given():
-    from matplotlib import pyplot
-
-    pyplot.switch_backend("agg")  # there may be no display
-    made = plots.score(example())
-    assert pyplot.get_fignums() == [made.figure.number]
-    pyplot.close(made.figure)
-
-
-def test_names_are_not_taken_for_mathematics():
-    made = example(names=[r"$\frac$", "$x_1$"])  # the first is no valid mathematics and would fail
-    for plot in [plots.inclusion, plots.substitutes, plots.explored]:
-        plot(made, axes()).figure.canvas.draw()
-
-
-def test_score_plot_leaves_out_what_failed():
-    made = example()
-    belief, points, best = plots.score(made, axes()).lines
-    assert len(belief.get_xdata()) == len(made["belief"])
-    assert np.isnan(points.get_ydata()).sum() == made["result"]["failed"] > 0
-    assert best.get_ydata()[-1] == made["result"]["score"]
-
-
-def test_inclusion_plot_marks_chosen_features():
-    drawn = plots.inclusion(example(), axes())
-    colours = [bar.get_facecolor() for bar in drawn.patches]
-    assert len(set(colours[:8])) == len(set(colours[8:])) == 1
-    assert colours[0] != colours[-1]
-    assert len(plots.inclusion(example(features=60), axes()).patches) == 40
-
-
-def test_substitutes_plot_is_white_where_nothing_changes():
-    made = example()
-    image = plots.substitutes(made, axes()).images[0]
-    np.testing.assert_array_equal(
-        np.ma.filled(image.get_array(), np.nan), np.array(made["substitutes"]["change"], float)
-    )
-    np.testing.assert_allclose(image.to_rgba(0.0), 1.0, atol=0.01)
-
-
-def test_explored_plot_has_the_best_path_on_top():
-    made = example()
-    places = plots.explored(made, axes()).collections[1].get_offsets()
-    best = [one["best"] for one in made["dag"]["nodes"]]
-    assert len(places) == len(best)
-    assert set(places[best, 1]) == {0.0}
-    assert (places[np.logical_not(best), 1] > 0).all()

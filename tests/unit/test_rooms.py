@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = sorted({path.stem if path.is_file() else path.name for path in PACKAGE.iterdir()} - {"__pycache__"})
 
 # From the inside out. A room may import those before it, and those beside it that the table below allows.
-OUTER = {"functions", "report", "selection", "baselines", "games", "cli"}
+OUTER = {"functions", "report", "selection", "tables", "baselines", "games", "cli"}
 SHELL = {"search", "journal", "record", "run", *OUTER}
 CENTRE = {"proposers", "pending", "methods", "optimum", "answers", *SHELL}
 BELIEFS = {"posterior", "values", "data", *CENTRE}
@@ -37,12 +37,13 @@ ABOVE = {
     "journal": {"search", "record", *OUTER},
     "record": {"search", "run", *OUTER},
     "run": {"search", "journal", "record", *OUTER},
-    "search": {"functions", "selection", "baselines", "games", "cli"},
-    "report": {"functions", "search", "selection", "baselines", "games", "cli"},
-    "functions": {"selection", "baselines", "games", "cli"},
-    "baselines": {"functions", "report", "selection", "games", "cli"},
-    "selection": {"baselines", "games", "cli"},
-    "games": {"functions", "report", "selection", "cli"},
+    "search": {"functions", "selection", "tables", "baselines", "games", "cli"},
+    "report": {"functions", "search", "selection", "tables", "baselines", "games", "cli"},
+    "functions": {"selection", "tables", "baselines", "games", "cli"},
+    "baselines": {"functions", "report", "selection", "tables", "games", "cli"},
+    "selection": {"tables", "baselines", "games", "cli"},
+    "tables": BELIEFS - {"tables"},
+    "games": {"functions", "report", "selection", "tables", "cli"},
 }
 """For every room those that it must not import, not even inside a function."""
 

@@ -1,14 +1,27 @@
 """The parts of the feature selector: how alike columns are, how noisy scores, subsets of several sizes."""
 
+import copy
+import subprocess
+import sys
+import threading
+import time
+from functools import partial
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix, random_array
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.metrics import make_scorer, r2_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
-from dagsearch.errors import ProblemError
+from dagsearch.errors import JournalError, ProblemError
 from dagsearch.posterior import KernelScores
 from dagsearch.problems import SubsetRange
 from dagsearch.problems.ground import Partial
@@ -17,8 +30,9 @@ from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
-from dagsearch.selection import likeness
-from dagsearch.selection.noise import FoldNoise
+from dagsearch.selection import leaders, likeness
+from dagsearch.selection.identity import identity_of
+from dagsearch.selection.scoring import FoldNoise
 from dagsearch.space import Space
 
 pandas = pytest.importorskip("pandas")
@@ -214,3 +228,110 @@ def test_a_result_shows_itself_in_a_notebook():
     assert "<svg" in shown
     assert "&lt;b&gt;, &lt;b&gt;, &lt;b&gt;" in shown
     assert "<b>" not in shown
+
+
+def test_noise_is_that_of_the_whole_table():
+    rng = np.random.default_rng(0)
+    scores = 0.8 + 0.1 * rng.normal(size=(30, 5)) + rng.normal(size=5)
+    noise = FoldNoise()
+    found = [noise.add(one) for one in scores]
+    for count in (2, 7, 30):
+        table = scores[:count]
+        rest = table - table.mean(axis=1, keepdims=True) - table.mean(axis=0) + table.mean()
+        free = 4 * (count - 1)
+        shared, own = (rest**2).sum() / free, (rest[-1] ** 2).sum() * count / free
+        assert found[count - 1] == pytest.approx((4 * shared + 4 * own) / 8 / 5, rel=1e-9)
+
+
+def test_noise_of_thousands_of_subsets_is_computed_in_no_time():
+    noise, scores = FoldNoise(), np.random.default_rng(0).normal(size=(4000, 5))
+    began = time.perf_counter()
+    for one in scores:
+        noise.add(one)
+    assert time.perf_counter() - began < 2.0  # 11 s when every score went through the whole table
+
+
+# Identity -----------------------------------------------------------------------------------------
+
+FACTOR = 2.0
+
+
+def scaled(data):
+    return FACTOR * data
+
+
+def columns_of(parameter):
+    steps = [(f"s{i}", StandardScaler(with_mean=i != parameter), [i]) for i in range(40)]
+    return ColumnTransformer(steps)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (FunctionTransformer(lambda x: x + 1), FunctionTransformer(lambda x: x + 2)),
+        (FunctionTransformer(lambda x: x + 1), FunctionTransformer(lambda x: x - 1)),
+        (columns_of(7), columns_of(8)),
+        (FunctionTransformer(partial(np.add, 1)), FunctionTransformer(partial(np.add, 2))),
+        (FunctionTransformer(np.log1p), FunctionTransformer(np.expm1)),
+        (Ridge(random_state=np.random.RandomState(0)), Ridge(random_state=np.random.RandomState(1))),
+        (make_scorer(r2_score), make_scorer(r2_score, greater_is_better=False)),
+        (make_scorer(lambda y, z: 1.0), make_scorer(lambda y, z: 2.0)),
+        (
+            make_pipeline(SimpleImputer(fill_value=np.array([0.0]))),
+            make_pipeline(SimpleImputer(fill_value=np.array([1.0]))),
+        ),
+    ],
+)
+def test_what_scores_differently_has_another_identity(one, other):
+    assert identity_of(one) != identity_of(other)
+    assert identity_of(one) == identity_of(one) == identity_of(copy.deepcopy(one))
+
+
+def test_a_closure_and_global_values_are_part_of_a_function(monkeypatch):
+    def made(factor):
+        return FunctionTransformer(lambda x: factor * x)
+
+    assert identity_of(made(2)) == identity_of(made(2)) != identity_of(made(3))
+    before = identity_of(scaled)
+    monkeypatch.setattr(f"{__name__}.FACTOR", 3.0)
+    assert identity_of(scaled) != before
+
+
+def test_equal_parts_may_be_one_object_or_two_and_contain_each_other():
+    shared = StandardScaler()
+    two = make_pipeline(StandardScaler(), StandardScaler())
+    assert identity_of(make_pipeline(shared, shared)) == identity_of(two)
+    loop, other = [1], [2]
+    loop.append(loop)
+    other.append(other)
+    assert identity_of(loop) != identity_of(other)
+
+
+def test_identities_survive_a_new_process():
+    script = "import test_selection as t; print(t.identity_of(t.columns_of(7), t.scaled))"
+    given = [sys.executable, "-c", script]
+    there = Path(__file__).parent
+    found = subprocess.run(given, capture_output=True, text=True, cwd=there, check=True).stdout
+    assert found.strip() == identity_of(columns_of(7), scaled)
+
+
+def test_what_cannot_be_identified_is_refused():
+    with pytest.raises(JournalError, match="cannot be told from others of its kind"):
+        identity_of(FunctionTransformer(kw_args={"lock": threading.Lock()}))
+
+
+# Smaller subsets ----------------------------------------------------------------------------------
+
+
+def test_looking_for_a_smaller_subset_does_not_go_through_all_scores_again(monkeypatch):
+    """Comparisons stop at the first subset that is good enough: two are compared here, not a thousand."""
+    compared = []
+    error = leaders.standard_error
+    monkeypatch.setattr(leaders, "standard_error", lambda *given: compared.append(given) or error(*given))
+    folds = np.array([0.7, 0.8, 0.9])
+    poor = leaders.Leader(frozenset({1}), 0.1, None, folds - 0.7)
+    close = folds - np.array([0.0, 0.0, 0.02])
+    good = [leaders.Leader(frozenset({i, i + 1}), close.mean(), None, close) for i in range(1000)]
+    best = leaders.Leader(frozenset({1, 2, 3}), 0.8, None, folds)
+    assert leaders.smallest_good([*good, best, poor], 3) == {0, 1}
+    assert len(compared) == 2

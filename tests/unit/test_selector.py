@@ -21,7 +21,7 @@ from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import load_wine
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
-from sklearn.metrics import make_scorer, mean_absolute_error, silhouette_score
+from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error, silhouette_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -32,12 +32,15 @@ from sklearn.model_selection import (
 )
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from dagsearch._internal.defaults import BUDGET
 from dagsearch.covariances import SetKernel
+from dagsearch.errors import JournalError
 from dagsearch.search import Search
-from dagsearch.selection.likeness import likeness
+from dagsearch.selection.rankings import likeness
+from dagsearch.selection.scoring import heldout_interval
 from dagsearch.sklearn import DAGSearchSelector, SelectionError
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
@@ -869,3 +872,57 @@ def test_scores_that_do_not_vary_are_no_trouble():
     low, high = fitted.score_interval_
     assert low - 1e-6 <= fitted.best_score_ <= high + 1e-6
     assert fitted.report().to_dict()["result"]["failed"] == 0
+
+
+# What a journal, held-out rows and weights must not get wrong ------------------------------------------
+
+
+def test_a_journal_is_not_shared_by_estimators_that_look_alike(tmp_path):
+    def with_function(function):
+        model = make_pipeline(FunctionTransformer(function), Ridge())
+        return selector(model, journal=tmp_path / "run.db")
+
+    with_function(lambda x: x).fit(X, Y)
+    with pytest.raises(JournalError, match="holds scores of other data, folds, estimator or scoring"):
+        with_function(lambda x: x**2).fit(X, Y)
+    again = with_function(lambda x: x).set_params(budget=10).fit(X, Y)
+    assert len(again.history_["features"]) == 10
+
+
+class Counting(LogisticRegression):
+    """Counts how often it is asked for predictions."""
+
+    asked: ClassVar[list] = []
+
+    def decision_function(self, data):
+        self.asked.append(len(data))
+        return super().decision_function(data)
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "f1", "neg_log_loss"])
+def test_rows_are_drawn_again_and_predicted_once(scoring):
+    target = (Y > 0).astype(int)
+    fitted, scorer = Counting().fit(X[:, 1:3], target), get_scorer(scoring)
+    score = scorer(fitted, X[:, 1:3], target)
+    rng, drawn = np.random.default_rng(0), []
+    for _ in range(200):
+        rows = rng.integers(60, size=60)
+        drawn.append(scorer(fitted, X[rows, 1:3], target[rows]))
+    Counting.asked.clear()
+    found = heldout_interval(scorer, fitted, X[:, 1:3], target, score)
+    assert_allclose(found, np.quantile(drawn, [0.05, 0.95]))
+    assert len(Counting.asked) == 1
+
+
+def test_the_honest_score_takes_weights():
+    model = make_pipeline(StandardScaler(), Ridge())
+    weights = np.arange(60.0) % 2
+    target = np.where(weights > 0, Y, 100.0 * np.cos(WEIGHTS))  # without weight, and without sense
+    fitted = selector(model, repeats=0).fit(X, target, sample_weight=weights)
+    cv = KFold(3, shuffle=True, random_state=0)
+    assert fitted.honest_score(X, target, cv=cv, sample_weight=weights).score > 0.5
+    assert fitted.honest_score(X, target, cv=cv).score < 0.2
+
+
+def test_the_budget_in_the_signature_is_that_of_every_search():
+    assert DAGSearchSelector(Ridge()).budget == BUDGET

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dagsearch.selection.cleaning import clean, number_of
-from dagsearch.selection.inspection import leaks, suspicion
-from dagsearch.selection.reading import TableError, TextFormat, read_table, separator
-from dagsearch.selection.table import Roles, load_table, split_target
+from dagsearch.tables.clean import clean, number_of
+from dagsearch.tables.inspection import leaks, suspicion
+from dagsearch.tables.read import TableError, TextFormat, read_table, separator
+from dagsearch.tables.roles import Roles, load_table, split_target
 
 
 @pytest.fixture
@@ -184,7 +184,24 @@ def test_numbers_written_for_people(text, decimal, number):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "abc", "12a", "1_000", "inf", "nan", "1,5", "12,34", "555 12", "1.2.3", "2020-01-01", "--1", "$"],
+    [
+        "",
+        "abc",
+        "12a",
+        "1_000",
+        "inf",
+        "nan",
+        "1,5",
+        "12,34",
+        "555 12",
+        "1.2.3",
+        "2020-01-01",
+        "--1",
+        "$",
+        "(5",
+        "5)",
+        "555 123 456",
+    ],
 )
 def test_texts_that_are_no_numbers(text):
     assert number_of(text) is None
@@ -214,6 +231,15 @@ def test_text_is_converted_and_told():
     assert frame["price"][0] == "$12,345.00"
 
 
+def test_telephone_numbers_stay_text_and_large_numbers_do_not():
+    cleaned, notes = clean(
+        pd.DataFrame({"phone": ["555 123 456", "555 123 457"], "people": ["1 234 567", "123 456 789"]})
+    )
+    assert cleaned["phone"].tolist() == ["555 123 456", "555 123 457"]
+    assert cleaned["people"].tolist() == [1234567.0, 123456789.0]
+    assert notes == ["converted from text to numbers: 'people' (such as '1 234 567')"]
+
+
 def test_few_words_among_numbers_are_missing_and_told():
     cleaned, notes = clean(pd.DataFrame({"size": [*map(str, range(30)), "unknown", "broken"]}))
     assert cleaned["size"].isna().sum() == 2
@@ -228,6 +254,33 @@ def test_lists_and_categories_are_left_alone():
     assert notes == []
     assert cleaned["class"].dtype == "category"
     assert cleaned["flag"].tolist()[0] is True
+
+
+def written(tmp_path, text):
+    file = tmp_path / "table.csv"
+    file.write_text(text)
+    return read_table(file)
+
+
+def test_names_that_differ_by_spaces_are_told_apart(tmp_path):
+    assert list(written(tmp_path, "a ,a,b\n1,2,3\n4,5,6\n").frame.columns) == ["a", "a.1", "b"]
+
+
+@pytest.mark.parametrize(
+    ("head", "names", "skipped"),
+    [
+        ("# made today\n# by me, for you, and us\na,b,c\n", ["a", "b", "c"], True),
+        ("# made today\n\n#a,b,c\n", ["#a", "b", "c"], True),
+        ("#a,b,c\n", ["#a", "b", "c"], False),
+        ("# made; today\na;b;c\n", ["a", "b", "c"], True),
+    ],
+)
+def test_comments_above_the_header_are_skipped(tmp_path, head, names, skipped):
+    sep = ";" if ";b" in head else ","
+    read = written(tmp_path, head + "".join(f"{i}{sep}{i * 2}{sep}{i * 3}\n" for i in range(9)))
+    assert list(read.frame.columns) == names
+    assert read.frame[names[2]].tolist() == [3 * i for i in range(9)]
+    assert any("comments above the header were skipped: '# made" in note for note in read.notes) == skipped
 
 
 # Columns that are no features -------------------------------------------------------------------------
@@ -380,6 +433,29 @@ def test_rows_without_a_role_are_left_out_and_told():
     split = split_target(frame, Roles("kind", group="who"))
     assert len(split.target) == ROWS - 5
     assert "5 rows without a group were left out" in split.notes
+
+
+@pytest.mark.parametrize(("no", "yes"), [("nein", "ja"), ("Nein", "Ja"), ("non", "oui"), ("no", "si")])
+def test_yes_is_positive_in_other_languages(no, yes):
+    assert split_target(table(kind=[yes, no] * 30), Roles("kind")).classes == (no, yes)
+
+
+def test_free_text_is_no_target():
+    texts = [f"the parcel {i} came on day {i % 7}" for i in range(ROWS)]
+    with pytest.raises(
+        TableError, match="the target 'kind' has 60 different texts in 60 rows, such as 'the par"
+    ):
+        split_target(table(kind=texts), Roles("kind"))
+
+
+def test_columns_that_repeat_another_are_left_out_unless_kept():
+    frame = table()
+    frame = frame.assign(twin=frame["a"], word=["x", "y"] * 30, words=["x", "y"] * 30, b2=frame["b"] + 1e-12)
+    split = split_target(frame, Roles("kind"))
+    assert split.left_out == {"twin": "the same values as 'a'", "words": "the same values as 'word'"}
+    assert "left out, with the same values as 'a': 'twin' (--keep to use)" in split.notes
+    assert "twin" in split_target(frame, Roles("kind"), keep=["twin"]).features
+    assert "twin" in split_target(frame, Roles("kind"), forbidden=["a"]).features
 
 
 def test_doubtful_columns_are_left_out_unless_kept(tmp_path):

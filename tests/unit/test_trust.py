@@ -18,13 +18,11 @@ from dagsearch.data import Foresight
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.record import Scored
 from dagsearch.search import Search
-from dagsearch.selection.bounds import score_bounds, within
 from dagsearch.selection.certainty import Fit
-from dagsearch.selection.confirm import Leader, redrawn_folds, standard_error, within_one_error
-from dagsearch.selection.firsts import first_subsets
-from dagsearch.selection.glance import glance
-from dagsearch.selection.heldout import heldout_interval
+from dagsearch.selection.leaders import Leader, redrawn_folds, standard_error, within_one_error
+from dagsearch.selection.rankings import first_subsets, glance
 from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.scoring import heldout_interval, score_bounds, within
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.values.gaussians import Gaussian
 

@@ -1,24 +1,33 @@
-"""The arguments of the selector: their meaning and their checks."""
+"""The arguments of the selector and of ``fit``: their meaning and their checks."""
 
-import difflib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import get_config
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch, check_array, get_tags, indexable
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import validate_data
 
 from dagsearch._internal.checks import is_finite
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance, Relevance, SetKernel
 from dagsearch.errors import ProblemError
 from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.run.stopping import Stop
-from dagsearch.selection.glance import Glance
-from dagsearch.selection.likeness import likeness
+from dagsearch.selection.rankings import Glance, likeness
 
 # With more features, only the most relevant ones are searched: a belief about each would be worth little.
 MOST_CANDIDATES = 1000
@@ -63,12 +72,19 @@ class Features:
             return int(feature)
         names = [] if self.names is None else list(self.names)
         if str(feature) not in names:
-            similar = difflib.get_close_matches(str(feature), names, 1)
-            advice = (
-                f"; did you mean {similar[0]!r}?" if similar else "" if names else ": X has no column names"
-            )
+            hint = did_you_mean(str(feature), names)
+            advice = f"; {hint}" if hint else "" if names else ": X has no column names"
             raise ValueError(f"{argument}: there is no feature {feature!r}{advice}")
         return names.index(str(feature))
+
+    def banned(self, excluded: Sequence[int], grouped: Sequence[Sequence[int]]) -> set[int]:
+        """Columns that cannot be chosen, because they or a column of their group are excluded."""
+        return {*excluded, *(column for group in grouped if set(group) & set(excluded) for column in group)}
+
+    def count_allowed(self, forbidden: Any, groups: Any) -> int:
+        """Number of features that are not forbidden, by themselves or by their group."""
+        grouped = [self.columns("groups", group) for group in ([] if groups is None else groups)]
+        return self.count - len(self.banned(self.columns("forbidden", forbidden), grouped))
 
     def check_overlaps(
         self, required: Sequence[int], excluded: Sequence[int], grouped: Sequence[Sequence[int]]
@@ -79,7 +95,7 @@ class Features:
         if shared:
             raise ValueError(f"groups must not overlap, but two of them have {self.labels(shared)[0]!r}")
         whole = {column: group for group in grouped for column in group}
-        banned = {member for column in excluded for member in whole.get(column, [column])}
+        banned = self.banned(excluded, grouped)
         both = [column for column in required if banned & set(whole.get(column, [column]))]
         if both:
             raise ValueError(
@@ -161,7 +177,7 @@ def subset_problem(
     groups: Any,
     seen: Glance | None = None,
 ) -> SubsetProblem:
-    """The problem of choosing a subset; to be called by ``fit`` itself, because it may warn.
+    """The problem of choosing a subset; it may warn.
 
     The problem has no reward of its own: the selector scores the subsets. With more than 1,000 features to
     choose from, only the most relevant ones can be chosen.
@@ -210,7 +226,7 @@ def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
         warnings.warn(
             f"n_features_to_select={wanted!r}, but there are {choices} features to choose from: "
             + ("all of them are selected" if least >= choices else f"at most {choices} are selected"),
-            stacklevel=4,  # points to the call of fit
+            stacklevel=5,  # points to the call of fit
         )
         least, most = min(least, choices), choices
     if most < held:
@@ -297,3 +313,93 @@ def _warm_start_subset(subset: Any, features: Features, problem: SubsetProblem) 
             "that are fixed, none that is forbidden, and whole groups"
         ) from error
     return leaf
+
+
+# Inputs of fit --------------------------------------------------------------------------------------
+
+
+def validated_data(selector: Any, data: Any, target: Any) -> tuple[Any, Any]:
+    """The data, from which columns can be taken, and the target.
+
+    A data frame is returned unchanged. The selector gets ``n_features_in_`` and ``feature_names_in_``.
+    """
+    data = _validated_features(selector, data)
+    _, target = indexable(data, target)
+    if target is None and get_tags(selector).target_tags.required:
+        name = type(selector).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    return data, target
+
+
+def _validated_features(selector: Any, data: Any) -> Any:
+    if hasattr(data, "iloc") and data.ndim == 2:
+        validate_data(selector, data, skip_check_array=True)
+        if len(data) == 0 or data.shape[1] == 0:
+            raise ValueError(f"Found array with {len(data)} sample(s) and {data.shape[1]} feature(s).")
+        return data
+    allow_nan = get_tags(selector).input_tags.allow_nan
+    checked = validate_data(
+        selector, data, accept_sparse="csc", dtype=None, ensure_all_finite=not allow_nan, ensure_min_samples=2
+    )
+    if checked.dtype == object:
+        with suppress(ValueError):  # the estimator may accept text, but no other objects
+            check_array(checked, ensure_all_finite=False)
+    return checked
+
+
+def fold_splits(cv: Any, estimator: Any, data: Any, target: Any, params: Mapping[str, Any]) -> list[Any]:
+    """Row numbers for training and for testing, for every fold."""
+    splitter = check_cv(cv, target, classifier=is_classifier(estimator))
+    splits = list(splitter.split(data, target, **params))
+    if not splits:
+        raise ValueError("cv gave no folds; an iterator can be used only once: give a list instead")
+    return splits
+
+
+def checked_scorer(estimator: Any, scoring: Any) -> Any:
+    """The scorer that the argument ``scoring`` stands for."""
+    if isinstance(scoring, (list, tuple, set, dict)):
+        raise ValueError(f"scoring must be one score, by name or as a callable, got {scoring!r}")
+    return check_scoring(estimator, scoring=scoring)
+
+
+def routed_metadata(selector: Any, scorer: Any, params: Mapping[str, Any]) -> Bunch:
+    """The metadata for the estimator, the splitter and the scorer.
+
+    Without metadata routing, weights go to the last step of a pipeline, and to the scorer if it accepts them,
+    as in scikit-learn's searches.
+    """
+    if get_config()["enable_metadata_routing"]:
+        return process_routing(selector, "fit", **params)
+    unknown = sorted(set(params) - {"sample_weight", "groups"})
+    if unknown:
+        raise TypeError(
+            f"fit got {unknown[0]!r}: without metadata routing it passes on only sample_weight and groups; "
+            "see sklearn.set_config(enable_metadata_routing=True)"
+        )
+    fit, score = weight_params(selector.estimator, scorer, params.get("sample_weight"))
+    split = {} if params.get("groups") is None else {"groups": params["groups"]}
+    return Bunch(estimator=Bunch(fit=fit), splitter=Bunch(split=split), scorer=Bunch(score=score))
+
+
+def weight_params(estimator: Any, scorer: Any, weights: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters for fitting and for scoring with weights of the rows; none without weights."""
+    if weights is None:
+        return {}, {}
+    score = {"sample_weight": weights} if _accepts_weights(scorer) else {}
+    return {f"{last_step(estimator)}sample_weight": weights}, score
+
+
+def last_step(estimator: Any) -> str:
+    """What the parameters of the step that is fitted with weights begin with."""
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return prefix
+
+
+def _accepts_weights(scorer: Any) -> bool:
+    if hasattr(scorer, "_accept_sample_weight"):  # since scikit-learn 1.7
+        return bool(scorer._accept_sample_weight())
+    return "sample_weight" in signature(getattr(scorer, "_score_func", scorer)).parameters

@@ -1,14 +1,28 @@
 """How certain the findings are: the model's word, tempered by how well its predictions have held."""
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import beta, rankdata
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import BoolArray, FloatArray
+from dagsearch.data import REACH
 from dagsearch.optimum import Optimum
 from dagsearch.record import Record
 from dagsearch.search import Search
+from dagsearch.selection.arguments import Features, routed_metadata, searched_columns
+from dagsearch.selection.choice import Choice
+from dagsearch.selection.leaders import standard_error
+from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.scoring import central_interval, quiet, score_bounds, within
 
 # Models with other plausible hyperparameters that samples come from, samples in all, and leaves.
 MODELS, SAMPLES, LEAVES = 8, 512, 600
@@ -134,3 +148,232 @@ def tenure(record: Record, features: int) -> FloatArray:
     for column, step in entered.items():
         found[column] = 1.0 - step / len(entries)
     return found
+
+
+# Fitted attributes ----------------------------------------------------------------------------------
+
+
+_MAX_RUNNERS_UP = 5
+
+
+def support_mask(chosen: frozenset[int], count: int) -> BoolArray:
+    """Whether each of ``count`` features belongs to the chosen subset."""
+    support = np.zeros(count, dtype=bool)
+    support[sorted(chosen)] = True
+    return support
+
+
+def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[str, Any]:
+    """The attributes of a fitted selector.
+
+    Parameters
+    ----------
+    run : SelectionRun
+        The run, after its end.
+    choice : Choice
+        The chosen subset.
+    features : Features
+        The features of the data.
+    """
+    search, record, chosen, bounds = run.search, run.record, choice.chosen, run.bounds
+    optimum = search.sample_optimum(SAMPLES, LEAVES, MODELS)
+    run.record_belief(optimum)
+    fit = model_fit(search, choice.optimism)
+    support = support_mask(chosen.subset, features.count)
+    choices = run.problem.choices
+    open_choices = choices if run.problem.sizes[0] < len(choices) else {}  # else there is only one subset
+    free = support_mask(frozenset().union(*open_choices.values()), features.count)
+    probability, interval, own = tempered_inclusion(optimum, fit, record, free, support)
+    # Ties are broken in favour of chosen features, then by position.
+    order = np.lexsort((np.arange(len(support)), ~support, -own))
+    reach = REACH * standard_error(chosen.folds, record.folds)
+    central = (chosen.mean - reach, chosen.mean + reach)
+    if len(chosen.folds) < 2:
+        central = central_interval(search.belief(chosen.subset).g)
+    simpler = choice.simpler
+    spread = float(np.std([told.reward for told in search.history]))
+    return {
+        "search_": search,
+        "stopped_": run.stopped,
+        "support_": support,
+        "n_features_to_select_": int(support.sum()),
+        "best_score_": chosen.score,
+        "confirmed_score_": chosen.confirmed,
+        "score_interval_": within(central, bounds, chosen.score),
+        "probability_best_": _probability_best(optimum, chosen.subset, spread, fit),
+        "inclusion_probability_": probability,
+        "inclusion_interval_": interval,
+        "ranking_": rankdata(np.argsort(order), method="ordinal").astype(np.int64),
+        "model_fit_": fit,
+        "simpler_": None
+        if simpler is None
+        else {"features": features.labels(sorted(simpler.subset)), "score": simpler.score},
+        "notes_": [
+            *choice.notes,
+            *_screened(run, features),
+            *([] if fit.known or not free.any() else [fit.sentence()]),
+        ],
+        "history_": history(record, features),
+        "runners_up_": runners_up(search, record, chosen.subset, features, bounds),
+    }
+
+
+def _screened(run: SelectionRun, features: Features) -> list[str]:
+    """A note if only a part of the features was searched."""
+    searched = len(searched_columns(run.problem))
+    if searched == features.count:
+        return []
+    return [f"of {features.count:,} features, the {searched:,} most relevant ones at a glance were searched"]
+
+
+def _probability_best(
+    optimum: Optimum | None, chosen: frozenset[int], spread: float, fit: Fit
+) -> float | None:
+    """Probability that no other subset is better, tempered by how well the model predicts.
+
+    ``spread`` is the standard deviation of all scores.
+    """
+    if optimum is None or not fit.known or chosen not in optimum.leaves:
+        return None
+    return fit.trust * optimum.probability(optimum.leaves.index(chosen), spread)
+
+
+def history(record: Record, features: Features) -> dict[str, Any]:
+    """One entry per subset in every array, as in ``cv_results_``."""
+    entries = record.entries
+    folds = np.array([entry.scored.scores for entry in entries]).reshape(len(entries), record.folds)
+    mean = folds.mean(axis=1)
+    subsets = np.empty(len(entries), dtype=object)
+    subsets[:] = [features.labels(entry.scored.columns) for entry in entries]
+    ranks = rankdata(np.where(np.isnan(mean), np.inf, -mean), method="min").astype(np.int64)
+    return {
+        "features": subsets,
+        "mean_test_score": mean,
+        "std_test_score": folds.std(axis=1),
+        "rank_test_score": ranks,
+        **{f"split{number}_test_score": folds[:, number] for number in range(record.folds)},
+        "best_score": np.array([np.nan if entry.best is None else entry.best for entry in entries]),
+        "score_time": np.array([entry.scored.seconds for entry in entries]),
+        "seconds": np.array([entry.seconds for entry in entries]),
+        "failure": np.array([entry.scored.failure for entry in entries], dtype=object),
+    }
+
+
+def runners_up(
+    search: Search,
+    record: Record,
+    best: frozenset[int],
+    features: Features,
+    bounds: tuple[float, float],
+) -> list[dict[str, Any]]:
+    """The scored subsets with the highest scores after the best one."""
+    others = [entry.scored for entry in record.successes() if frozenset(entry.scored.columns) != best]
+    others.sort(key=lambda scored: -scored.mean)
+    return [
+        {
+            "features": features.labels(scored.columns),
+            "score": scored.mean,
+            "interval": within(
+                central_interval(search.belief(frozenset(scored.columns)).g), bounds, scored.mean
+            ),
+        }
+        for scored in others[:_MAX_RUNNERS_UP]
+    ]
+
+
+# Nested cross-validation ----------------------------------------------------------------------------
+
+
+class HonestScore(NamedTuple):
+    """The score of the whole selection on rows that it has not seen, by nested cross-validation."""
+
+    score: float
+    """Mean score over the outer folds."""
+    interval: tuple[float, float]
+    """Its central 90% interval."""
+    scores: FloatArray
+    """Score on each outer fold, shape ``(n_folds,)``."""
+    frequency: FloatArray
+    """Share of the outer folds in which each feature was selected, shape ``(n_features,)``."""
+    stability: float
+    """Mean overlap (intersection over union) of the features selected in two outer folds."""
+    baseline: float | None
+    """Mean score of predictions that use no feature; ``None`` if there is none to compare with."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in plain types, without the frequencies."""
+        kept = {name: value for name, value in self._asdict().items() if name != "frequency"}
+        return {**kept, "interval": list(self.interval), "scores": self.scores.tolist()}
+
+
+def nested_score(selector: Any, data: Any, target: Any, cv: Any, params: Mapping[str, Any]) -> HonestScore:
+    """Repeat a selection inside every outer fold, and score it on the fold's test rows.
+
+    Parameters
+    ----------
+    selector : DAGSearchSelector
+        Its settings are used; it stays as it is.
+    data, target
+        All rows.
+    cv : int, cross-validation generator or iterable
+        The outer folds.
+    params : mapping
+        As in ``fit``. Values with one entry per row are cut to the fold's rows.
+    """
+    estimator, scorer = selector.estimator, check_scoring(selector.estimator, scoring=selector.scoring)
+    routed = routed_metadata(selector, scorer, params)
+    groups = {} if params.get("groups") is None else {"groups": params["groups"]}
+    splits = list(check_cv(cv, target, classifier=is_classifier(estimator)).split(data, target, **groups))
+    scores, supports, dull = [], [], []
+    for train, test in splits:
+
+        def of(rows: Any, of_rows: Mapping[str, Any]) -> dict[str, Any]:
+            return dict(_check_method_params(data, params=of_rows, indices=rows))
+
+        inner = clone(selector).set_params(journal=None, callbacks=None, verbose=0)
+        inner._silent = selector._silent
+        seen = _safe_indexing(data, train), _safe_indexing(target, train)
+        inner.fit(*seen, **of(train, params))
+        supports.append(inner.support_)
+        columns = np.flatnonzero(inner.support_).tolist()
+        unseen = _safe_indexing(data, test), _safe_indexing(target, test)
+        known, new = (_safe_indexing(part[0], columns, axis=1) for part in (seen, unseen))
+        with quiet() if selector._silent else nullcontext():
+            fitted = clone(estimator).fit(known, seen[1], **of(train, routed.estimator.fit))
+            scores.append(float(scorer(fitted, new, unseen[1], **of(test, routed.scorer.score))))
+        dull.append(baseline_score(estimator, scorer, seen, unseen))
+    return _summary(np.array(scores), np.array(supports), dull, score_bounds(scorer, estimator))
+
+
+def _summary(
+    scores: FloatArray, supports: Any, dull: list[float | None], bounds: tuple[float, float]
+) -> HonestScore:
+    mean, reach = float(scores.mean()), REACH * standard_error(scores, len(scores))
+    pairs = [(a, b) for i, a in enumerate(supports) for b in supports[:i]]
+    overlaps = [float((a & b).sum() / (a | b).sum()) for a, b in pairs]
+    known = [score for score in dull if score is not None]
+    return HonestScore(
+        mean,
+        within((mean - reach, mean + reach), bounds, mean),
+        scores,
+        supports.mean(axis=0),
+        float(np.mean(overlaps)) if overlaps else 1.0,
+        float(np.mean(known)) if len(known) == len(dull) else None,
+    )
+
+
+def baseline_score(
+    estimator: Any, scorer: Any, seen: tuple[Any, Any], unseen: tuple[Any, Any]
+) -> float | None:
+    """Score on ``unseen`` rows of predictions that use no feature; ``None`` if the score does not allow it.
+
+    The commonest class, or the mean of the target, of the rows that are ``seen`` is predicted.
+    """
+    dummy = DummyClassifier(strategy="prior") if is_classifier(estimator) else DummyRegressor()
+    try:
+        score = float(
+            scorer(dummy.fit(np.zeros((len(seen[1]), 1)), seen[1]), np.zeros((len(unseen[1]), 1)), unseen[1])
+        )
+    except Exception:  # the scorer is the user's, and may need what a dummy does not have
+        return None
+    return score if np.isfinite(score) else None

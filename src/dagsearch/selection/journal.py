@@ -5,15 +5,14 @@ from typing import Any
 
 import joblib
 
-from dagsearch.journal.fingerprint import without_addresses
 from dagsearch.journal.journal import JournalError, has_begun, read_events
 from dagsearch.record import Record
+from dagsearch.selection.identity import identity_of
 
 
 def data_digest(data: Any, target: Any, splits: Any, estimator: Any, scoring: Any) -> str:
     """Identifies what scores depend on: two selections with the same digest give a subset the same score."""
-    method = without_addresses(f"{estimator!r} {scoring!r}")
-    return f"{joblib.hash((data, target, splits))} {method}"
+    return f"{joblib.hash((data, target, splits))} {identity_of(estimator, scoring)}"
 
 
 def recorded(journal: str | PathLike[str], digest: str) -> Record:

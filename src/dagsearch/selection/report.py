@@ -8,24 +8,20 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.stats import norm
+from sklearn.utils import get_tags
 
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.record import Entry, Record
+from dagsearch.record import Entry, Record, Scored
+from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.choice import Choice
 from dagsearch.selection.dag import best_part
-from dagsearch.selection.honest import HonestScore
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.sizes import best_by_size
-from dagsearch.selection.wording import headline, question
+from dagsearch.selection.scoring import central_interval
 from dagsearch.values.gaussians import Gaussian
 
 SCHEMA = 1
-# Probability that central intervals hold.
-CENTRAL = 0.9
-_REACH = float(norm.ppf(0.5 + CENTRAL / 2.0))
 # What a spreadsheet takes for the beginning of a formula.
 _FORMULA = "=+-@\t\r\n|%"
 # Maximum number of features shown as substitutes.
@@ -63,17 +59,6 @@ class Holdout(NamedTuple):
     """Central 90% interval of the score on new rows, if it is known."""
 
 
-class Inclusion(NamedTuple):
-    """How probable it is that each feature belongs to the best subset."""
-
-    probability: FloatArray
-    """Inclusion probability, shape ``(n_features,)``."""
-    interval: FloatArray
-    """Its central 90% interval, shape ``(n_features, 2)``."""
-    ranking: IntArray
-    """Rank by probability, from 1, shape ``(n_features,)``."""
-
-
 class SelectionReport:
     """What a selection found, as tables, figures and a page.
 
@@ -91,22 +76,24 @@ class SelectionReport:
         names: Sequence[Any],
         found: Mapping[str, Any],
         settings: Mapping[str, Any],
+        columns: int,
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
         notes: Sequence[str],
         code: str | None = None,
         honest: HonestScore | None = None,
     ) -> Self:
-        """The report of a run that has ended; ``found`` are the attributes of the fitted selector."""
+        """The report of a run that has ended.
+
+        ``found`` are the attributes of the fitted selector, and ``columns`` is the number of columns that are
+        not forbidden.
+        """
         from dagsearch import __version__
 
         names = [str(name) for name in names]
         record = run.record
         best = sorted(choice.chosen.subset)
         fit = found["model_fit_"]
-        inclusion = Inclusion(
-            *(found[f"{name}_"] for name in ("inclusion_probability", "inclusion_interval", "ranking"))
-        )
         failures = record.failure_message(names)
         content = {
             "schema": SCHEMA,
@@ -114,18 +101,18 @@ class SelectionReport:
             "settings": dict(settings),
             "data": {
                 "rows": record.rows,
-                "columns": len(names),
+                "columns": columns,
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
             "result": _result(run, choice, names, found, holdout),
             "honest": None if honest is None else honest.to_dict(),
             "model": {**fit._asdict(), "sentence": fit.sentence()},
-            "features": _features(record, names, best, inclusion),
+            "features": _features(record, names, best, found),
             "comparisons": [asdict(comparison) for comparison in comparisons],
             "by_size": _by_size(record, names),
             "history": _history(run, names),
             "belief": [{"step": step, **_within(v, run.bounds)} for step, v in record.beliefs],
-            "substitutes": _substitutes(run, names, best, inclusion.ranking),
+            "substitutes": _substitutes(run, names, best, found["ranking_"]),
             "dag": best_part(run.search, run.problem, names, frozenset(best), run.bounds),
             "runners_up": [
                 {
@@ -216,12 +203,6 @@ def _inert_json(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
 
 
-def central_interval(belief: Gaussian) -> tuple[float, float]:
-    """The central 90% interval of a belief."""
-    reach = _REACH * belief.variance**0.5
-    return belief.mean - reach, belief.mean + reach
-
-
 def _within(belief: Gaussian, bounds: tuple[float, float]) -> dict[str, float]:
     numbers = belief.mean, *central_interval(belief)
     return {
@@ -231,7 +212,7 @@ def _within(belief: Gaussian, bounds: tuple[float, float]) -> dict[str, float]:
 
 
 def _features(
-    record: Record, names: Sequence[str], best: Sequence[int], inclusion: Inclusion
+    record: Record, names: Sequence[str], best: Sequence[int], found: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     scored_in = np.zeros(len(names), dtype=np.int64)
     for entry in record.entries:
@@ -240,25 +221,31 @@ def _features(
         {
             "name": names[column],
             "selected": column in best,
-            "inclusion": _known(inclusion.probability[column]),
-            "interval": [_known(end) for end in inclusion.interval[column]],
+            "inclusion": _known(found["inclusion_probability_"][column]),
+            "interval": [_known(end) for end in found["inclusion_interval_"][column]],
             "evaluated_in": int(scored_in[column]),
         }
-        for column in np.argsort(inclusion.ranking).tolist()
+        for column in np.argsort(found["ranking_"]).tolist()
     ]
 
 
 def _by_size(record: Record, names: Sequence[str]) -> list[dict[str, Any]]:
-    """The best score of each size; nothing if all subsets have the same."""
-    sizes = best_by_size(record)
+    """The best score of each number of features; nothing if all subsets have the same."""
+    of_size: dict[int, list[Scored]] = {}
+    for entry in record.successes():
+        of_size.setdefault(len(entry.scored.columns), []).append(entry.scored)
+    if len(of_size) < 2:
+        return []
+    best = [max(of_size[size], key=lambda scored: scored.mean) for size in sorted(of_size)]
+    root = record.folds**0.5
     return [
         {
-            "features": [names[column] for column in size.columns],
-            "score": size.score,
-            "error": size.error,
-            "subsets": size.subsets,
+            "features": [names[column] for column in one.columns],
+            "score": one.mean,
+            "error": float(np.std(one.scores, ddof=1)) / root if record.folds > 1 else None,
+            "subsets": len(of_size[len(one.columns)]),
         }
-        for size in (sizes if len(sizes) > 1 else [])
+        for one in best
     ]
 
 
@@ -314,3 +301,81 @@ def _substitutes(
         "candidates": [names[column] for column in possible],
         "change": [list(row) for row in zip(*possible.values(), strict=True)] or [[] for _ in rows],
     }
+
+
+# Words ----------------------------------------------------------------------------------------------
+
+
+# Scores whose names are not words.
+_METRICS = {"r2": "R²", "f1": "F1", "roc_auc": "ROC AUC"}
+# From this inclusion probability on, a feature counts as nearly certain.
+_CERTAIN = 0.9
+
+
+def shown_settings(selector: Any) -> dict[str, Any]:
+    """The parameters of a selector that are set, and the task."""
+    kinds = {"classifier": "classification", "regressor": "regression"}
+    task = kinds.get(str(get_tags(selector.estimator).estimator_type))
+    settings = {"task": task, **selector.get_params(deep=False)}
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def metric_of(settings: Mapping[str, Any]) -> str:
+    """The name of the score, for a sentence."""
+    name = str(settings.get("scoring") or "score")
+    if not name.replace("_", "").isalnum():  # a callable
+        return "score"
+    return _METRICS.get(name, name.replace("neg_", "negative ").replace("_", " "))
+
+
+def headline(content: Mapping[str, Any]) -> str:
+    """One sentence: what was found, and how certain it is."""
+    result, data = content["result"], content["data"]
+    count, metric = len(result["features"]), metric_of(content["settings"])
+    target = content["settings"].get("target")
+    what = f"With {count} of {data['columns']} features"
+    if target is not None:
+        what += f", predicting {target!r} reaches"
+    else:
+        what += ", the estimator reaches"
+    if result["holdout_score"] is not None:
+        found = f"{metric} {_number(result['holdout_score'])} on {data['holdout_rows']} held-out rows"
+        everything = next((one for one in content["comparisons"] if one["name"] == "all features"), None)
+        if everything is not None and everything["holdout_score"] is not None:
+            found += f" (all features: {_number(everything['holdout_score'])})"
+    else:
+        found = f"a cross-validated {metric} of {_number(result['score'])}, which is too optimistic"
+    return f"{what} {found}; {_certainty(content)}."
+
+
+def _certainty(content: Mapping[str, Any]) -> str:
+    """How certain the choice of features is."""
+    chances = [feature["inclusion"] for feature in content["features"] if feature["selected"]]
+    if any(chance is None for chance in chances) or not chances:
+        return "how certain the choice is remains unknown"
+    certain = sum(chance >= _CERTAIN for chance in chances)
+    if certain == len(chances):
+        return (
+            "the choice is nearly certain" if certain == 1 else "each of them is nearly certain to be needed"
+        )
+    if certain == 0:
+        return "none of them is certain to be needed: other subsets are about as good"
+    needed = f"{certain} of them {'is' if certain == 1 else 'are'} nearly certain to be needed"
+    rest = len(chances) - certain
+    return f"{needed}, the other {'one' if rest == 1 else rest} may be exchanged for others"
+
+
+def question(content: Mapping[str, Any]) -> str:
+    """Task, metric, estimator and data in one line."""
+    settings, data = content["settings"], content["data"]
+    parts = [
+        settings.get("task"),
+        f"scored by {metric_of(settings)}",
+        settings.get("estimator"),
+        f"{data['rows']} rows",
+    ]
+    return " · ".join(str(part) for part in parts if part)
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 10.0 else f"{value:.4g}"

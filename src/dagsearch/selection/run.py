@@ -2,26 +2,26 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.utils import Bunch
 
 from dagsearch._internal.progress import Progress
 from dagsearch._internal.typing import FloatArray
 from dagsearch.optimum import Optimum
-from dagsearch.problems.ground import SubsetProblem
+from dagsearch.problems.ground import Subset, SubsetProblem
 from dagsearch.record import Entry, Record, Scored
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Running
 from dagsearch.run.runner import Runner
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
-from dagsearch.selection.arguments import WarmStart
-from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.scoring import BatchPool
-from dagsearch.selection.sizes import can_be_chosen, next_smaller
+from dagsearch.selection.arguments import Features, WarmStart
+from dagsearch.selection.leaders import Leader, can_be_chosen, leader_of, next_smaller
+from dagsearch.selection.scoring import BatchPool, FoldNoise
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
 _FIRST_BELIEF, _BELIEF_GROWTH = 20, 1.3
@@ -71,8 +71,11 @@ class SelectionRun:
         self.smallest = False
         self.bounds = (-math.inf, math.inf)
         self._noise = FoldNoise()
-        for entry in record.successes():
-            self._noise.add(entry.scored.scores)
+        self._scored: dict[Subset, Leader | None] = {}  # every subset of the record; ``None`` if it failed
+        for entry in record.entries:
+            self._remember(entry.scored)
+            if entry.scored.failure is None:
+                self._noise.add(entry.scored.scores)
         self._began = time.perf_counter() - (record.entries[-1].seconds if record.entries else 0.0)
 
     @property
@@ -129,7 +132,7 @@ class SelectionRun:
         """Let a smaller subset be scored next, if one is wanted and the first part of the budget is spent."""
         scored = len(self.record.entries)
         if self.smallest and _THIN_FROM * budget <= scored < budget and not self.search.pending:
-            leaf = next_smaller(self.search, self.problem, self.record)
+            leaf = next_smaller(self.search, self.problem, self._scored, self.record.folds)
             if leaf is not None:
                 runner.put_first(self._propose(leaf))
 
@@ -159,11 +162,15 @@ class SelectionRun:
     def tell(self, proposal: Proposal, scored: Scored) -> Entry:
         """Tell the search the result of scoring a subset, and record it."""
         self._tell_search(proposal, scored)
+        self._remember(scored)
         entry, beliefs = self.record.entries[-1], self.record.beliefs
         last = beliefs[-1][0] if beliefs else 0
         if len(self.search.history) >= max(_FIRST_BELIEF, round(_BELIEF_GROWTH * last)):
             self.record_belief(self.search.sample_optimum(_BELIEF_SAMPLES, _BELIEF_LEAVES))
         return entry
+
+    def _remember(self, scored: Scored) -> None:
+        self._scored[frozenset(scored.columns)] = None if scored.failure else leader_of(scored)
 
     def _tell_search(self, proposal: Proposal, scored: Scored) -> None:
         """A failure counts as the worst score so far, with the variance of all scores as its noise."""
@@ -213,3 +220,34 @@ class SelectionRun:
     def _seconds(self) -> float:
         """Seconds since the start of the selection, including those of an earlier run with the journal."""
         return time.perf_counter() - self._began
+
+
+# Callbacks ------------------------------------------------------------------------------------------
+
+
+def notifier(
+    callbacks: Sequence[Callable[[Bunch], Any]], run: SelectionRun, features: Features
+) -> Callable[[Entry], bool]:
+    """A function that calls every callback with an entry, and returns whether one of them ends the search."""
+
+    def notify(entry: Entry) -> bool:
+        if not callbacks:
+            return False
+        told = _bunch(run, entry, features)
+        answers = [callback(told) for callback in callbacks]
+        return any(bool(answer) for answer in answers)
+
+    return notify
+
+
+def _bunch(run: SelectionRun, entry: Entry, features: Features) -> Bunch:
+    best = run.search.incumbent()
+    return Bunch(
+        step=len(run.record.entries),
+        features=features.labels(entry.scored.columns),
+        score=None if entry.scored.failure else entry.scored.mean,
+        fold_scores=entry.scored.scores,
+        failure=entry.scored.failure,
+        best_features=None if best is None else features.labels(sorted(best.leaf)),
+        best_score=entry.best,
+    )

@@ -1,23 +1,31 @@
-"""Cross-validated scores of subsets of features."""
+"""Cross-validated scores of subsets of features: how they are computed, how noisy they are, their bounds."""
 
+import math
+import os
+import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import clone
+from scipy.stats import beta
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from dagsearch._internal.typing import IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.data import REACH
 from dagsearch.problem import Problem
 from dagsearch.record import Scored
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Running
-from dagsearch.selection.quiet import quiet
+from dagsearch.values.gaussians import Gaussian
 
 
 class _Fold(NamedTuple):
@@ -85,7 +93,8 @@ class SubsetScorer:
         """Score on one fold; ``None`` if it fails."""
         data = _safe_indexing(self._data, sorted(columns), axis=1)
         try:
-            score = self._score(data, self._folds[number])
+            with quiet() if self._silent else nullcontext():
+                score = self._score(data, self._folds[number])
         except Exception:  # as in __call__
             return None
         return score if np.isfinite(score) else None
@@ -168,3 +177,248 @@ class BatchPool:
     def close(self) -> None:
         """Let joblib end its workers."""
         self._parallel.__exit__(None, None, None)
+
+
+# Silence --------------------------------------------------------------------------------------------
+
+
+_lock = threading.Lock()
+_entered = 0
+_redirected = ExitStack()
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """While entered, standard output, standard error and warnings of this process go nowhere.
+
+    That includes what compiled code prints. Threads may enter at the same time; the last one to leave
+    restores everything.
+    """
+    global _entered
+    with _lock:
+        _entered += 1
+        if _entered == 1:
+            _redirect(_redirected)
+    try:
+        yield
+    finally:
+        with _lock:
+            _entered -= 1
+            if _entered == 0:
+                _redirected.close()
+
+
+def _redirect(stack: ExitStack) -> None:
+    nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(ValueError, OSError):  # closed, or full
+                stream.flush()
+    for descriptor in (1, 2):
+        with suppress(OSError):  # a process without standard output
+            kept = os.dup(descriptor)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, descriptor)
+            os.dup2(nowhere.fileno(), descriptor)
+    stack.enter_context(redirect_stdout(nowhere))
+    stack.enter_context(redirect_stderr(nowhere))
+    stack.enter_context(warnings.catch_warnings())
+    warnings.simplefilter("ignore")
+
+
+# Noise ----------------------------------------------------------------------------------------------
+
+
+# Weight of the variance over all subsets against a subset's own, as a number of folds.
+_SHARED_FOLDS = 4.0
+
+
+class FoldNoise:
+    """Variance of a mean score over folds, without the part that all subsets have in common.
+
+    All subsets are scored on the same folds. If a fold is hard for all of them, that is not noise when they
+    are compared; only a subset's deviation from the others on that fold is.
+    """
+
+    def __init__(self) -> None:
+        self._count, self._size = 0, 0.0
+        # Of the scores without each subset's mean: mean by fold, and squared deviations from it (Welford).
+        self._mean: FloatArray | float = 0.0
+        self._squares = 0.0
+
+    def add(self, scores: FloatArray) -> float | None:
+        """Add the scores of a subset, and return the variance of their mean.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_folds,)
+            Score on each fold.
+
+        Returns
+        -------
+        float or None
+            ``None`` if it cannot be estimated: with one fold, or if scores do not vary.
+        """
+        scores = np.asarray(scores, dtype=np.float64)
+        folds = len(scores)
+        if folds < 2:
+            return None
+        centred = scores - scores.mean()
+        self._count += 1
+        self._size = max(self._size, float(np.abs(scores).max()))
+        before = centred - self._mean
+        self._mean = self._mean + before / self._count
+        rest = centred - self._mean
+        self._squares += float(before @ rest)
+        if self._count == 1:
+            variance = float(scores.var(ddof=1))
+        else:
+            free = (self._count - 1) * (folds - 1)
+            own = float(rest @ rest) * self._count / free
+            shared = self._squares / free
+            variance = (_SHARED_FOLDS * shared + (folds - 1) * own) / (_SHARED_FOLDS + folds - 1)
+        return variance / folds if variance > (1e-9 * self._size) ** 2 else None
+
+
+# Bounds ---------------------------------------------------------------------------------------------
+
+
+_SHARES = (
+    "accuracy_score",
+    "average_precision_score",
+    "balanced_accuracy_score",
+    "f1_score",
+    "fbeta_score",
+    "jaccard_score",
+    "precision_score",
+    "recall_score",
+    "roc_auc_score",
+    "top_k_accuracy_score",
+)
+_EXPLAINED = (
+    "d2_absolute_error_score",
+    "d2_pinball_score",
+    "d2_tweedie_score",
+    "explained_variance_score",
+    "r2_score",
+)
+
+
+def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
+    """The bounds of a scorer of scikit-learn; infinite where they are not known.
+
+    Parameters
+    ----------
+    scorer : callable
+        From :func:`sklearn.metrics.check_scoring`.
+    estimator : estimator
+        Its own ``score`` is accuracy or r², if the scorer uses that.
+    """
+    measure = getattr(scorer, "_score_func", None)
+    if measure is None:
+        if type(scorer).__name__ != "_PassthroughScorer":
+            return -math.inf, math.inf
+        return (
+            (0.0, 1.0)
+            if is_classifier(estimator)
+            else (-math.inf, 1.0 if is_regressor(estimator) else math.inf)
+        )
+    name = getattr(measure, "__name__", "")
+    if getattr(scorer, "_sign", 1) < 0:  # a loss, negated
+        return -math.inf, 0.0
+    if name in _SHARES:
+        return 0.0, 1.0
+    if name == "matthews_corrcoef":
+        return -1.0, 1.0
+    return -math.inf, 1.0 if name in _EXPLAINED else math.inf
+
+
+def central_interval(belief: Gaussian) -> tuple[float, float]:
+    """The central 90% interval of a belief."""
+    reach = REACH * belief.variance**0.5
+    return belief.mean - reach, belief.mean + reach
+
+
+def within(interval: tuple[float, float], bounds: tuple[float, float], *points: float) -> tuple[float, float]:
+    """The interval, cut to the bounds, and extended to these points."""
+    low, high = (min(max(end, bounds[0]), bounds[1]) for end in interval)
+    return min(low, *points), max(high, *points)
+
+
+# Held-out rows --------------------------------------------------------------------------------------
+
+
+# Number of times that the rows are drawn again, and the probability that intervals hold.
+_DRAWS, _CENTRAL = 200, 0.9
+
+
+def heldout_interval(
+    scorer: Any, fitted: Any, data: Any, target: Any, score: float
+) -> tuple[float, float] | None:
+    """Central 90% interval of the score that a fitted estimator has on new rows like the held-out ones.
+
+    A share of rows, such as accuracy, has a Jeffreys interval. For other scores the rows are drawn again,
+    with replacement. ``None`` if there are too few rows, or if most draws have no score.
+
+    Parameters
+    ----------
+    scorer : callable
+        Called as ``scorer(fitted, data, target)``.
+    fitted : estimator
+        It has not seen these rows.
+    data, target
+        The held-out rows.
+    score : float
+        The score on them.
+    """
+    rows = len(target)
+    tail = (1.0 - _CENTRAL) / 2.0
+    if rows < 5:
+        return None
+    if _is_share(scorer, fitted):
+        right = score * rows
+        low, high = (float(beta.ppf(q, right + 0.5, rows - right + 0.5)) for q in (tail, 1.0 - tail))
+        return min(low, score), max(high, score)
+    if hasattr(scorer, "_score_func"):  # it sees predictions only, which need not be computed again
+        fitted, data = _Remembering(fitted, data), np.arange(rows)
+    rng, found = np.random.default_rng(0), []
+    for _ in range(_DRAWS):
+        drawn = rng.integers(rows, size=rows)
+        try:
+            found.append(float(scorer(fitted, _safe_indexing(data, drawn), _safe_indexing(target, drawn))))
+        except ValueError:  # such as a draw with one class only
+            continue
+    found = [value for value in found if np.isfinite(value)]
+    if len(found) < _DRAWS // 2:
+        return None
+    low, high = (float(end) for end in np.quantile(found, (tail, 1.0 - tail)))
+    return min(low, score), max(high, score)
+
+
+class _Remembering:
+    """A fitted estimator that predicts once, and is then asked for rows by their numbers."""
+
+    def __init__(self, fitted: Any, data: Any) -> None:
+        self._fitted, self._data = fitted, data
+        self._predicted: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        own = getattr(self._fitted, name)
+        if name not in ("predict", "predict_proba", "decision_function"):
+            return own
+
+        def predicted(rows: IntArray) -> Any:
+            if name not in self._predicted:
+                self._predicted[name] = own(self._data)
+            return _safe_indexing(self._predicted[name], rows)
+
+        predicted.__name__ = name  # by which scorers ask for it
+        return predicted
+
+
+def _is_share(scorer: Any, fitted: Any) -> bool:
+    """Whether the score is the share of rows that are predicted correctly."""
+    measure = getattr(scorer, "_score_func", None)
+    if measure is None:
+        return type(scorer).__name__ == "_PassthroughScorer" and score_bounds(scorer, fitted) == (0.0, 1.0)
+    return getattr(measure, "__name__", "") == "accuracy_score"

@@ -2,47 +2,30 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
-from dagsearch._internal.defaults import BUDGET
 from dagsearch.errors import CovarianceError
 from dagsearch.methods import default_initial
-from dagsearch.problems.ground import SubsetProblem
-from dagsearch.record import Record
+from dagsearch.record import Record, Scored
 from dagsearch.search import Search
-from dagsearch.selection.arguments import (
-    Features,
-    checked_budget,
-    checked_callbacks,
-    checked_repeats,
-    stop_rules,
-    subset_covariance,
-    subset_problem,
-    warm_start_subsets,
-    warn_small_budget,
-)
-from dagsearch.selection.bounds import score_bounds
-from dagsearch.selection.callbacks import notifier
-from dagsearch.selection.choice import Chooser
-from dagsearch.selection.confirm import redrawn_folds
-from dagsearch.selection.findings import findings_of
-from dagsearch.selection.firsts import first_subsets
-from dagsearch.selection.glance import Glance, glance, rows_that_count
-from dagsearch.selection.journal import data_digest, recorded
-from dagsearch.selection.optimism import honest_rankings, is_crowded
-from dagsearch.selection.reporting import Reporting
-from dagsearch.selection.run import SelectionRun, closing_on_error
-from dagsearch.selection.scoring import BatchPool, SubsetScorer
-from dagsearch.selection.validation import checked_scorer, fold_splits, routed_metadata, validated_data
+from dagsearch.selection.arguments import Features, checked_scorer, warn_small_budget
+from dagsearch.selection.certainty import HonestScore, findings_of, nested_score
+from dagsearch.selection.choice import Choice, Chooser
+from dagsearch.selection.journal import recorded
+from dagsearch.selection.leaders import leader_of, within_one_error
+from dagsearch.selection.plan import Plan, plan_of
+from dagsearch.selection.report import Comparison, Holdout, SelectionReport, shown_settings
+from dagsearch.selection.run import SelectionRun, closing_on_error, notifier
+from dagsearch.selection.scoring import BatchPool
 
 
 class SelectionError(ValueError):
@@ -53,7 +36,7 @@ class FailedSubsetsWarning(UserWarning):
     """Some subsets could not be scored."""
 
 
-class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Transformer that selects the subset of features with the best cross-validated score.
 
     The search scores ``budget`` subsets by cross-validation. A joint Gaussian belief over all subsets, in
@@ -131,9 +114,9 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
     score_interval_ : tuple of (float, float)
         Central 90% interval of their mean score over folds, within the bounds of the score.
     probability_best_ : float or None
-        Probability that no other subset has a better score; ``None`` if it is not known.
+        Probability that no other subset has a better score; ``None`` if unknown.
     inclusion_probability_ : ndarray of shape (n_features,)
-        Probability that each feature is part of the best subset; NaN if it is not known.
+        Probability that each feature is part of the best subset; NaN if unknown.
     inclusion_interval_ : ndarray of shape (n_features, 2)
         Intervals of these probabilities. They allow for samples, for hyperparameters, and for a model that
         does not predict perfectly.
@@ -176,13 +159,15 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
     _asked_by: Mapping[str, Any] = {}
     # Set by commands: keep away what the estimator prints and warns of.
     _silent = False
+    _run: SelectionRun
+    _choice: Choice
 
     def __init__(
         self,
         estimator: Any,
         *,
         n_features_to_select: int | float | tuple[int, int] | None = None,
-        budget: int = BUDGET,
+        budget: int = 100,
         scoring: Any = None,
         cv: Any = 5,
         max_seconds: float | None = None,
@@ -250,49 +235,23 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
             On Ctrl-C. If at least one subset was scored by then, the selector is fitted with what was found.
             The same holds for an error in a callback.
         """
-        stop = stop_rules(self.patience, self.target_score, self.max_seconds, self.confidence)
-        budget, repeats = checked_budget(self.budget), checked_repeats(self.repeats)
-        callbacks = checked_callbacks(self.callbacks)
-        data, y = validated_data(self, X, y)
-        scoring = checked_scorer(self.estimator, self.scoring)
-        routed = routed_metadata(self, scoring, params)
-        splits = fold_splits(self.cv, self.estimator, data, y, routed.splitter.split)
-
-        def on(folds: Any) -> SubsetScorer:
-            of_rows = routed.estimator.fit, routed.scorer.score
-            return SubsetScorer(clone(self.estimator), scoring, data, y, folds, *of_rows, self._silent)
-
-        features, scorer = self._features(), on(splits)
-        counted = rows_that_count(data, y, routed.estimator.fit)
-        seen = glance(*counted, is_classifier(self.estimator), features.count)
-        arguments = self.n_features_to_select, self.fixed, self.forbidden, self.groups
-        problem = subset_problem(features, *arguments, seen)
-        warm_start = warm_start_subsets(self.warm_start, features, problem)
-        rankings = [] if seen is None else first_subsets(seen, problem, budget)
-        warm_start = warm_start._replace(first=[*warm_start.first, *rankings])
-        warn_small_budget(budget)
-        weighted = (y, routed.estimator.fit) if routed.estimator.fit else y  # scores depend on both
-        known_by = data, weighted, splits, self.estimator, self.scoring
-        digest = None if self.journal is None else data_digest(*known_by)
-        self._run = run = self._begin(problem, data, budget, seen, digest, scorer)
-        run.bounds = score_bounds(scoring, self.estimator)
-        honest = partial(honest_rankings, seen, problem, data, y, is_classifier(self.estimator), scorer)
-        chooser = Chooser(run, scorer, rankings[0] if rankings else None, self.n_jobs)
+        plan = plan_of(self, X, y, params)
+        warn_small_budget(plan.budget)
+        self._run = run = self._begin(plan)
+        chooser = Chooser(run, plan.scorer, plan.rival, self.n_jobs)
         try:
-            pool, notify = BatchPool(scorer, self.n_jobs), notifier(callbacks, run, features)
-            run.run(pool, warm_start, budget, stop, notify, progress=bool(self.verbose))
+            pool, notify = BatchPool(plan.scorer, self.n_jobs), notifier(plan.callbacks, run, plan.features)
+            run.run(pool, plan.warm_start, plan.budget, plan.stop, notify, progress=bool(self.verbose))
             if run.stopped not in ("seconds", "callback"):
-                again = self.cv, self.estimator, data, y, routed.splitter.split, repeats
-                chooser.redrawn = [on(folds) for folds in redrawn_folds(*again)]
-                chooser.honest = honest if is_crowded(problem, scorer.rows) else None
-                chooser.score_again(budget)
+                chooser.redrawn, chooser.honest = plan.redrawn, plan.honest
+                chooser.score_again(plan.budget)
         except BaseException:  # Ctrl-C, or an error in a callback
             run.stopped = "interrupted"
             if run.search.history:
-                self._set_findings(features, chooser)
+                self._set_findings(plan.features, chooser)
             raise
         else:
-            self._set_findings(features, chooser)
+            self._set_findings(plan.features, chooser)
         finally:
             run.search.close()
         return self
@@ -300,6 +259,108 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
     def _features(self) -> Features:
         names = getattr(self, "feature_names_in_", None)  # scikit-learn sets it only if there are names
         return Features(self.n_features_in_, None if names is None else [str(name) for name in names])
+
+    def report(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        comparisons: Sequence[Comparison] = (),
+        holdout: Holdout | None = None,
+        notes: Sequence[str] = (),
+        code: str | None = None,
+        honest: HonestScore | None = None,
+    ) -> SelectionReport:
+        """Report what was found, as tables, figures and a page.
+
+        Parameters
+        ----------
+        settings : mapping, default=None
+            The settings to show. If ``None``, the parameters of the selector.
+        comparisons : sequence of Comparison, default=()
+            Results of other methods of feature selection.
+        holdout : Holdout, default=None
+            Score on rows that were not used for the selection.
+        notes : sequence of str, default=()
+            Further warnings to show.
+        code : str, default=None
+            Python code to copy that uses what was found. If ``None``, it names the features.
+        honest : HonestScore, default=None
+            From :meth:`honest_score`.
+
+        Returns
+        -------
+        report : SelectionReport
+            See :class:`dagsearch.selection.SelectionReport`.
+        """
+        check_is_fitted(self)
+        return SelectionReport.of(
+            self._run,
+            self._choice,
+            self._features().labels(range(self.n_features_in_)),
+            {name: value for name, value in vars(self).items() if name.endswith("_")},
+            {name: str(value) for name, value in (settings or shown_settings(self)).items()},
+            self._features().count_allowed(self.forbidden, self.groups),
+            comparisons,
+            holdout,
+            notes,
+            code,
+            honest,
+        )
+
+    def consider(self, scored: Scored | None) -> None:
+        """Take another method's choice instead of the own one, if it can be selected and is better.
+
+        With ``parsimonious``, more features must be better by more than one standard error. The smallest
+        subset within one standard error of them is then taken.
+
+        Parameters
+        ----------
+        scored : Scored or None
+            The choice with its scores on the same folds.
+        """
+        check_is_fitted(self)
+        if scored is None or scored.failure is not None or scored.mean <= self.best_score_:
+            return
+        subset = frozenset(scored.columns)
+        if self._choice.notes or not self._run.allows(subset):
+            return
+        rival, own = leader_of(scored), self._choice.chosen
+        record, chosen = self._run.record, rival
+        if self.parsimonious and len(subset) > len(own.subset):
+            if within_one_error(rival, [own], record.folds, lambda _: 0) is not None:
+                return
+            fewer = [
+                leader_of(one)
+                for one in (entry.scored for entry in record.successes())
+                if len(one.columns) < len(subset)
+            ]
+            chosen = within_one_error(rival, fewer, record.folds, lambda one: len(one.subset)) or rival
+        self._choice = replace(self._choice, chosen=chosen)
+        self._run.learn_of(scored)
+        self._show_choice(self._features())
+
+    def honest_score(self, X: Any, y: Any, *, cv: Any = 5, **params: Any) -> HonestScore:
+        """Estimate what the selection achieves on new rows, by nested cross-validation.
+
+        In every outer fold the whole selection is repeated without the fold's test rows, which then score it.
+        It takes as long as one ``fit`` for each outer fold. The selector itself stays as it is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            The target.
+        cv : int, cross-validation generator or iterable, default=5
+            The outer folds.
+        **params : dict
+            As in ``fit``.
+
+        Returns
+        -------
+        honest : HonestScore
+            Score with its interval, how often each feature was selected, and the score without any feature.
+        """
+        return nested_score(self, X, y, cv, params)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Get metadata routing of this object.
@@ -322,34 +383,27 @@ class DAGSearchSelector(Reporting, SelectorMixin, MetaEstimatorMixin, BaseEstima
             )
         )
 
-    def _begin(
-        self,
-        problem: SubsetProblem,
-        data: Any,
-        budget: int,
-        seen: Glance | None,
-        digest: str | None,
-        scorer: SubsetScorer,
-    ) -> SelectionRun:
+    def _begin(self, plan: Plan) -> SelectionRun:
         """A new run, or one that continues from the journal."""
-        record = Record() if self.journal is None else recorded(self.journal, str(digest))
+        record = Record() if self.journal is None else recorded(self.journal, str(plan.digest))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         try:
-            covariance = subset_covariance(self.covariance, self._features(), data, seen, problem)
+            covariance = plan.covariance(self.covariance)
             if self.journal is not None and record.events:
-                search = Search.resume(self.journal, problem, covariance=covariance)
+                search = Search.resume(self.journal, plan.problem, covariance=covariance)
             else:
-                initial = default_initial(budget)
+                initial = default_initial(plan.budget)
                 search = Search.default(
-                    problem, covariance=covariance, initial=initial, seed=seed, journal=self.journal
+                    plan.problem, covariance=covariance, initial=initial, seed=seed, journal=self.journal
                 )
         except CovarianceError as error:
             raise CovarianceError(f"covariance: {error}") from error
-        run = SelectionRun(problem, search, record)
-        run.smallest = bool(self.parsimonious)
+        run = SelectionRun(plan.problem, search, record)
+        run.smallest, run.bounds = bool(self.parsimonious), plan.bounds
         if not record.selection:
-            names = [str(name) for name in self._features().labels(range(self.n_features_in_))]
-            about = {"data": digest, "features": names, "rows": scorer.rows, "folds": scorer.folds}
+            names = [str(name) for name in plan.features.labels(range(plan.features.count))]
+            scorer = plan.scorer
+            about = {"data": plan.digest, "features": names, "rows": scorer.rows, "folds": scorer.folds}
             with closing_on_error(search):
                 run.note({**about, **self._asked_by})
         return run

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.feature_selection import f_classif, f_regression
 
 from dagsearch.record import Scored
-from dagsearch.selection.likeness import numbers
-from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.report import Comparison, central_interval
-from dagsearch.selection.table import Table
+from dagsearch.selection.rankings import numbers
+from dagsearch.selection.report import Comparison
+from dagsearch.selection.scoring import FoldNoise, central_interval
+from dagsearch.tables.roles import Table
 from dagsearch.values.gaussians import Gaussian
 
 Chosen = tuple[Comparison, Sequence[int], Scored | None]

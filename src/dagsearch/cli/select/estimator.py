@@ -1,10 +1,10 @@
-"""The estimator and the scorer that ``--estimator``, ``--set`` and ``--scoring`` name."""
+"""The estimator, the scorer and the folds that options name, and the code that fits the estimator again."""
 
 import ast
-import difflib
 import inspect
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,12 +13,26 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    train_test_split,
+)
 from sklearn.utils import all_estimators
 from sklearn.utils.validation import has_fit_parameter
 
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.imports import imported
-from dagsearch.selection.preparation import is_prepared, prepared
-from dagsearch.selection.reading import TableError
+from dagsearch._internal.typing import IntArray
+from dagsearch.cli.select.options import AUTO, Request
+from dagsearch.selection.arguments import last_step
+from dagsearch.tables import Table, TableError, prepared
+from dagsearch.tables.clean import is_prepared, listed
+from dagsearch.tables.read import INPUT
 
 _BINARY = {"f1", "precision", "recall", "jaccard"}
 """Scorers of two classes; with ``_macro`` they score more."""
@@ -61,10 +75,10 @@ def is_from_sklearn(path: str) -> bool:
 def _found(path: str) -> Any:
     """An estimator of scikit-learn by its name, otherwise a class or an object by its import path."""
     if "." in path or ":" in path:
-        return _imported(path)
+        return _own_estimator(path)
     if path not in _sklearn_estimators():
-        alike = difflib.get_close_matches(path, _sklearn_estimators(), 1)
-        advice = f"did you mean {alike[0]}?" if alike else "give an import path, such as package.module.Name"
+        other = "give an import path, such as package.module.Name"
+        advice = did_you_mean(path, _sklearn_estimators(), other)
         raise TableError(f"--estimator {path}: scikit-learn has no such classifier or regressor; {advice}")
     return _sklearn_estimators()[path]
 
@@ -93,9 +107,8 @@ def _with_settings(model: Any, settings: Sequence[str]) -> Any:
     known = model.get_params()
     for name in given:
         if name not in known:
-            alike = difflib.get_close_matches(name, known, 1)
-            advice = f"; did you mean {alike[0]}?" if alike else ""
-            raise TableError(f"--set {name}: {type(model).__name__} has no such parameter{advice}")
+            advice = did_you_mean(name, known, f"it has {listed(list(known), str)}")
+            raise TableError(f"--set {name}: {type(model).__name__} has no such parameter; {advice}")
     return model.set_params(**given)
 
 
@@ -120,11 +133,11 @@ def described(estimator: Any) -> str:
 def constructor(model: Any) -> str:
     """The call of the model's class, with the parameters that are not its defaults."""
     kind = type(model)
-    defaults = kind().get_params()
+    defaults = inspect.signature(kind).parameters
     given = [
         f"{name}={value!r}"
         for name, value in model.get_params(deep=False).items()
-        if repr(value) != repr(defaults[name])
+        if name not in defaults or repr(value) != repr(defaults[name].default)
     ]
     return f"{kind.__name__}({', '.join(given)})"
 
@@ -143,8 +156,7 @@ def scoring_for(name: str | None, target: Any, classification: bool) -> str:
     if name is None:
         return "accuracy" if classification else "r2"
     if name not in get_scorer_names():
-        alike = difflib.get_close_matches(name, get_scorer_names(), 1)
-        advice = f"did you mean {alike[0]!r}?" if alike else "see sklearn.metrics.get_scorer_names()"
+        advice = did_you_mean(name, get_scorer_names(), "see sklearn.metrics.get_scorer_names()")
         raise TableError(f"--scoring: scikit-learn has no scorer {name!r}; {advice}")
     values = np.asarray(target)
     data = np.zeros((len(values), 1))
@@ -163,12 +175,9 @@ def scoring_for(name: str | None, target: Any, classification: bool) -> str:
     return name
 
 
-def _imported(path: str) -> Any:
+def _own_estimator(path: str) -> Any:
     """A class or an estimator by ``package.module.Name`` or ``package.module:Name``."""
-    try:
-        found = imported(path)
-    except Exception as error:  # a user's script may fail in any way
-        raise TableError(f"--estimator {path}: it cannot be imported ({_named(error)})") from error
+    found = _object_at("estimator", path)
     if inspect.isclass(found) and hasattr(found, "fit"):
         return found
     try:
@@ -177,8 +186,123 @@ def _imported(path: str) -> Any:
             raise TypeError(f"{path} has no fit method")
         return clone(made)
     except Exception as error:
-        raise TableError(f"--estimator {path}: it is not an estimator ({_named(error)})") from error
+        raise TableError(
+            f"--estimator {path}: it is not an estimator ({type(error).__name__}: {error})"
+        ) from error
 
 
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _object_at(option: str, path: str, is_maker: Callable[[Any], bool] = lambda _: False) -> Any:
+    """The object at an import path, or what it returns without arguments if it is a maker."""
+    try:
+        found = imported(path)
+        return found() if is_maker(found) else found
+    except Exception as error:  # a user's script may fail in any way
+        raise TableError(
+            f"--{option} {path}: it cannot be imported ({type(error).__name__}: {error})"
+        ) from error
+
+
+# Folds ----------------------------------------------------------------------------------------------
+
+
+def folds_for(cv: int | str, table: Table, in_time: bool, seed: int) -> Any:
+    """The splitter: at an import path, or with a number of folds that respect time, groups and classes."""
+    if isinstance(cv, str):
+        return _own_splitter(cv)
+    if in_time:
+        return TimeSeriesSplit(cv)
+    if table.groups is not None:
+        count = table.groups.nunique()
+        if count < cv:
+            raise TableError(f"--cv {cv}: the group column has {count} groups only; use fewer folds")
+        grouped = StratifiedGroupKFold if table.classification else GroupKFold
+        return grouped(cv, shuffle=True, random_state=seed)
+    folds = StratifiedKFold if table.classification else KFold
+    return folds(cv, shuffle=True, random_state=seed)
+
+
+def _own_splitter(path: str) -> Any:
+    """A splitter by its import path, or what a class or function there returns without arguments."""
+    made = _object_at(
+        "cv", path, lambda found: inspect.isclass(found) or (callable(found) and not hasattr(found, "split"))
+    )
+    if not callable(getattr(made, "split", None)):
+        raise TableError(f"--cv {path}: it is not a splitter: it has no method split")
+    return made
+
+
+def hold_out(table: Table, fraction: float, in_time: bool, seed: int) -> tuple[Table, Table | None]:
+    """Rows to select by, and rows to hold out: the last ones in the order of time, or whole groups."""
+    if fraction == 0.0:
+        return table, None
+    try:
+        kept, held = _positions(table, fraction, in_time, seed)
+    except ValueError as error:
+        raise TableError(f"--holdout {fraction}: {error} Use another fraction, or 0 for none") from error
+    return table.rows(kept), table.rows(held)
+
+
+def _positions(table: Table, fraction: float, in_time: bool, seed: int) -> tuple[IntArray, IntArray]:
+    rows = np.arange(len(table.target))
+    if in_time:
+        first = len(rows) - max(1, round(fraction * len(rows)))
+        if first < 2:
+            raise ValueError("Too few rows are left.")
+        return rows[:first], rows[first:]
+    if table.groups is not None:
+        by_group = GroupShuffleSplit(1, test_size=fraction, random_state=seed)
+        kept, held = next(by_group.split(rows, table.target, table.groups))
+        return np.asarray(kept), np.asarray(held)
+    stratify = table.target if table.classification and table.target.value_counts().min() > 1 else None
+    kept, held = train_test_split(rows, test_size=fraction, random_state=seed, stratify=stratify)
+    return np.asarray(kept), np.asarray(held)
+
+
+# Code to copy ---------------------------------------------------------------------------------------
+
+
+def code_for(request: Request, estimator: Any, table: Table, names: Sequence[str]) -> str:
+    """Read the table as the command did, and fit the estimator on the chosen columns."""
+    features = table.features
+    forbidden = [features[name] for name in request.forbidden if name in features]
+    # Without --forbidden, a column that repeats a forbidden one would be left out.
+    repeated = [name for name in names if any(features[name].equals(other) for other in forbidden)]
+    path = "table.csv" if str(request.data) == INPUT else str(request.data)
+    weights = ""
+    if request.weight_column is not None:
+        weights = f", {last_step(estimator)}sample_weight=table.weights"
+    source, made = (
+        _own(str(request.estimator)) if not is_prepared(estimator) else _class(estimator.steps[1][1])
+    )
+    return "\n".join(
+        [
+            f"from dagsearch.tables import load_table{', prepared' if is_prepared(estimator) else ''}",
+            source,
+            "",
+            f"table = load_table({path!r}, {request.target!r}{_options(request, repeated)})",
+            f"features = {list(names)!r}",
+            f"model = {made}.fit(table.features[features], table.target{weights})",
+        ]
+    )
+
+
+def _options(request: Request, repeated: Sequence[str]) -> str:
+    """The arguments of ``load_table`` that differ from its defaults."""
+    given = {load: getattr(request, name) for name, load in request.named("load").items()}
+    given |= {"task": None if request.task == AUTO else request.task}
+    given |= {"keep": [*request.kept, *repeated] or None}
+    return "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)
+
+
+def _own(path: str) -> tuple[str, str]:
+    """Import of an estimator object, or of a function that makes it; and how to get the object."""
+    module, _, name = path.replace(":", ".").rpartition(".")
+    makes = not hasattr(getattr(sys.modules[module], name), "fit")
+    return f"from {module} import {name}", f"{name}()" if makes else name
+
+
+def _class(model: Any) -> tuple[str, str]:
+    """Import of the model's class; and how it is made."""
+    parts = type(model).__module__.split(".")
+    module = ".".join(part for part in parts if not part.startswith("_"))
+    return f"from {module} import {type(model).__name__}", f"prepared({constructor(model)})"

@@ -3,32 +3,13 @@
 import argparse
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dagsearch.cli.select.estimator import is_from_sklearn
-from dagsearch.cli.select.task import AUTO, Request
+from dagsearch.cli.select.options import Request
 from dagsearch.journal.journal import JournalError
-
-_NUMBERS = (int, float)
-_TYPES: dict[str, tuple[type, ...]] = {
-    "data": (str,),
-    "target": (str,),
-    "k": (int, list, str, type(None)),
-    "budget": (int,),
-    "cv": (int, str),
-    "seconds": (*_NUMBERS, type(None)),
-    "patience": (int, type(None)),
-    "holdout": _NUMBERS,
-    "jobs": (int, type(None)),
-    "seed": (int,),
-    "progress": (bool,),
-    "honest": (bool,),
-    "task": (str,),
-    **dict.fromkeys(("set", "fixed", "forbidden", "groups", "keep"), (list,)),
-}
-"""Types of what a journal holds; everything else is text or missing."""
 
 
 def request_in(journal: Path, noted: Mapping[str, Any], options: argparse.Namespace) -> Request:
@@ -39,12 +20,15 @@ def request_in(journal: Path, noted: Mapping[str, Any], options: argparse.Namesp
     JournalError
         If the request is damaged, or if it names code or a scheduler that the command line does not confirm.
     """
-    request = _request(journal, noted)
-    confirmed = {
+    try:
+        request = Request.from_json(noted)
+    except TypeError as error:
+        raise JournalError(
+            f"{journal}: the request of 'dagsearch select' in it cannot be understood ({error})"
+        ) from error
+    changed: dict[str, Any] = {
         "estimator": _confirmed("estimator", request.estimator, options.estimator, is_from_sklearn),
         "cv": request.cv if isinstance(request.cv, int) else _confirmed("cv", request.cv, options.cv),
-    }
-    changed: dict[str, Any] = {
         "journal": journal,
         "jobs": options.jobs or request.jobs,
         "cluster": options.cluster,
@@ -57,29 +41,7 @@ def request_in(journal: Path, noted: Mapping[str, Any], options: argparse.Namesp
         )
     if options.budget is not None:
         changed["budget"] = options.budget
-    return Request(**{**_plain(request), **confirmed, **changed})
-
-
-def _plain(request: Request) -> dict[str, Any]:
-    return {field.name: getattr(request, field.name) for field in fields(request)}
-
-
-def _request(journal: Path, noted: Mapping[str, Any]) -> Request:
-    known = {field.name for field in fields(Request)}
-    damaged = JournalError(f"{journal}: the request of 'dagsearch select' in it cannot be understood")
-    if not isinstance(noted, Mapping) or not set(noted) <= known or not {"data", "target", "k"} <= set(noted):
-        raise damaged
-    for name, value in noted.items():
-        if not isinstance(value, _TYPES.get(name, (str, type(None)))):
-            raise damaged
-        if isinstance(value, list) and name != "k" and not all(isinstance(one, str) for one in value):
-            raise damaged
-    k = noted["k"]
-    if (isinstance(k, str) and k != AUTO) or (
-        isinstance(k, list) and [type(size) for size in k] != [int, int]
-    ):
-        raise damaged
-    return Request(**{**noted, "data": Path(noted["data"]), "k": tuple(k) if isinstance(k, list) else k})
+    return replace(request, **changed)
 
 
 def _confirmed(

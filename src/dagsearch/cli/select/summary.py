@@ -6,9 +6,16 @@ from typing import Any
 from dagsearch.cli.common import printable
 from dagsearch.selection.report import SelectionReport
 
+# Largest number of features that get a line of their own.
+_MOST_FEATURES = 30
 
-def summary(report: SelectionReport) -> str:
-    """What was found in one sentence, then the chosen features, comparisons, warnings and code."""
+
+def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool = False) -> str:
+    """What was found in one sentence, then the chosen features, comparisons, warnings and code.
+
+    ``notes`` are those of the report's warnings that only tell what was done to the table; they are left out
+    if they were ``announced`` before.
+    """
     content = report.to_dict()
     chosen = [feature for feature in content["features"] if feature["selected"]]
     lines = [printable(content["headline"]), printable(content["question"]), ""]
@@ -21,19 +28,22 @@ def summary(report: SelectionReport) -> str:
     lines.append(
         "Cross-validated scores are too optimistic: they were used to choose. Held-out scores are not."
     )
-    # Only the first line of a message; the report has all of it.
-    lines += [f"warning: {printable(text.splitlines()[0])}" for text in content["warnings"]]
+    for text in content["warnings"]:  # only the first line of each; the report has all of it
+        if text not in notes or not announced:
+            lines.append(f"{'note' if text in notes else 'warning'}: {printable(text.splitlines()[0])}")
     lines += ["", "In Python:", *(f"    {printable(line)}".rstrip() for line in content["code"].splitlines())]
     return "\n".join(lines)
 
 
 def _features(chosen: list[dict[str, Any]]) -> list[str]:
     """The chosen features with the probability that each is in the best subset."""
-    names = [printable(feature["name"]) for feature in chosen]
+    names = [printable(feature["name"]) for feature in chosen[:_MOST_FEATURES]]
     width = max(map(len, names))
     lines = [f"{'feature':{width}}  in the best subset with probability"]
-    for name, feature in zip(names, chosen, strict=True):
+    for name, feature in zip(names, chosen[:_MOST_FEATURES], strict=True):
         lines.append(f"{name:{width}}  {_chance(feature)}")
+    if len(chosen) > _MOST_FEATURES:
+        lines.append(f"and {len(chosen) - _MOST_FEATURES} more, listed in the code below")
     return lines
 
 

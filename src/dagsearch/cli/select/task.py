@@ -1,16 +1,12 @@
 """One selection, from the options of the command line to its report."""
 
-import argparse
-import csv
-import json
 import math
 import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import joblib
@@ -18,84 +14,28 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
-from dagsearch._internal.defaults import BUDGET
 from dagsearch.cli.common import printable
-from dagsearch.cli.select.code import code_for
 from dagsearch.cli.select.comparisons import Budget, comparisons
-from dagsearch.cli.select.estimator import check_weights, described, estimator_for, scoring_for
-from dagsearch.cli.select.splits import folds_for, hold_out
-from dagsearch.selection.heldout import heldout_interval
-from dagsearch.selection.honest import baseline_score
-from dagsearch.selection.noise import FoldNoise
-from dagsearch.selection.quiet import quiet
-from dagsearch.selection.reading import INPUT, TableError, TextFormat, read_table
+from dagsearch.cli.select.estimator import (
+    check_weights,
+    code_for,
+    described,
+    estimator_for,
+    folds_for,
+    hold_out,
+    scoring_for,
+)
+from dagsearch.cli.select.options import AUTO, Request
+from dagsearch.selection.arguments import Features, weight_params
+from dagsearch.selection.certainty import HonestScore, baseline_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
-from dagsearch.selection.scoring import SubsetScorer
-from dagsearch.selection.table import Roles, Table, split_target
-from dagsearch.selection.validation import weight_params
+from dagsearch.selection.scoring import FoldNoise, SubsetScorer, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
+from dagsearch.tables.read import INPUT, TableError, TextFormat, read_table
+from dagsearch.tables.roles import Roles, Table, split_target
 
-AUTO = "auto"
-"""The value of ``--k`` for the smallest number of columns within one standard error of the best score."""
 # Largest number of columns that 'auto' considers.
 _MOST_COLUMNS = 20
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options of the command line; a journal keeps them as JSON."""
-
-    data: Path
-    target: str
-    k: int | tuple[int, int] | str | None
-    budget: int = BUDGET
-    task: str = "auto"
-    positive: str | None = None
-    estimator: str | None = None
-    set: Sequence[str] = ()
-    scoring: str | None = None
-    cv: int | str = 5
-    fixed: Sequence[str] = ()
-    forbidden: Sequence[str] = ()
-    groups: Sequence[str] = ()
-    keep: Sequence[str] = ()
-    group_column: str | None = None
-    time_column: str | None = None
-    weight_column: str | None = None
-    sep: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
-    seconds: float | None = None
-    patience: int | None = None
-    holdout: float = 0.25
-    jobs: int | None = None
-    cluster: str | None = None
-    journal: Path | None = None
-    honest: bool = False
-    seed: int = 0
-    progress: bool = True
-
-    @classmethod
-    def of(cls, options: argparse.Namespace) -> "Request":
-        """The request in the parsed options of ``dagsearch select``."""
-        names = [field.name for field in fields(cls) if field.name != "progress"]
-        wanted = {name: getattr(options, name) for name in names}
-        return cls(**wanted, progress=not options.quiet)
-
-    @property
-    def grouped(self) -> list[list[str]]:
-        """Names of the columns that are chosen together."""
-        return [_names(text) for text in self.groups]
-
-    @property
-    def text(self) -> TextFormat:
-        """How the table is written, as far as it is given."""
-        return TextFormat(self.sep, self.decimal, self.encoding)
-
-    @property
-    def roles(self) -> Roles:
-        """The columns that are not features."""
-        return Roles(self.target, self.group_column, self.time_column, self.weight_column)
 
 
 class Outcome(NamedTuple):
@@ -105,6 +45,8 @@ class Outcome(NamedTuple):
     """What was found."""
     interrupted: bool
     """Whether Ctrl-C ended it early."""
+    notes: Sequence[str]
+    """What was read and done to the table; announced before the search if progress is shown."""
 
 
 def select(request: Request) -> Outcome:
@@ -121,15 +63,14 @@ def select(request: Request) -> Outcome:
         if not interrupted:
             others, interrupted = _compare(selector, prepared, until)
         held = prepared.held_out(np.flatnonzero(selector.support_).tolist())
-        honest = None
+        honest, failures = None, list[str]()
         if request.honest and not interrupted:
-            kept = prepared.kept
-            honest = selector.honest_score(kept.features, kept.target, cv=prepared.cv, **prepared.of_rows())
-    notes = [*prepared.table.notes, *_own_warnings(caught)]
+            honest, interrupted = _honest(selector, prepared, failures)
+    notes = [*prepared.table.notes, *_own_warnings(caught), *failures]
     names = selector.get_feature_names_out().tolist()
-    code = code_for(request, prepared.estimator, names)
+    code = code_for(request, prepared.estimator, prepared.table, names)
     report = selector.report(_settings(prepared), others, held, notes, code, honest)
-    return Outcome(report, interrupted)
+    return Outcome(report, interrupted, prepared.table.notes)
 
 
 @dataclass(frozen=True)
@@ -150,7 +91,9 @@ class _Prepared:
 
     def choices(self) -> int:
         """Number of columns that may be chosen."""
-        return len(set(self.table.features.columns) - set(self.request.forbidden))
+        names = list(self.table.features.columns)
+        forbidden = [name for name in self.request.forbidden if name in names]
+        return Features(len(names), names).count_allowed(forbidden, self.request.grouped)
 
     def of_rows(self) -> dict[str, Any]:
         """Groups and weights of the rows to select by, for ``fit``."""
@@ -180,11 +123,11 @@ class _Prepared:
             with quiet():
                 fitted = clone(self.estimator).fit(data, self.kept.target, **fitting)
                 score = float(self.scorer(fitted, unseen, self.holdout.target, **judging))
+                if not np.isfinite(score):
+                    return Holdout(rows, None)
+                interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score)
         except Exception:  # the estimator is the user's: the report says that there is no score
             return Holdout(rows, None)
-        if not np.isfinite(score):
-            return Holdout(rows, None)
-        interval = heldout_interval(self.scorer, fitted, unseen, self.holdout.target, score)
         return Holdout(rows, score, interval)
 
 
@@ -193,9 +136,10 @@ def _prepared(request: Request) -> _Prepared:
         raise TableError(
             "--group-column and --time-column cannot be used together: give a splitter with --cv"
         )
-    read = read_table(request.data, request.text)
-    keep = [*request.keep, *(name for name in request.fixed if name in read.frame.columns)]
-    table = split_target(read.frame, request.roles, request.task, request.positive, keep, request.forbidden)
+    read = read_table(request.data, TextFormat(request.sep, request.decimal, request.encoding))
+    keep = [name for name in request.kept if name in read.frame.columns or name in request.keep]
+    roles = Roles(request.target, request.group_column, request.time_column, request.weight_column)
+    table = split_target(read.frame, roles, request.task, request.positive, keep, request.forbidden)
     table = replace(table, notes=read.notes + table.notes)
     _check_present("--fixed", request.fixed, table)
     _check_present("--groups", [name for group in request.grouped for name in group], table)
@@ -248,7 +192,7 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
     )
     selector._silent = True
     # So that 'dagsearch resume' needs only the journal.
-    selector._asked_by = {"select": json.loads(json.dumps(asdict(request), default=str))}
+    selector._asked_by = {"select": request.to_json()}
     return selector
 
 
@@ -290,6 +234,24 @@ def _compare(selector: DAGSearchSelector, prepared: _Prepared, until: float) -> 
     return found, False
 
 
+def _honest(
+    selector: DAGSearchSelector, prepared: _Prepared, failures: list[str]
+) -> tuple[HonestScore | None, bool]:
+    """The score by nested cross-validation, if there is one, and whether Ctrl-C ended it.
+
+    Nothing that goes wrong here may cost what the search has found: it becomes an entry of ``failures``.
+    """
+    kept = prepared.kept
+    try:
+        found = selector.honest_score(kept.features, kept.target, cv=prepared.cv, **prepared.of_rows())
+    except KeyboardInterrupt:
+        return None, True
+    except Exception as error:  # the estimator is the user's
+        failures.append(f"there is no score by nested cross-validation: {type(error).__name__}: {error}")
+        return None, False
+    return found, False
+
+
 def _without_features(prepared: _Prepared) -> Comparison:
     """The score of predictions that use no feature, as a baseline."""
     kept, found = prepared.kept, []
@@ -307,23 +269,18 @@ def _without_features(prepared: _Prepared) -> Comparison:
 
 def _settings(prepared: _Prepared) -> dict[str, Any]:
     """Settings to show in the report."""
-    request = prepared.request
-    roles = {"groups": request.group_column, "time": request.time_column, "weights": request.weight_column}
-    classes = prepared.table.classes
-    return {
+    request, classes = prepared.request, prepared.table.classes
+    found = {
         "data": "standard input" if str(request.data) == INPUT else request.data.name,
-        "target": request.target,
         "task": "classification" if classes else "regression",
-        **({"positive class": classes[1]} if len(classes) == 2 else {}),
-        **{role: name for role, name in roles.items() if name is not None},
-        "features to select": "half" if request.k is None else str(request.k),
-        "budget": request.budget,
+        "positive": classes[1] if len(classes) == 2 else None,
+        "k": "half" if request.k is None else str(request.k),
         "estimator": described(prepared.estimator),
         "scoring": prepared.scoring,
         "cv": str(prepared.cv),
-        "hold-out": request.holdout,
-        "seed": request.seed,
     }
+    shown = {label: found.get(name, getattr(request, name)) for name, label in request.named("label").items()}
+    return {label: value for label, value in shown.items() if value is not None}
 
 
 @contextmanager
@@ -353,8 +310,3 @@ def _check_present(option: str, names: Sequence[str], table: Table) -> None:
 def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     """Warnings of the selector, without those of failed subsets, which the report states itself."""
     return list(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning))
-
-
-def _names(text: str) -> list[str]:
-    """Names separated by commas, in quotes if they contain one."""
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]

@@ -1,11 +1,13 @@
-"""Tables from files: the format, encoding, separator and decimal mark are found out unless they are given."""
+"""Tables from files: the format, encoding, separator and decimal mark are detected unless they are given."""
 
 import bz2
 import codecs
 import csv
 import gzip
 import io
+import itertools
 import lzma
+import re
 import sys
 import warnings
 import zipfile
@@ -14,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dagsearch.selection.cleaning import clean, decimal_mark
+from dagsearch.tables.clean import clean, decimal_mark, listed
 
 if TYPE_CHECKING:
     import pandas
@@ -34,10 +36,10 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# Missing without a word; other marks of missing values are told.
+# Missing without a note; other marks of missing values are noted.
 _MISSING = ["", "NA", "NaN", "nan", "NULL", "null"]
 _SEPARATORS = (",", ";", "\t", "|")
-# Lines that the separator is found out from.
+# Lines that the separator is detected from.
 _SAMPLE_LINES = 100
 
 
@@ -46,7 +48,7 @@ class TableError(ValueError):
 
 
 class TextFormat(NamedTuple):
-    """How a text file is written; what is ``None`` is found out."""
+    """How a text file is written; what is ``None`` is detected."""
 
     sep: str | None = None
     """What separates the columns."""
@@ -62,7 +64,7 @@ class ReadTable(NamedTuple):
     frame: "pandas.DataFrame"
     """Its columns."""
     notes: list[str]
-    """What was found out or converted."""
+    """What was detected or converted."""
 
 
 def read_table(path: Path, text: TextFormat | None = None) -> ReadTable:
@@ -75,7 +77,7 @@ def read_table(path: Path, text: TextFormat | None = None) -> ReadTable:
     path : Path
         The file; ``-`` for standard input.
     text : TextFormat, optional
-        How the text is written, if it is not to be found out.
+        How the text is written, if it should not be detected.
     """
     try:
         import pandas
@@ -91,9 +93,22 @@ def read_table(path: Path, text: TextFormat | None = None) -> ReadTable:
     else:
         _check_is_text(path, content, name)
         frame = _text_table(content, name, text or TextFormat(), notes)
-    frame.columns = pandas.Index([str(column).strip() for column in frame.columns])
+    frame.columns = pandas.Index(_distinct([str(column).strip() for column in frame.columns]))
     frame, converted = clean(frame, text.decimal if text and text.decimal else None)
     return ReadTable(frame, notes + converted)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names, with a number after those that were there before, as pandas does.
+
+    >>> _distinct(["a", "a", "a.1", "b"])
+    ['a', 'a.1', 'a.1.1', 'b']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        candidates = (f"{name}.{number}" if number else name for number in itertools.count())
+        found[next(candidate for candidate in candidates if candidate not in found)] = None
+    return list(found)
 
 
 def _content(path: Path, name: str) -> bytes:
@@ -177,6 +192,7 @@ def _text_table(content: bytes, name: str, text: TextFormat, notes: list[str]) -
     sep = text.sep
     if first.strip().lower().startswith("sep=") and len(first.strip()) == 5:  # written by Excel
         sep, decoded = sep or first.strip()[-1], rest
+    decoded = _without_comments(decoded, sep, notes)
     lines = [line for line in decoded.splitlines() if line.strip()][:_SAMPLE_LINES]
     sep = separator(lines) if sep is None else sep
     frame = _parsed(decoded, lines, name, sep, text.decimal or ".")
@@ -212,6 +228,26 @@ def _decoded(content: bytes, name: str, encoding: str | None, notes: list[str]) 
         raise TableError(f"{name}: its encoding is unknown; give --encoding, such as cp1251") from error
     notes.append("the text is not UTF-8 and was read as cp1252; if letters are wrong, give --encoding")
     return decoded
+
+
+def _without_comments(text: str, sep: str | None, notes: list[str]) -> str:
+    """The text from its header on: lines above it that begin with ``#`` are comments.
+
+    The last of them is the header itself if it has as many fields as the line below, and that has numbers.
+    """
+    lines = text.splitlines(keepends=True)
+    count = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), 0)
+    if count == 0:
+        return text
+    sep = separator(lines[count : count + _SAMPLE_LINES]) if sep is None else sep
+    mark = sep if len(sep) > 1 else re.escape(sep)
+    above, below = (re.split(mark, line.strip()) for line in lines[count - 1 : count + 1])
+    if len(above) == len(below) > 1 and any(_is_number(field) for field in below):
+        count -= 1
+    comments = [line for line in lines[:count] if line.strip()]
+    if comments:
+        notes.append(f"comments above the header were skipped: {listed([line.strip() for line in comments])}")
+    return "".join(lines[count:])
 
 
 def separator(lines: list[str]) -> str:

@@ -1,6 +1,6 @@
 """Tables prepared for feature selection: which column is the target, which can be features."""
 
-import difflib
+import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -9,19 +9,39 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.selection.cleaning import listed
-from dagsearch.selection.inspection import leaks, suspicion
-from dagsearch.selection.reading import TableError, TextFormat, read_table
+from dagsearch.tables.clean import is_text, listed
+from dagsearch.tables.inspection import leaks, suspicion
+from dagsearch.tables.read import TableError, TextFormat, read_table
 
 if TYPE_CHECKING:
     import pandas
 
 # A target of whole numbers counts as classes if it has at most this number of different values.
 _MAX_CLASSES = 20
+# Texts that differ in at least this share of the rows are no classes; fewer rows say nothing about it.
+_MOST_DISTINCT, _MIN_ROWS = 0.5, 20
 # The second of two classes is the positive one, whatever their alphabetical order.
 _PAIRS = [("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"), ("negative", "positive"), ("neg", "pos")]
-_PAIRS += [("off", "on"), ("absent", "present"), ("benign", "malignant"), ("b", "m"), ("control", "case")]
+_PAIRS += [
+    ("nein", "ja"),
+    ("nee", "ja"),
+    ("nej", "ja"),
+    ("non", "oui"),
+    ("no", "si"),
+    ("no", "sí"),
+    ("não", "sim"),
+]
+_PAIRS += [
+    ("falsch", "wahr"),
+    ("negativ", "positiv"),
+    ("off", "on"),
+    ("absent", "present"),
+    ("benign", "malignant"),
+    ("b", "m"),
+    ("control", "case"),
+]
 
 
 @dataclass(frozen=True)
@@ -99,7 +119,7 @@ def load_table(
     keep : collection of str
         Columns that stay features although they look like identifiers, dates or free text.
     sep, decimal, encoding : str, optional
-        How the text is written, if it is not to be found out.
+        How the text is written, if it should not be detected.
 
     Returns
     -------
@@ -137,16 +157,22 @@ def split_target(
     if not classification and not _is_numeric(values):
         raise TableError(f"the target {roles.target!r} is not numeric: use --task classification")
     classes: tuple[str, ...] = ()
+    distinct = values.nunique()
+    if is_text(values) and len(values) >= _MIN_ROWS and distinct >= _MOST_DISTINCT * len(values):
+        raise TableError(
+            f"the target {roles.target!r} has {distinct} different texts in {len(values)} rows, such as "
+            f"{str(values.iloc[0])[:60]!r}: that is text, not classes"
+        )
     if classification:
         values, classes = _numbered(values, positive, roles.target, notes)
     elif positive is not None:
         raise TableError(f"--positive {positive}: the target {roles.target!r} has no classes")
-    features, left_out = _features(frame, roles, keep, notes)
+    features, left_out = _features(frame, roles, keep, forbidden, notes)
     allowed = features.drop(columns=[name for name in forbidden if name in features])
     leaking = leaks(allowed, values, classification)
     if leaking:
         notes.append(
-            f"the target follows from one column alone (score 1.0000): {listed(leaking)}. If its value is "
+            f"one column alone determines the target (score 1.0000): {listed(leaking)}. If its value is "
             "known only after the target, it is a leak: forbid it (--forbidden)"
         )
     return Table(
@@ -162,20 +188,20 @@ def split_target(
 
 
 def _check_names(frame: "pandas.DataFrame", roles: Roles, keep: Collection[str]) -> None:
-    names = list(frame.columns)
-    others = {"--group-column": roles.group, "--time-column": roles.time, "--weight-column": roles.weight}
-    used = {roles.target: "--target"}
-    for option, name in {"--target": roles.target, **others, **dict.fromkeys(keep)}.items():
-        name = option if name is None and option in keep else name
-        if name is not None and name not in names:
-            where = "" if option == "--target" else f"{'--keep' if option in keep else option}: "
-            close = difflib.get_close_matches(name, names, 1)
-            advice = f"did you mean {close[0]!r}?" if close else f"columns are {listed(names)}"
+    """Refuse names that the table does not have, and columns with two roles."""
+    names, used = list(frame.columns), dict[str, str]()
+    given = [("--target", roles.target), ("--group-column", roles.group), ("--time-column", roles.time)]
+    given += [("--weight-column", roles.weight), *(("--keep", name) for name in keep)]
+    for option, name in given:
+        if name is None:
+            continue
+        if name not in names:
+            where = "" if option == "--target" else f"{option}: "
+            advice = did_you_mean(name, names, f"columns are {listed(names)}")
             raise TableError(f"{where}there is no column {name!r}; {advice}")
-        if name is not None and option in others:
-            if name in used:
-                raise TableError(f"{option}: the column {name!r} is used by {used[name]} already")
-            used[name] = option
+        if name in used and option != "--keep":
+            raise TableError(f"{option}: the column {name!r} is used by {used[name]} already")
+        used[name] = option
 
 
 def _complete_rows(frame: "pandas.DataFrame", roles: Roles, notes: list[str]) -> "pandas.DataFrame":
@@ -251,7 +277,11 @@ def _numbering(labels: Sequence[str]) -> str:
 
 
 def _features(
-    frame: "pandas.DataFrame", roles: Roles, keep: Collection[str], notes: list[str]
+    frame: "pandas.DataFrame",
+    roles: Roles,
+    keep: Collection[str],
+    forbidden: Collection[str],
+    notes: list[str],
 ) -> tuple["pandas.DataFrame", dict[str, str]]:
     """The columns that can be features, and the others with the reason."""
     taken = {roles.target, roles.group, roles.time, roles.weight}
@@ -261,8 +291,13 @@ def _features(
         reason = _reason(features[name], name in keep)
         if reason is not None:
             reasons.setdefault(reason, []).append(name)
+    dropped = {name for names in reasons.values() for name in names}
+    allowed = features.drop(columns=[name for name in features if name in dropped or name in forbidden])
+    for name, first in _duplicates(allowed).items():
+        if name not in keep:
+            reasons.setdefault(f"the same values as {first!r}", []).append(name)
     for what, names in reasons.items():
-        doubtful = what.startswith("what looks like")
+        doubtful = what.startswith(("what looks like", "the same values"))
         notes.append(f"left out, with {what}: {listed(names)}{' (--keep to use)' if doubtful else ''}")
     left_out = {name: what for what, names in reasons.items() for name in names}
     features = features.drop(columns=list(left_out))
@@ -272,6 +307,22 @@ def _features(
             + (f"; {notes[-1]}" if left_out else "")
         )
     return features, left_out
+
+
+def _duplicates(features: "pandas.DataFrame") -> dict[str, str]:
+    """Columns that repeat an earlier one, each with the name of the first."""
+    import pandas
+
+    firsts: dict[bytes, str] = {}
+    repeated: dict[str, str] = {}
+    for name in features.columns:
+        column = features[name]
+        plain = column.to_numpy() if column.dtype.kind in "biuf" and column.dtype != object else None
+        hashed = pandas.util.hash_pandas_object(column, index=False).to_numpy() if plain is None else plain
+        first = firsts.setdefault(hashlib.sha256(np.ascontiguousarray(hashed).tobytes()).digest(), name)
+        if first != name and column.equals(features[first]):
+            repeated[name] = first
+    return repeated
 
 
 def _reason(column: "pandas.Series", kept: bool) -> str | None:

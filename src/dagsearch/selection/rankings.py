@@ -14,7 +14,8 @@ from sklearn.linear_model import lasso_path
 from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.selection.likeness import numbers
+from dagsearch.covariances import correlation
+from dagsearch.problems.ground import SubsetProblem
 
 # Rankings that consider columns jointly look at this number of rows and of columns, the best one by one.
 _MOST_ROWS, _MOST_JOINT = 2000, 1500
@@ -267,3 +268,145 @@ def _forward(table: FloatArray, aims: FloatArray, most: int) -> FloatArray:
         aim -= np.outer(direction, direction @ aim)
         norms = (left**2).sum(axis=0)
     return found
+
+
+# Likeness -------------------------------------------------------------------------------------------
+
+
+def likeness(data: Any) -> FloatArray:
+    """Squared correlations between the columns of the data.
+
+    Missing values are replaced by the column's mean and text by the number of its value in sorted order.
+    Columns that do not vary are similar to no other column.
+
+    Parameters
+    ----------
+    data : {ndarray, sparse matrix, data frame} of shape (n_samples, n_features)
+        The features.
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_features)
+        Similarity of each pair of features, between 0 and 1.
+    """
+    if issparse(data):
+        return _sparse_likeness(data)
+    frame = hasattr(data, "iloc")
+    columns = [numbers(data.iloc[:, i] if frame else data[:, i]) for i in range(data.shape[1])]
+    return correlation(np.column_stack(columns))
+
+
+def numbers(column: Any) -> FloatArray:
+    """A column of an array or of a data frame as finite numbers; see :func:`likeness` for the others."""
+    try:
+        if hasattr(column, "to_numpy"):  # pandas, where a missing integer cannot be converted to a float
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            values = np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.unique([str(value) for value in column], return_inverse=True)[1].astype(np.float64)
+    finite = np.isfinite(values)
+    mean = float(values[finite].mean()) if finite.any() else 0.0
+    return np.where(finite, values, mean)
+
+
+def _sparse_likeness(data: Any) -> FloatArray:
+    """The same for sparse data, which stay sparse; missing values count as zero."""
+    rows = data.shape[0]
+    table = data.astype(np.float64).tocsc()
+    table.data[~np.isfinite(table.data)] = 0.0
+    mean = np.asarray(table.mean(axis=0)).ravel()
+    inner = (table.T @ table).toarray()
+    inner -= rows * np.outer(mean, mean)
+    sizes = np.sqrt(np.maximum(inner.diagonal(), 0.0))
+    varies = sizes > 1e-12 * np.sqrt(rows) * max(float(np.abs(mean).max(initial=0.0)), 1.0)
+    inner /= np.where(varies, sizes, np.inf)[:, None]
+    inner /= np.where(varies, sizes, np.inf)
+    np.square(inner, out=inner)
+    np.fill_diagonal(inner, 1.0)
+    return np.asarray(inner)
+
+
+# First subsets --------------------------------------------------------------------------------------
+
+
+Subset = frozenset[int]
+
+# Columns that are correlated more strongly than this with a chosen one are left out of a thinned ranking.
+_ALIKE = 0.7
+# Largest part of the budget for first subsets, and largest number of sizes that each ranking is tried with.
+_PART, _MOST_SIZES = 0.3, 4
+
+
+def first_subsets(seen: Glance, problem: SubsetProblem, budget: int) -> list[Subset]:
+    """What rankings of the columns would choose, each subset once.
+
+    The first is what a test of each column by itself would choose (``SelectKBest``). Then come the columns
+    that a linear model gathers step by step, the mean of all rankings with strongly correlated columns
+    thinned out, and the other rankings. If several sizes are allowed, the largest, the smallest and some in
+    between are tried.
+
+    Parameters
+    ----------
+    seen : Glance
+        The rankings.
+    problem : SubsetProblem
+        The subsets that may be chosen.
+    budget : int
+        Number of subsets that will be scored; the first ones take a third of it at most.
+    """
+    order = {name: np.argsort(-scores, kind="stable") for name, scores in seen.rankings.items()}
+    # Forward selection ends early where nothing is left to explain; the mean ranking goes on.
+    ahead = np.argsort(-(seen.ahead + 1e-6 * seen.relevance), kind="stable")
+    every = np.argsort(-seen.relevance, kind="stable")
+    linear = order.pop("linear")
+    most = int(problem.sizes[-1])
+    orders = [linear, ahead, thinned(every, seen, 2 * most), every, *order.values()]
+    found: dict[Subset, None] = {}
+    sizes = _sizes(problem.sizes)
+    for size in sizes:
+        for ranked in orders if size == sizes[0] else orders[1:4]:
+            found.setdefault(best_of(ranked, problem, size))
+    limit = max(1, int(_PART * budget))
+    return list(found)[:limit]
+
+
+def _sizes(allowed: range) -> list[int]:
+    """Some of the allowed sizes, evenly spread on a logarithmic scale, the largest first."""
+    least, most = max(allowed[0], 1), max(allowed[-1], 1)
+    spread = np.geomspace(least, most, min(_MOST_SIZES, most - least + 1))
+    return sorted(
+        {round(float(size)) for size in spread if round(size) in allowed} or {allowed[-1]}, reverse=True
+    )
+
+
+def best_of(ranked: IntArray, problem: SubsetProblem, size: int) -> Subset:
+    """The subset of the first ``size`` choices by a ranking of the columns, with what is fixed."""
+    owner = {column: members for members in problem.choices.values() for column in members}
+    chosen: list[Subset] = []
+    for column in ranked.tolist():
+        if len(chosen) == size:
+            break
+        members = owner.get(column)
+        if members is not None and members not in chosen:
+            chosen.append(members)
+    return frozenset(problem.items(problem.root())).union(*chosen)
+
+
+def thinned(ranked: IntArray, seen: Glance, most: int) -> IntArray:
+    """The first ``most`` columns of a ranking without a strongly correlated better one, then the rest."""
+    place = np.full(ranked.size, -1, dtype=np.int64)
+    place[seen.columns] = np.arange(seen.columns.size)
+    table = seen.table
+    kept: list[int] = []
+    alike: list[int] = []
+    for column in ranked.tolist():
+        if len(kept) >= most:
+            break
+        if place[column] < 0:
+            alike.append(column)
+            continue
+        correlations = table[:, place[kept]].T @ table[:, place[column]] / len(table)
+        (alike if np.abs(correlations).max(initial=0.0) > _ALIKE else kept).append(column)
+    first = [*kept, *alike]
+    return np.array([*first, *ranked[~np.isin(ranked, first)].tolist()], dtype=np.int64)

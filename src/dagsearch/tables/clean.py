@@ -1,35 +1,21 @@
-"""Text columns that are numbers written for people, and marks of missing values."""
+"""Cleaning: text columns that are numbers written for people, marks of missing values, what models need."""
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer, make_column_selector, make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 if TYPE_CHECKING:
     import pandas
 
 # Never a value that somebody meant: missing in every column.
-_MISSING = {
-    "?",
-    "??",
-    "???",
-    "-",
-    "--",
-    "---",
-    "–",
-    "—",
-    ".",
-    "..",
-    "",
-    "n/a",
-    "na",
-    "#n/a",
-    "n.a.",
-    "nan",
-    "null",
-}
-_MISSING |= {"#value!", "#div/0!", "#ref!", "#name?", "#num!", "<na>"}
+_MISSING = {"", "?", "??", "???", "-", "--", "---", "–", "—", ".", "..", "n/a", "na", "#n/a", "n.a.", "nan"}
+_MISSING |= {"null", "<na>", "#value!", "#div/0!", "#ref!", "#name?", "#num!"}
 # A category among texts, and missing among numbers.
 _MISSING_NUMBERS = {"none", "nil", "missing", "unknown", "not available", "n.d.", "nd", "tbd", "x"}
 # A text column becomes numbers if at least this share of its values can be read as such.
@@ -38,7 +24,7 @@ _CURRENCIES = "$€£¥₹₽₩"
 _CURRENCY = rf"(?:[{_CURRENCIES}]|USD|EUR|GBP|CHF|JPY|INR|CNY|CAD|AUD|SEK|NOK|DKK|PLN)"
 _AMOUNT = re.compile(
     rf"(?P<open>\()?\s*(?P<sign>[-+−]?)\s*({_CURRENCY}\s*(?P<sign2>[-+−]?))?\s*"
-    rf"(?P<digits>[\d.,'’\s\u00a0\u202f]*\d[.,]?(?:[eE][-+]?\d+)?)\s*{_CURRENCY}?\s*%?\s*\)?",
+    rf"(?P<digits>[\d.,'’\s\u00a0\u202f]*\d[.,]?(?:[eE][-+]?\d+)?)\s*{_CURRENCY}?\s*%?\s*(?P<close>\))?",
     re.IGNORECASE,
 )
 # Whole numbers with marks between thousands, by the decimal mark.
@@ -46,6 +32,8 @@ _GROUPED = {
     decimal: re.compile(rf"\d{{1,3}}(?P<mark>[{thousands}\s\u00a0\u202f'’])\d{{3}}((?P=mark)\d{{3}})*")
     for decimal, thousands in ((".", ","), (",", "."))
 }
+# Groups of three digits throughout: as likely a telephone number or a code.
+_CODE = re.compile(r"\d{3}( \d{3}){2,}")
 _PLAIN = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _EXAMPLES = 5
 
@@ -64,14 +52,17 @@ def is_hashable(value: object) -> bool:
     return isinstance(value, Hashable) and not isinstance(value, np.ndarray)
 
 
-def number_of(text: str, decimal: str = ".") -> float | None:
+def number_of(text: str, decimal: str = ".", spaced: bool = False) -> float | None:
     """The number that a text stands for, ``None`` if it stands for none.
+
+    ``555 123 456`` is a number only if thousands are known to be ``spaced`` in its column.
 
     >>> number_of("$12,345.00"), number_of("(1 234,5 €)", ","), number_of("12%"), number_of("12a")
     (12345.0, -1234.5, 12.0, None)
     """
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None:
+    text = text.strip()
+    found = _AMOUNT.fullmatch(text)
+    if found is None or bool(found["open"]) != bool(found["close"]) or (_CODE.fullmatch(text) and not spaced):
         return None
     whole, mark, rest = found["digits"].partition(decimal)
     if _GROUPED[decimal].fullmatch(whole):
@@ -177,7 +168,9 @@ def _numbers(column: "pandas.Series", decimal: str) -> tuple["pandas.Series | No
     import pandas
 
     values = column.dropna()
-    known = {value: _number(value, decimal) for value in values.unique()}
+    texts = [value for value in values.unique() if isinstance(value, str)]
+    spaced = any(_GROUPED[decimal].match(text) and not _CODE.fullmatch(text) for text in texts)
+    known = {value: _number(value, decimal, spaced) for value in values.unique()}
     others = [value for value, number in known.items() if number is None]
     marks = [
         value for value in others if isinstance(value, str) and value.strip().lower() in _MISSING_NUMBERS
@@ -194,15 +187,42 @@ def _is_plain(value: Any) -> bool:
     return not isinstance(value, str) or _PLAIN.fullmatch(value.strip().lstrip("+-")) is not None
 
 
-def _number(value: Any, decimal: str) -> float | None:
+def _number(value: Any, decimal: str, spaced: bool) -> float | None:
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (int, float, np.number)):
         return float(value)
-    return number_of(value, decimal) if isinstance(value, str) else None
+    return number_of(value, decimal, spaced) if isinstance(value, str) else None
 
 
 def listed(names: Sequence[Any], form: Any = repr) -> str:
     """A few of the names, and how many more there are."""
     shown: Iterable[str] = (form(name) for name in names[:_EXAMPLES])
     return ", ".join(shown) + (f" and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else "")
+
+
+# Preparation for a model ----------------------------------------------------------------------------
+
+
+def prepared(model: Any) -> Pipeline:
+    """The model after a preparation of its columns.
+
+    Numbers are imputed by their median and scaled, other columns imputed by their most frequent value and
+    encoded.
+    """
+    numeric = make_column_selector(dtype_include=["number", "bool"])
+    other = make_column_selector(dtype_exclude=["number", "bool"])
+    preparation = make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), numeric),
+        (
+            make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")),
+            other,
+        ),
+    )
+    return make_pipeline(preparation, model)
+
+
+def is_prepared(estimator: Any) -> bool:
+    """Whether an estimator was made by :func:`prepared`."""
+    steps = getattr(estimator, "steps", [])
+    return len(steps) == 2 and isinstance(steps[0][1], ColumnTransformer)

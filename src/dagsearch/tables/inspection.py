@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
-from dagsearch.selection.cleaning import is_text
+from dagsearch.tables.clean import is_text
 
 if TYPE_CHECKING:
     import pandas
@@ -93,7 +93,7 @@ def _are_identifiers(column: "pandas.Series", name: str) -> bool:
 
 
 def leaks(features: "pandas.DataFrame", target: "pandas.Series", classification: bool) -> list[str]:
-    """Names of the columns from each of which alone the target follows.
+    """Names of the columns that determine the target by themselves.
 
     For classes: every value goes with one class, or the classes are apart in the order of the values. Missing
     is a value, too. For numbers: the ranks are those of the target.

@@ -1,4 +1,4 @@
-"""The choice among the leaders: scored again on re-drawn folds, so that luck with the folds counts less."""
+"""The subsets with the best scores: on other folds, by number of features, within one standard error."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,10 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 
 from dagsearch._internal.typing import FloatArray
+from dagsearch.errors import ProblemError
+from dagsearch.problems.ground import SubsetProblem
 from dagsearch.record import Scored
+from dagsearch.search import Search
 
 Subset = frozenset[int]
 
@@ -34,7 +37,7 @@ class Leader(NamedTuple):
     @property
     def mean(self) -> float:
         """Mean score over all folds."""
-        return float(self.folds.mean())
+        return self.score if self.confirmed is None else float(self.folds.mean())
 
 
 def leader_of(scored: Scored) -> Leader:
@@ -100,10 +103,46 @@ def within_one_error(
     chosen: Leader, others: Sequence[Leader], folds: int, simplicity: Callable[[Leader], Any]
 ) -> Leader | None:
     """The simplest of the others whose score is within one standard error of the chosen one's."""
-    close = []
-    for other in others:
+    for other in sorted(others, key=lambda other: (simplicity(other), -other.mean)):
         shared = min(len(chosen.folds), len(other.folds))
         difference = chosen.folds[:shared] - other.folds[:shared]
         if difference.mean() <= standard_error(difference, folds):
-            close.append(other)
-    return min(close, key=lambda other: (simplicity(other), -other.mean), default=None)
+            return other
+    return None
+
+
+# Sizes ----------------------------------------------------------------------------------------------
+
+
+def smallest_good(leaders: Sequence[Leader], folds: int) -> Subset:
+    """The smallest subset whose score is within one standard error of the best score."""
+    best = best_leader(leaders)
+    fewer = [leader for leader in leaders if len(leader.subset) < len(best.subset)]
+    return (within_one_error(best, fewer, folds, lambda leader: len(leader.subset)) or best).subset
+
+
+def next_smaller(
+    search: Search, problem: SubsetProblem, scored: Mapping[Subset, Leader | None], folds: int
+) -> Subset | None:
+    """The subset to score next in order to find a smaller one that is as good.
+
+    It lacks one feature of the smallest subset within one standard error of the best score; of such subsets
+    that were not scored yet it has the highest expected score. ``None`` if there is none. ``scored`` are all
+    subsets so far, those that failed without a leader.
+    """
+    leaders = [leader for leader in scored.values() if leader is not None]
+    if not leaders:
+        return None
+    current = smallest_good(leaders, folds)
+    left = [current - {column} for column in sorted(current)]
+    open_ones = [leaf for leaf in left if leaf not in scored and can_be_chosen(leaf, problem)]
+    return max(open_ones, key=lambda leaf: search.belief(leaf).g.mean, default=None)
+
+
+def can_be_chosen(leaf: frozenset[int], problem: SubsetProblem) -> bool:
+    """Whether a subset can be selected."""
+    try:
+        problem.path_to(leaf)
+    except ProblemError:  # too small, without a fixed feature, or part of a group
+        return False
+    return True

@@ -1,0 +1,16 @@
+"""Tables of other people: reading them, cleaning them, and which columns can be features."""
+
+from dagsearch.tables.clean import prepared
+from dagsearch.tables.read import TableError, TextFormat, read_table
+from dagsearch.tables.roles import Roles, Table, load_table, split_target
+
+__all__ = [
+    "Roles",
+    "Table",
+    "TableError",
+    "TextFormat",
+    "load_table",
+    "prepared",
+    "read_table",
+    "split_target",
+]
