@@ -5,6 +5,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Literal, Unpack
 
+from dagsearch._internal.hints import did_you_mean
 from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchInterrupted
 from dagsearch.journal.journal import has_begun
@@ -99,6 +100,9 @@ def search(
         On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
     budget, stop = checked_budget(budget), Stop(patience, target, seconds, confidence)
+    for name in execution.keys() - Execution.__annotations__.keys():
+        hint = did_you_mean(name, Settings.__annotations__, "help(dagsearch.search) lists all")
+        raise TypeError(f"{name!r} is not a setting of a search: {hint}")
     if journal is not None and has_begun(journal):
         given = {} if covariance is None else {"covariance": covariance}
         run = Search.resume(journal, problem, noisy=noisy, **given)

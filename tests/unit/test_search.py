@@ -2,6 +2,7 @@ import copy
 import functools
 import math
 import pickle
+import re
 import signal
 
 import cloudpickle
@@ -971,3 +972,24 @@ def test_a_function_that_calls_search_can_be_pickled_by_value():
     exec("import dagsearch as ds\ndef best():\n    return ds.search(problem(sum), 6).best_reward", made)
     made["problem"] = functools.partial(ds.problems.Subsets, 4, 2)
     assert pickle.loads(cloudpickle.dumps(made["best"]))() == 5.0
+
+
+def chosen(choose):
+    return choose("number", range(4))
+
+
+@pytest.mark.parametrize(
+    ("run", "what"), [(ds.search, ds.problems.Subsets(6, 2, reward=sum)), (ds.maximize, chosen)]
+)
+@pytest.mark.parametrize(
+    ("name", "hint"), [("sead", "did you mean 'seed'"), ("colour", "help(dagsearch.search) lists all")]
+)
+def test_a_setting_that_does_not_exist_is_named_before_anything_begins(run, what, name, hint, tmp_path):
+    with pytest.raises(TypeError, match=f"'{name}' is not a setting of a search: {re.escape(hint)}"):
+        run(what, 5, journal=tmp_path / "run.db", **{name: 1})
+    assert not (tmp_path / "run.db").exists()
+
+
+def test_only_public_names_are_listed():
+    assert set(dir(ds)) == {*ds.__all__, "__version__"}
+    assert all(hasattr(ds, name) for name in dir(ds))
