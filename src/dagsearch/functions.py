@@ -117,6 +117,8 @@ def search(
             with shown_progress(progress, run.history, budget, sign) as bar:
                 for evaluation in steps:
                     bar.update(sign * evaluation.best_reward)
+        else:
+            run.data.stopped = "budget"
         return log_if_poor(run.result())
     except Exception as error:
         if getattr(error, "result", None) is None:

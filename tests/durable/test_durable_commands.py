@@ -363,3 +363,84 @@ def test_what_is_no_journal_is_said(tmp_path, capsys):
         assert "there is no journal" in capsys.readouterr().err
         assert main([command, str(tmp_path / "notes.txt")]) == 1
         assert "or not a journal" in capsys.readouterr().err
+
+
+def cost(choose):
+    return (choose("x", range(10)) - 3) ** 2
+
+
+@pytest.mark.parametrize(
+    ("begin", "go_on", "word"),
+    [(ds.minimize, ds.maximize, "minimised"), (ds.maximize, ds.minimize, "maximised")],
+)
+def test_what_was_minimised_is_not_maximised_later(begin, go_on, word, tmp_path):
+    journal = tmp_path / "run.db"
+    begin(cost, budget=4, seed=0, journal=journal)
+    before = journal.read_bytes()
+    with pytest.raises(ds.JournalError, match=f"of a function that is {word}"):
+        go_on(cost, budget=6, seed=0, journal=journal)
+    assert journal.read_bytes() == before
+    assert len(begin(cost, budget=6, seed=0, journal=journal).history) == 6
+
+
+def test_show_has_the_numbers_of_a_function_that_is_minimised(tmp_path, capsys):
+    journal = tmp_path / "run.db"
+    best = ds.minimize(lambda choose: cost(choose) + 5, budget=6, seed=0, journal=journal).best_reward
+    assert main(["show", str(journal), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["best_reward"] == best
+    assert best >= 5
+    assert all(reward >= 5 for reward, _ in shown["last"])
+
+
+@pytest.mark.parametrize(
+    ("rules", "stopped"), [({"target": 9}, "target"), ({"patience": 3}, "patience"), ({}, "budget")]
+)
+def test_a_search_that_has_ended_evaluates_nothing_when_it_is_run_again(rules, stopped, tmp_path):
+    calls = []
+
+    def reward(subset):
+        calls.append(subset)
+        return float(sum(subset))
+
+    problem = ds.problems.Subsets(8, 2, reward=reward)
+    first, second = (ds.search(problem, 15, seed=0, journal=tmp_path / "run.db", **rules) for _ in range(2))
+    assert first.stopped == second.stopped == stopped
+    assert len(first.history) == len(second.history) == len(calls)
+
+
+@pytest.mark.parametrize(
+    ("name", "force", "code"),
+    [
+        ("run.db", False, 1),
+        ("run.db", True, 1),
+        ("link.db", True, 1),
+        ("table.csv", False, 1),
+        ("table.csv", True, 0),
+        ("page.html", False, 0),
+        ("missing/page.html", False, 1),
+        ("folder", True, 1),
+    ],
+)
+def test_a_report_replaces_no_file_of_the_user(name, force, code, tmp_path, capsys):
+    ds.search(ds.problems.Subsets(6, 2, reward=sum), 6, seed=0, journal=tmp_path / "run.db")
+    (tmp_path / "link.db").symlink_to(tmp_path / "run.db")
+    (tmp_path / "table.csv").write_text("a,b")
+    (tmp_path / "page.html").write_text("<!DOCTYPE html><title>an earlier page</title>")
+    (tmp_path / "folder").mkdir()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    out = ["--out", str(tmp_path / name), *(["--force"] if force else [])]
+    assert main(["report", str(tmp_path / "run.db"), *out]) == code
+    assert ("error: --out:" in capsys.readouterr().err) == (code == 1)
+    if code == 1:
+        assert {path: path.read_bytes() for path in before} == before
+    else:
+        assert b"dagsearch" in (tmp_path / name).read_bytes()
+
+
+def test_a_copy_that_exists_is_not_replaced(tmp_path, capsys):
+    ds.search(ds.problems.Subsets(6, 2, reward=sum), 4, seed=0, journal=tmp_path / "run.db")
+    (tmp_path / "copy.db").write_text("mine")
+    assert main(["backup", str(tmp_path / "run.db"), str(tmp_path / "copy.db")]) == 1
+    assert "exists already: choose another file name" in capsys.readouterr().err
+    assert (tmp_path / "copy.db").read_text() == "mine"

@@ -40,6 +40,7 @@ def summary(path: Path) -> dict[str, Any]:
     """Progress of the search that writes a journal; it may be running."""
     record = Record.of(read_events(path))
     best = None if record.best is None else record.told[record.best]
+    sign = -1.0 if record.minimized else 1.0  # what the user's function returned
     return {
         "journal": str(path),
         "running": is_in_use(path),
@@ -53,9 +54,9 @@ def summary(path: Path) -> dict[str, Any]:
         "pending": len(record.pending),
         "failures": len(record.failures),
         "last_failure": record.failures[-1].text if record.failures else None,
-        "best_reward": None if best is None else best.reward,
+        "best_reward": None if best is None else sign * best.reward,
         "best_leaf": None if best is None else _leaf(best, record),
-        "last": [[told.reward, _leaf(told, record)] for told in record.told[-_SHOWN:]],
+        "last": [[sign * told.reward, _leaf(told, record)] for told in record.told[-_SHOWN:]],
     }
 
 

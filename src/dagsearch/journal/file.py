@@ -33,6 +33,8 @@ class LockedFile:
         self.path = path
         try:
             self._descriptor = _opened(path, flags)
+        except FileExistsError as error:
+            raise JournalError(f"{path} exists already: choose another file name") from error
         except OSError as error:
             raise JournalError(
                 f"cannot open {path} for writing ({error}): make the file and its folder writable, or choose "

@@ -128,6 +128,13 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
                 f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
                 "The file was not changed"
             )
+    minimized = bool(settings["leaves"].get("minimize"))
+    if minimized != leaf_form(search.problem)["minimize"]:
+        way = "minimise" if minimized else "maximise"
+        raise JournalError(
+            f"{path} is the journal of a function that is {way}d: continue it by ds.{way.replace('s', 'z')}, or "
+            f"with FunctionProblem(function, minimize={minimized}). The file was not changed"
+        )
     if not _is_close(settings["covariance"], covariance_of(search)):
         raise JournalError(
             f"{path} is the journal of a search with another covariance. Resume it with the same one. "

@@ -110,16 +110,21 @@ class Runner(Generic[T]):
     def _until_the_end(self) -> Generator[T]:
         # Only a search with a journal can be steered, and has to look for requests while it waits.
         patience = _GLANCE if self._search.recorder.keeps_pending else None
+        self._end_if_due()  # what an earlier run has found may be enough
         while self._go_on():
             for ended in self._pool.finished(self._running, patience):
                 self._running.remove(ended)
                 taken = self._take(ended, False)
                 if taken is not None:
                     yield taken
-            if self._stop is not None and self.stopped == "budget":
-                reason = self._reason_to_stop(self._stop)
-                if reason is not None:
-                    self.end(reason)
+            self._end_if_due()
+
+    def _end_if_due(self) -> None:
+        """End the run if one of its rules for stopping holds."""
+        if self._stop is not None and self.stopped == "budget":
+            reason = self._reason_to_stop(self._stop)
+            if reason is not None:
+                self.end(reason)
 
     def _go_on(self) -> bool:
         """Take requests and start evaluations; returns whether any evaluation is running."""
