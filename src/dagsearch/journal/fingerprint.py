@@ -132,8 +132,8 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
     if minimized != leaf_form(search.problem)["minimize"]:
         way = "minimise" if minimized else "maximise"
         raise JournalError(
-            f"{path} is the journal of a function that is {way}d: continue it by ds.{way.replace('s', 'z')}, or "
-            f"with FunctionProblem(function, minimize={minimized}). The file was not changed"
+            f"{path} is the journal of a function that is {way}d: continue it by ds.{way.replace('s', 'z')}, "
+            f"or with FunctionProblem(function, minimize={minimized}). The file was not changed"
         )
     if not _is_close(settings["covariance"], covariance_of(search)):
         raise JournalError(

@@ -110,19 +110,19 @@ class Runner(Generic[T]):
     def _until_the_end(self) -> Generator[T]:
         # Only a search with a journal can be steered, and has to look for requests while it waits.
         patience = _GLANCE if self._search.recorder.keeps_pending else None
-        self._end_if_due()  # what an earlier run has found may be enough
+        self._end_if_due(0.0)  # what an earlier run has found may be enough
         while self._go_on():
             for ended in self._pool.finished(self._running, patience):
                 self._running.remove(ended)
                 taken = self._take(ended, False)
                 if taken is not None:
                     yield taken
-            self._end_if_due()
+            self._end_if_due(time.perf_counter() - self._began)
 
-    def _end_if_due(self) -> None:
-        """End the run if one of its rules for stopping holds."""
+    def _end_if_due(self, seconds: float) -> None:
+        """End the run if one of its rules for stopping holds after so many seconds."""
         if self._stop is not None and self.stopped == "budget":
-            reason = self._reason_to_stop(self._stop)
+            reason = self._reason_to_stop(self._stop, seconds)
             if reason is not None:
                 self.end(reason)
 
@@ -174,9 +174,8 @@ class Runner(Generic[T]):
                 raise
         return bool(self._running)
 
-    def _reason_to_stop(self, stop: Stop) -> str | None:
-        data, seconds = self._search.data, time.perf_counter() - self._began
-        best = data.best
+    def _reason_to_stop(self, stop: Stop, seconds: float) -> str | None:
+        data, best = self._search.data, self._search.data.best
         if best is None:  # only the time can be judged
             return stop.reason(-math.inf, 0, seconds, lambda: None)
         probability = self._search.answers.recent_probability
