@@ -565,7 +565,7 @@ def test_ctrl_c_while_hyperparameters_are_learnt_harms_neither_search_nor_file(t
     search = ds.Search.default(Sum(), initial=6, seed=0, journal=journal)
     with pytest.raises(KeyboardInterrupt):
         search.run(40)
-    with pytest.raises(JournalError, match="stopped half way"):
+    with pytest.raises(JournalError, match="stopped halfway"):
         search.ask()
     search.close()
     monkeypatch.undo()

@@ -294,7 +294,7 @@ def test_useless_columns_are_left_out_and_told(select):
     assert result()["data"]["columns"] == 7
     code, _, err = select("--fixed", "same", data="odd.parquet")
     assert code == 1
-    assert "--fixed: 'same' cannot be a feature, it has one value only" in err
+    assert "--fixed: 'same' cannot be a feature: it has one value only" in err
 
 
 def test_types_of_parquet_are_understood(select):
