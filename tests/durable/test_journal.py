@@ -352,7 +352,7 @@ class WronglyEncodedSteps(EncodedSteps):
 def test_states_that_json_does_not_know_need_encode_and_decode(tmp_path):
     with pytest.raises(ProblemError, match="give the problem encode"):
         ds.Search.paper(Steps(), seed=0, journal=tmp_path / "run.db")
-    with pytest.raises(ProblemError, match="another state"):
+    with pytest.raises(ProblemError, match="a state other than"):
         ds.Search.paper(WronglyEncodedSteps(), seed=0, journal=tmp_path / "run.db")
     assert not (tmp_path / "run.db").exists()
     search = ds.Search.paper(EncodedSteps(), seed=0, journal=tmp_path / "run.db")
