@@ -10,7 +10,7 @@ class DagSearchError(Exception):
     """Base class of this package's errors."""
 
     result: "Result | None" = None
-    """The result so far, if the error ended :func:`dagsearch.search` or one of its relatives."""
+    """The result so far, if the error ended :func:`dagsearch.search` or a similar function."""
 
 
 class ProblemError(DagSearchError, ValueError):

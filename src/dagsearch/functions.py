@@ -54,9 +54,10 @@ def search(
     The first fifth of the evaluations, at most 10, are random leaves. After that each leaf is the one with
     the largest expected improvement a few changes away from good leaves, under a Gaussian belief whose
     hyperparameters are learnt from the evidence. Where predicted improvements do not come, turns go to random
-    changes of good leaves. ``docs/method.md`` says it in ten lines, ``docs/beyond.md`` what each part gains.
+    changes of good leaves. ``docs/method.md`` says this in ten lines, ``docs/beyond.md`` what each part
+    gains.
 
-    Whatever error ends the search, also one of your own problem, ``error.result`` is the result so far.
+    Whatever error ends the search, even one in your own problem, ``error.result`` is the result so far.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
         else. It should make all choices before it computes: they are found by running it up to its last
         choice, many times. See :class:`dagsearch.problems.FunctionProblem`.
     budget : int
-        Maximum number of evaluations: of complete runs of the function.
+        Maximum number of evaluations, that is, of complete runs of the function.
     **settings
         ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``confidence``, ``seed``,
         ``progress``, ``journal``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``: as
@@ -195,7 +196,7 @@ def minimize(function: Callable[[Choose], float], budget: int, **settings: Unpac
 
 
 def turned(result: Result) -> Result:
-    """The same result with the sign of all rewards turned."""
+    """The same result with the sign of all rewards reversed."""
     return replace(
         result,
         best_reward=None if result.best_reward is None else 0.0 - result.best_reward,

@@ -129,7 +129,7 @@ class Search:
         raise SearchExhausted("every leaf has been evaluated or asked for")
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None = None) -> Evaluation:
-        """Learn a reward: the data, the posterior, and from then on the values know it."""
+        """Learn a reward: add it to the data and the posterior; values read from then on include it."""
         leaf, node, proposal, reward, noise, seconds = told
         predicted = self._compare(told)
         self.outstanding.drop(leaf, proposal)
@@ -265,7 +265,7 @@ class Search:
         """The pending proposal that is equal to this one, else this one.
 
         ``None`` if it is not pending and does not describe a way from the root: the root may have moved since
-        it was asked for, or it may belong to another search. Its reward is that of the leaf all the same.
+        it was asked for, or it may belong to another search. Its reward still is that of the leaf.
         """
         index = self.outstanding.find(proposal.leaf, proposal)
         pending = None if index is None else self.outstanding.proposals[index]
@@ -574,7 +574,7 @@ class Search:
         return self.answers.sample_optimum(count, most, models)
 
     def forecast(self, n: int = 1) -> Forecast | None:
-        """The best reward that is to be expected after ``n`` more evaluations, with a 90% interval.
+        """The best reward to be expected after ``n`` more evaluations, with a 90% interval.
 
         It follows from the record of the search alone: how often and by how much the best reward improved,
         and how well rewards were predicted. ``docs/watching.md`` says how often such intervals hold, for up

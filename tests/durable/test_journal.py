@@ -352,7 +352,7 @@ class WronglyEncodedSteps(EncodedSteps):
 def test_states_that_json_does_not_know_need_encode_and_decode(tmp_path):
     with pytest.raises(ProblemError, match="give the problem encode"):
         ds.Search.paper(Steps(), seed=0, journal=tmp_path / "run.db")
-    with pytest.raises(ProblemError, match="another state"):
+    with pytest.raises(ProblemError, match="a state other than"):
         ds.Search.paper(WronglyEncodedSteps(), seed=0, journal=tmp_path / "run.db")
     assert not (tmp_path / "run.db").exists()
     search = ds.Search.paper(EncodedSteps(), seed=0, journal=tmp_path / "run.db")
@@ -565,7 +565,7 @@ def test_ctrl_c_while_hyperparameters_are_learnt_harms_neither_search_nor_file(t
     search = ds.Search.default(Sum(), initial=6, seed=0, journal=journal)
     with pytest.raises(KeyboardInterrupt):
         search.run(40)
-    with pytest.raises(JournalError, match="stopped half way"):
+    with pytest.raises(JournalError, match="stopped halfway"):
         search.ask()
     search.close()
     monkeypatch.undo()

@@ -256,7 +256,7 @@ def test_bad_tables_are_told(select, folder, arguments, message):
         (["--fixed", "colours"], "fixed: there is no feature 'colours'; did you mean 'colour'?"),
         (["--groups", "a,x"], "groups: there is no feature 'x'"),
         (["--fixed", "a", "b", "c"], "n_features_to_select=2, but 3 are fixed"),
-        (["--forbidden", "a", "b", "c", "d", "flag", "colour", "kind"], "forbidden: there is no other"),
+        (["--forbidden", "a", "b", "c", "d", "flag", "colour", "kind"], "forbidden: no feature is left"),
         (["--cv", "70"], "n_splits=70"),
         (["--holdout", "0.999"], "--holdout 0.999"),
         (["--task", "regression", "--target", "kind"], "the target 'kind' is not numeric"),
@@ -294,7 +294,7 @@ def test_useless_columns_are_left_out_and_told(select):
     assert result()["data"]["columns"] == 7
     code, _, err = select("--fixed", "same", data="odd.parquet")
     assert code == 1
-    assert "--fixed: 'same' cannot be a feature, it has one value only" in err
+    assert "--fixed: 'same' cannot be a feature: it has one value only" in err
 
 
 def test_types_of_parquet_are_understood(select):

@@ -255,7 +255,7 @@ def test_unknown_metadata_is_refused():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"groups": [["a", "b"], ["b", "c"]]}, "groups must not overlap, but two of them have 'b'"),
+        ({"groups": [["a", "b"], ["b", "c"]]}, "groups must not overlap, but two of them contain 'b'"),
         ({"fixed": ["a"], "forbidden": ["a"]}, "'a' is both fixed and forbidden"),
         ({"fixed": ["a"], "forbidden": ["b"], "groups": [["a", "b"]]}, "'a' is both fixed and forbidden"),
         ({"warm_start": [["a", "b"]]}, r"warm_start: \['a', 'b'\] cannot be chosen: it must have the number"),
@@ -593,11 +593,11 @@ def test_small_budget_is_warned_of(budget):
         ({"n_features_to_select": "all"}, "n_features_to_select must be a whole number"),
         ({"n_features_to_select": (3, 2)}, "n_features_to_select must be .* ascending"),
         ({"fixed": ["colour"]}, "fixed: there is no feature 'colour'; did you mean 'color'?"),
-        ({"forbidden": [17]}, "forbidden: there is no feature 17, they are numbered 0 to 5"),
+        ({"forbidden": [17]}, "forbidden: there is no feature 17: features are numbered 0 to 5"),
         ({"fixed": [True, False]}, r"fixed: a mask must have one entry per feature \(6\), got 2"),
         ({"fixed": 1.5}, "fixed must be a sequence of features, got 1.5"),
         ({"fixed": [["a", "b"], "c"]}, r"fixed: there is no feature \['a', 'b'\]"),
-        ({"forbidden": range(6)}, "forbidden: there is no other feature"),
+        ({"forbidden": range(6)}, "forbidden: no feature is left to choose"),
         ({"fixed": ["a"], "forbidden": ["a"]}, "both fixed and forbidden"),
         ({"groups": ["a", "b"]}, "groups must be a sequence of groups, got 'a'"),
         ({"groups": [0, 1]}, "groups must be a sequence of groups, got 0"),

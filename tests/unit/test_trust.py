@@ -288,7 +288,7 @@ def test_after_a_few_subsets_nothing_is_known():
     assert not fitted.model_fit_.known
     assert np.isnan(fitted.inclusion_probability_).all()
     assert fitted.probability_best_ is None
-    assert any("not known" in note for note in fitted.notes_)
+    assert any("unknown" in note for note in fitted.notes_)
     content = fitted.report().to_dict()
     assert {feature["inclusion"] for feature in content["features"]} == {None}
     assert sorted(fitted.ranking_) == list(range(1, 13))
@@ -315,7 +315,7 @@ def test_a_model_that_predicts_is_believed_as_far_as_it_does():
 
 def test_confidence_without_a_model_that_predicts_ends_nothing():
     rng = np.random.default_rng(1)
-    with pytest.warns(UserWarning, match="confidence=0.9 could not end the search. Probabilities are not"):
+    with pytest.warns(UserWarning, match="confidence=0.9 could not end the search. The probabilities are"):
         selector(budget=8, confidence=0.9).fit(X, rng.normal(size=80))
 
 

@@ -25,13 +25,15 @@ def add_parser(commands: "Commands") -> None:
     play.add_argument("game", metavar="GAME", help=GAME_HELP)
     play.add_argument("--budget", type=positive, help=f"random games per move (default: {_BUDGET})")
     play.add_argument(
-        "--seconds", type=seconds, help="maximum time per move, instead of a budget or in addition"
+        "--seconds", type=seconds, help="maximum time per move, instead of a budget or in addition to it"
     )
     play.add_argument("--second", action="store_true", help="let the search move first")
-    play.add_argument("--opinions", action="store_true", help="show the search's value of each move")
+    play.add_argument("--opinions", action="store_true", help="show how the search values each move")
     play.add_argument("--moves", nargs="+", default=[], metavar="MOVE", help="begin after these moves")
     play.add_argument(
-        "--analyse", action="store_true", help="do not play: show the search's values of the position"
+        "--analyse",
+        action="store_true",
+        help="do not play: show how the search values the moves of the position",
     )
     play.add_argument("--seed", type=int, help="random seed (default: a different one every time)")
     play.set_defaults(run=run)

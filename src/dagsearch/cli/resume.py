@@ -38,7 +38,7 @@ def add_parser(commands: Commands) -> None:
         help="total number of evaluations, including those so far (default: that of the interrupted run)",
     )
     resume.add_argument(
-        "--jobs", type=positive, help="evaluations at once (default: 1; for select: as before)"
+        "--jobs", type=positive, help="number of evaluations at once (default: 1; for select: as before)"
     )
     selection = resume.add_argument_group(
         "for journals of 'dagsearch select'",

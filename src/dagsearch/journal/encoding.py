@@ -97,7 +97,7 @@ class StateCodec:
         for state in (space.problem.root(), space.random_leaves[0]):
             if key(self.decode(self.encode(state))) != key(state):
                 raise ProblemError(
-                    f"decode(encode(state)) is another state than {state!r}: correct one of the two methods"
+                    f"decode(encode(state)) is a state other than {state!r}: correct one of the two methods"
                 )
 
     def encode(self, state: State) -> Any:
@@ -117,7 +117,7 @@ class StateCodec:
 
 
 def moves_to(leaf: Any, actions: Sequence[Action]) -> list[str] | None:
-    """The actions to an encoded leaf that says nothing of them itself, as text; ``None`` if it does."""
+    """The actions to an encoded leaf that does not show them itself, as text; ``None`` if it does."""
     return None if isinstance(leaf, (list, dict)) else [str(action)[:_LONGEST] for action in actions]
 
 
@@ -128,7 +128,7 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
     -------
     dict
         ``"form"``: ``"set"`` of items, ``"sequence"``, ``"choices"`` as pairs of name and value, or ``None``
-        if it is not known. ``"labels"``: text for each number in a leaf, or ``None``. ``"minimize"``: whether
+        if it is unknown. ``"labels"``: text for each number in a leaf, or ``None``. ``"minimize"``: whether
         rewards are the negative numbers of a function that is minimised. ``"game"``: whether there are two
         players.
     """

@@ -133,7 +133,7 @@ class Journal:
         """Accept no further event, because the search and the file may differ after ``error``."""
         if self._failure is None:
             self._failure = (
-                f"the search was stopped half way ({type(error).__name__}: {error}) and may differ from its "
+                f"the search was stopped halfway ({type(error).__name__}: {error}) and may differ from its "
                 f"journal {self.path}. The journal is correct: its {self._head.events} events are safe. "
                 "Resume from the file"
             )
@@ -228,7 +228,7 @@ def has_begun(path: str | PathLike[str]) -> bool:
     """Whether the file must not be overwritten: it exists, and is more than the beginning of a journal."""
     path = _checked_path(path)
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # opening it might wait for ever
+        if not stat.S_ISREG(path.stat().st_mode):  # opening it might wait forever
             return True
         with path.open("rb") as file:
             first = file.read(1)

@@ -4,7 +4,7 @@ A head says how far the file goes: the number of events that are safely stored, 
 and its digest. It is written after an event is on the disk. So a file that ends too early is noticed, and
 whatever follows the stated end was being written when the process or the machine stopped.
 
-Heads are written in turns. If one was being written at that time, the other one is right, and at most one
+Heads are written in turn. If one was being written at that time, the other one is right, and at most one
 event behind.
 
 Every event carries a digest of itself and of the digest before.

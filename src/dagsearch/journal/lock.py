@@ -4,7 +4,7 @@ The lock is on the journal file itself, so that another name of the same file do
 belongs to the open file, not to the process: POSIX locks end as soon as the process closes *any* descriptor
 of the file, for example after it has copied the file. Every lock ends with the process, even if it is killed.
 
-On Linux this is an open file description lock, about which one can ask without taking it. Elsewhere a
+On Linux this is an open file description lock, which can be queried without taking it. Elsewhere a
 reader takes the lock for a moment to see whether it is free, and a search that begins waits for readers.
 """
 

@@ -122,7 +122,7 @@ class Requests:
                 data = file.read()
                 lines, start = data[: data.rfind(b"\n") + 1], file.tell() - len(data)
         except OSError as error:
-            logger.warning("cannot read the requests in %s (%s): the search goes on", self._path, error)
+            logger.warning("cannot read the requests in %s (%s): the search continues", self._path, error)
             return ()
         self._size, self._offset = size, start + len(lines)
         begun = begun_at(self._journal)

@@ -114,7 +114,7 @@ def recompose(
             )
     arguments = {**known, **given, "seed": generator_like(settings["generators"][0])}
     if settings["made_by"] not in makers:
-        raise JournalError(f"the journal was written by {settings['made_by']!r}, which is not known here")
+        raise JournalError(f"the journal was written by {settings['made_by']!r}, which is unknown here")
     try:
         return makers[settings["made_by"]](problem, **arguments)
     except TypeError as error:
@@ -275,7 +275,7 @@ class Replay(Recorder):
     def _learnt_after(self, follower: Event | None) -> Mapping[str, Any] | None:
         """The hyperparameters that were learnt after a reward.
 
-        ``None`` if the replay must learn itself, if it is time: the process may have ended just before that,
+        ``None`` if the replay must learn itself when it is time: the process may have ended just before that,
         and a resumed search learns without an event.
         """
         return follower.content if follower is not None and follower.kind == "learn" else None

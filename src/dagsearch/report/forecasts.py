@@ -16,7 +16,7 @@ of mean m:
     log (m / s) = c₀ + c₁ log r + c₂ log(d / s + 0.01) + c₃ log(e / s + 0.01)
 
 The coefficients were fitted by maximum likelihood to runs on the problems of ``docs/general.md``.
-``docs/watching.md`` says how often the intervals hold, also on problems that were left out of the fit.
+``docs/watching.md`` says how often the intervals hold, including on problems that were left out of the fit.
 With a Weibull distribution instead of the exponential one the fitted shape is 1.00.
 """
 
@@ -36,7 +36,7 @@ _LEVEL = 0.9
 _FEWEST = 5
 FARTHEST = 9
 """Number of further evaluations, as a multiple of those so far, up to which forecasts were compared with what
-came."""
+happened."""
 # Largest number of predictions that their error is computed from.
 _RECENT = 20
 # Keeps the logarithms of shares finite.
@@ -90,13 +90,13 @@ class Past(NamedTuple):
     """e."""
 
     def hazard_terms(self, n: int) -> FloatArray:
-        """What the coefficients of H are multiplied with."""
+        """What the coefficients of H are multiplied by."""
         t = self.rewards
         since, k = (self.since_best + 1) / t, self.improvements + 0.5
         return np.array([1.0, math.log(math.log1p(n / t)), math.log(k), math.log(since), math.log(t)])
 
     def size_terms(self, n: int) -> FloatArray:
-        """What the coefficients of m are multiplied with."""
+        """What the coefficients of m are multiplied by."""
         shares = (self.gained / self.spread, self.error / self.spread)
         logs = [math.log(share + _SHARE) for share in shares]
         return np.array([1.0, math.log(math.log1p(n / self.rewards)), *logs])
@@ -110,7 +110,7 @@ def progress_of(rewards: Sequence[float], predicted: Sequence[Gaussian | None]) 
     rewards : sequence of float
         All rewards in the order told; large is good.
     predicted : sequence of Gaussian or None
-        What was believed of each just before.
+        What was believed about each just before.
     """
     told = np.asarray(rewards, dtype=np.float64)
     if len(told) < _FEWEST:

@@ -86,7 +86,7 @@ function sizesSection({ by_size: sizes, result }) {
     { name: "Subsets", kind: "figure" }, { name: "Features", kind: "long" }];
   return section("sizes", "Score against number of features",
     "The best cross-validated score of each size, with its standard error; the chosen size is blue. Above the dashed line, scores are " +
-      "within one standard error of the best. Sizes of which few subsets were scored may do better than shown.",
+      "within one standard error of the best. Sizes for which few subsets were scored may do better than shown.",
     drawn(draw),
     asTable(heads, () => sizes.map((entry) => [String(size(entry)), number(entry.score), number(entry.error), count(entry.subsets), named(entry.features)])));
 }

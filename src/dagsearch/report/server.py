@@ -1,7 +1,7 @@
 """The server of the live page: for this machine alone, and for those who know its address.
 
-Every address begins with a random token. Whatever comes without it, or by another host name than this
-machine's (as after DNS rebinding), gets an empty answer 404.
+Every address begins with a random token. Whatever comes without it, or with a host name other than this
+machine's (as after DNS rebinding), gets an empty 404 answer.
 """
 
 import json

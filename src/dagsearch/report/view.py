@@ -409,20 +409,20 @@ def _game(record: Record, left: int | None, seconds_left: float | None, state: s
 def _game_sentence(
     record: Record, value: Gaussian | None, left: int | None, seconds_left: float | None, state: str
 ) -> str:
-    """What the game is worth, and which first move was looked at most."""
+    """What the game is worth, and which first move was evaluated most."""
     told = record.told
     if not told:
         return f"No reward yet ({state})."
     after = f"after {len(told)} evaluations"
     if value is None:
-        text = f"The value of the game is not known {after}"
+        text = f"The value of the game is unknown {after}"
     else:
         worth = f"{number(value.mean)} ± {number(value.variance**0.5)}"
         text = f"The game is worth {worth} to the first player {after}"
     line = main_line(told)
     if line:
         count = sum(one.parts[:1] == line[:1] for one in told)
-        text += f"; the first move {line[0].value} was looked at most ({count} of {len(told)})"
+        text += f"; the first move {line[0].value} was evaluated most ({count} of {len(told)})"
     return ended(f"{text}; {count_left(left)}" if left else text, left, seconds_left, state)
 
 

@@ -211,7 +211,7 @@ class _Cluster:
         return int(sum(threads.values()))
 
     def load(self, problem: Problem) -> None:
-        """Let scheduler and workers, also those that join later, load the problem before an evaluation.
+        """Let the scheduler and all workers, later ones included, load the problem before an evaluation.
 
         The first time may take long, if modules are imported. It must not count as time of an evaluation.
         """
@@ -252,8 +252,8 @@ class ExecutorPool(_WaitingPool):
     executor : Executor
         An executor as in :mod:`concurrent.futures`, such as ``dask.distributed.Client(...).get_executor()``.
     timeout : float, optional
-        Seconds after which an evaluation counts as failed, from the time when it was submitted. On a cluster
-        of Dask, workers have loaded the problem by then.
+        Seconds after which an evaluation counts as failed, from the time when it was submitted. On a Dask
+        cluster, workers have loaded the problem by then.
     deterministic : bool
         Whether results are taken in the order in which evaluations began.
     """

@@ -24,7 +24,7 @@ _LOOK = 1.0
 
 
 class ProcessDied(RuntimeError):
-    """An evaluation was begun several times, and each time its process ended."""
+    """An evaluation was started several times, and each time its process ended."""
 
 
 class Evaluating(Future[Any]):

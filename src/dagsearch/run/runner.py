@@ -337,7 +337,7 @@ def checked_on_error(on_error: OnError) -> OnError:
     elif is_finite(on_error) and abs(on_error) <= LARGEST_REWARD:
         return float(on_error)
     raise ValueError(
-        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} at most, got {on_error!r}"
+        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less, got {on_error!r}"
     )
 
 

@@ -13,7 +13,7 @@ class Request(NamedTuple):
     """Something that the user asks a running search to do."""
 
     name: str
-    """Identifies the request; it is carried out once, also if the search is resumed in between."""
+    """Identifies the request; it is carried out once, even if the search is resumed in between."""
     action: str
     """One of :data:`ACTIONS`."""
     value: Any

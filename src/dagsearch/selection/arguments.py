@@ -67,7 +67,7 @@ class Features:
         if isinstance(feature, Integral):
             if not 0 <= int(feature) < self.count:
                 raise ValueError(
-                    f"{argument}: there is no feature {feature}, they are numbered 0 to {self.count - 1}"
+                    f"{argument}: there is no feature {feature}: features are numbered 0 to {self.count - 1}"
                 )
             return int(feature)
         names = [] if self.names is None else list(self.names)
@@ -93,7 +93,7 @@ class Features:
         counts = Counter(column for group in grouped for column in set(group))
         shared = [column for column, count in counts.items() if count > 1]
         if shared:
-            raise ValueError(f"groups must not overlap, but two of them have {self.labels(shared)[0]!r}")
+            raise ValueError(f"groups must not overlap, but two of them contain {self.labels(shared)[0]!r}")
         whole = {column: group for group in grouped for column in group}
         banned = self.banned(excluded, grouped)
         both = [column for column in required if banned & set(whole.get(column, [column]))]
@@ -138,7 +138,7 @@ def warn_small_budget(budget: int) -> None:
     if budget < _MIN_BUDGET:
         warnings.warn(
             f"a budget of {budget} subsets is too small to learn from: the result is little better than "
-            f"random; use at least {4 * _MIN_BUDGET}, or better 10 per feature to select",
+            f"random; use at least {4 * _MIN_BUDGET}, or better, 10 per feature to select",
             stacklevel=3,  # points to the call of fit
         )
 
@@ -192,7 +192,7 @@ def subset_problem(
     banned = {choice_of.get(column, column) for column in excluded}
     choices = {choice_of.get(column, column) for column in range(features.count)} - banned
     if not choices:
-        raise ValueError("forbidden: there is no other feature to choose; forbid fewer")
+        raise ValueError("forbidden: no feature is left to choose; forbid fewer")
     least, most = _size_range(n_features_to_select, len(choices), len(held))
     if seen is not None and len(choices) > max(MOST_CANDIDATES, most):
         kept = _candidates(seen, choices - held, max(MOST_CANDIDATES, most) - len(held))
@@ -276,7 +276,7 @@ def subset_covariance(
 
 
 def _table_covariance(data: Any, seen: Glance | None, problem: SubsetProblem) -> Covariance:
-    """Features are as alike as their correlations, and matter as much as they seem to at a glance."""
+    """Features are as alike as their correlations, and matter as much as the rankings suggest."""
     columns = searched_columns(problem)
     alike = likeness(data[:, columns] if not hasattr(data, "iloc") else data.iloc[:, columns])
     relevance = np.ones(columns.size) if seen is None else seen.relevance[columns]

@@ -1,4 +1,4 @@
-"""How certain the findings are: the model's word, tempered by how well its predictions have held."""
+"""How certain the findings are: the model's probabilities, tempered by how well its predictions have held."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -59,23 +59,27 @@ class Fit(NamedTuple):
         """The same in words."""
         if self.skill is None:
             return (
-                "Probabilities are not known: too few subsets were scored to tell how well the model predicts"
+                "The probabilities are unknown: too few subsets were scored to tell how well the model "
+                "predicts"
             )
         words = f"the model predicted {max(self.skill, 0.0):.0%} of the variance of scores beforehand"
         if not self.known and self.skill >= LEAST_SKILL:
             return (
-                f"Probabilities are not known: {self.optimism:.0%} of the lead of the best scores is not real"
+                f"The probabilities are unknown: {self.optimism:.0%} of the lead of the best scores is not "
+                "real"
             )
         if not self.known:
-            return f"Probabilities are not known: {words}, which is too little"
-        return f"{words[0].upper()}{words[1:]}; {self.coverage:.0%} of them were inside its 90% intervals"
+            return f"The probabilities are unknown: {words}, which is too little"
+        return (
+            f"{words[0].upper()}{words[1:]}; {self.coverage:.0%} of the scores were inside its 90% intervals"
+        )
 
 
 def model_fit(search: Search, optimism: float = 0.0) -> Fit:
     """How well the search's model predicts.
 
     ``optimism`` is the part of the best scores that is not real: what is predicted well may still not hold.
-    If every subset has been scored, nothing is left to predict, and its word is taken as it is.
+    If every subset has been scored, nothing is left to predict, and its probabilities are taken as they are.
     """
     foresight, space = search.data.foresight, search.space
     skill, coverage = foresight.skill, foresight.coverage
@@ -94,7 +98,7 @@ def model_fit(search: Search, optimism: float = 0.0) -> Fit:
 def tempered_inclusion(
     optimum: Optimum | None, fit: Fit, record: Record, free: BoolArray, support: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Probability that each feature belongs to the best subset, its interval, and the model's own word.
+    """Probability that each feature belongs to the best subset, its interval, and the model's own view.
 
     The model's probabilities are shares of joint samples. With the weight of its trust they are mixed with
     what is known without a model, the share of features that are chosen. Features that entered the best
@@ -223,7 +227,9 @@ def _screened(run: SelectionRun, features: Features) -> list[str]:
     searched = len(searched_columns(run.problem))
     if searched == features.count:
         return []
-    return [f"of {features.count:,} features, the {searched:,} most relevant ones at a glance were searched"]
+    return [
+        f"of {features.count:,} features, the {searched:,} most relevant ones by quick rankings were searched"
+    ]
 
 
 def _probability_best(
@@ -367,7 +373,7 @@ def baseline_score(
 ) -> float | None:
     """Score on ``unseen`` rows of predictions that use no feature; ``None`` if the score does not allow it.
 
-    The commonest class, or the mean of the target, of the rows that are ``seen`` is predicted.
+    The prediction is the most frequent class, or the mean of the target, among the rows that are ``seen``.
     """
     dummy = DummyClassifier(strategy="prior") if is_classifier(estimator) else DummyRegressor()
     try:

@@ -67,7 +67,7 @@ class Chooser:
     Attributes
     ----------
     redrawn : sequence of SubsetScorer
-        Scores subsets on folds that were drawn anew, one scorer for each draw; none by default.
+        Scores subsets on re-drawn folds, one scorer for each draw; none by default.
     honest : callable or None
         Returns the scores of rankings that are repeated inside the folds, for tables with few rows.
     """
@@ -197,7 +197,7 @@ class Honest(NamedTuple):
 
 
 def is_crowded(problem: SubsetProblem, rows: int) -> bool:
-    """Whether the table has so many columns that some go with the target by chance."""
+    """Whether the table has so many columns that some agree with the target by chance."""
     return len(problem.choices) > _CROWDED * rows
 
 
@@ -236,7 +236,7 @@ def _orders(seen: Glance) -> dict[str, Any]:
 
 
 def excess(honest: Mapping[str, Honest], score: Callable[[frozenset[int]], Scored]) -> float:
-    """How much too high the scores are that a search finds; 0 if unknown.
+    """By how much the scores that a search finds are too high; 0 if unknown.
 
     ``score`` returns the scores of a subset on the folds of the search.
     """
@@ -254,7 +254,7 @@ def simple_instead(
     score: Callable[[frozenset[int]], Scored],
     too_high: float,
 ) -> tuple[Leader, str] | None:
-    """A ranking's choice, if it is to be expected to do better on new rows; with the reason in words.
+    """A ranking's choice, if it is expected to do better on new rows; with the reason in words.
 
     ``too_high`` is deducted from the leader's score before it is compared with the rankings' honest ones.
     """
@@ -274,6 +274,6 @@ def simple_instead(
     words = (
         f"the search found a subset with the score {leader.score:.4g}, but scores found by optimisation are "
         f"about {too_high:.2g} too high in this table, which has few rows for its columns; a simple ranking, "
-        f"repeated inside the folds, has {best.folds.mean():.4g}, and its choice was taken"
+        f"repeated inside the folds, scores {best.folds.mean():.4g}, so its choice was taken"
     )
     return leader_of(taken), words

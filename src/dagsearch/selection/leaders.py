@@ -53,7 +53,7 @@ def leader_count(budget: int) -> int:
 def redrawn_folds(
     cv: Any, estimator: Any, data: Any, target: Any, params: Mapping[str, Any], draws: int
 ) -> list[list[Any]]:
-    """Folds of the same kind, drawn anew; none if the splitter leaves nothing to chance.
+    """Folds of the same kind, drawn again; none if the splitter leaves nothing to chance.
 
     A number of folds is re-drawn with shuffling. A splitter is re-drawn if it shuffles; one that does not,
     such as a split in time, and given folds stay as they are.

@@ -49,7 +49,7 @@ class Plan:
     scorer: SubsetScorer
     """Scores subsets on the folds of the search."""
     redrawn: Sequence[SubsetScorer]
-    """Score subsets on folds that were drawn anew."""
+    """Score subsets on re-drawn folds."""
     seen: Glance | None
     """Rankings of the columns; ``None`` without a target."""
     rankings: Sequence[Subset]

@@ -1,4 +1,4 @@
-"""What one look at the table tells of its columns: rankings by relevance for the target.
+"""What one look at the table says about its columns: rankings by relevance for the target.
 
 None of it fits the user's estimator. The rankings serve twice: their first columns are the first subsets that
 are scored, and the belief about single features starts from them.
@@ -60,7 +60,7 @@ def rows_that_count(data: Any, target: Any, fit_params: Mapping[str, Any]) -> tu
 
 
 def glance(data: Any, target: Any, classification: bool, most: int) -> Glance | None:
-    """Rank the columns by what they tell of the target.
+    """Rank the columns by what they say about the target.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def glance(data: Any, target: Any, classification: bool, most: int) -> Glance | 
     classification : bool
         Whether the target consists of classes.
     most : int
-        Number of columns that greedy forward selection goes on to.
+        Number of columns at which greedy forward selection stops.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def glance(data: Any, target: Any, classification: bool, most: int) -> Glance | 
 
 
 def numeric_table(data: Any, columns: Sequence[int]) -> FloatArray:
-    """Some columns as finite numbers; see :func:`dagsearch.selection.likeness.numbers`."""
+    """Some columns as finite numbers; see :func:`likeness`."""
     if issparse(data):
         dense = data.tocsc()[:, list(columns)].toarray().astype(np.float64)
         return np.asarray(np.where(np.isfinite(dense), dense, 0.0))

@@ -197,7 +197,7 @@ def _inert(text: str | None) -> str | None:
 
 
 def _inert_json(name: str) -> str:
-    """A name as JSON, with the sign that begins a formula escaped."""
+    """A name as JSON, with the character that begins a formula escaped."""
     if name and name[0] in _FORMULA:
         return f'"\\u{ord(name[0]):04x}{json.dumps(name[1:], ensure_ascii=False)[1:]}'
     return json.dumps(name, ensure_ascii=False)
@@ -352,7 +352,7 @@ def _certainty(content: Mapping[str, Any]) -> str:
     """How certain the choice of features is."""
     chances = [feature["inclusion"] for feature in content["features"] if feature["selected"]]
     if any(chance is None for chance in chances) or not chances:
-        return "how certain the choice is remains unknown"
+        return "the certainty of the choice is unknown"
     certain = sum(chance >= _CERTAIN for chance in chances)
     if certain == len(chances):
         return (

@@ -55,7 +55,7 @@ class SubsetScorer:
     fit_params, score_params : mapping
         Passed to the estimator and to the scorer. Values with one entry per row are cut to the fold's rows.
     silent : bool
-        Whether to keep away what the estimator prints and warns of.
+        Whether to hide what the estimator prints, and its warnings.
     """
 
     def __init__(
@@ -305,7 +305,7 @@ _EXPLAINED = (
 
 
 def score_bounds(scorer: Any, estimator: Any) -> tuple[float, float]:
-    """The bounds of a scorer of scikit-learn; infinite where they are not known.
+    """The bounds of a scorer of scikit-learn; infinite where they are unknown.
 
     Parameters
     ----------

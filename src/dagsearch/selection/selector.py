@@ -64,11 +64,11 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Stop once a score is at least this large.
     confidence : float or None, default=None
         Stop once the best subset so far is the best of all subsets with at least this probability. If the
-        model predicts too badly to state one, the search goes on, and a warning says so at its end.
+        model predicts too poorly to state one, the search goes on, and a warning says so at its end.
     repeats : int, default=2
-        Number of times that the leaders, up to 8 subsets and a tenth of ``budget``, are scored again at the
-        end, on folds that are drawn anew. These scores come in addition to ``budget``. Folds that leave
-        nothing to chance, such as given ones, are not drawn anew.
+        Number of times that the leaders (at most 8 subsets, and at most a tenth of ``budget``) are scored
+        again at the end, on re-drawn folds. These scores come in addition to ``budget``. Folds that leave
+        nothing to chance, such as given ones, are not re-drawn.
     parsimonious : bool, default=False
         Whether to select the subset with the fewest features within one standard error of the best one, or,
         if there is none with fewer, what a test of each feature by itself selects.
@@ -82,7 +82,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Subsets to begin with. They are scored like all others, or not at all if their scores are given.
     covariance : "table", "correlation", array-like, Covariance or None, default="table"
         What is believed about features before any score: ``"table"`` takes from ``X`` and ``y`` how alike
-        they are and how much each tells of the target; ``"correlation"`` only how alike they are. Or a
+        they are and how much each says about the target; ``"correlation"`` only how alike they are. Or a
         positive semi-definite matrix of shape (n_features, n_features), or a covariance over subsets. If
         ``None``, features are independent.
     n_jobs : int or None, default=None
@@ -118,7 +118,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     inclusion_probability_ : ndarray of shape (n_features,)
         Probability that each feature is part of the best subset; NaN if unknown.
     inclusion_interval_ : ndarray of shape (n_features, 2)
-        Intervals of these probabilities. They allow for samples, for hyperparameters, and for a model that
+        Intervals of these probabilities. They allow for sampling, for hyperparameters, and for a model that
         does not predict perfectly.
     model_fit_ : Fit
         How well the model has predicted scores before they were known: ``skill``, ``coverage`` and ``trust``.
@@ -126,7 +126,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     simpler_ : dict or None
         A simpler subset within one standard error of the selected one: ``features``, ``score``.
     notes_ : list of str
-        What to know about the selection.
+        What you should know about the selection.
     ranking_ : ndarray of shape (n_features,)
         Rank of each feature by inclusion probability; the most probable feature has rank 1.
     history_ : dict of ndarrays
@@ -307,7 +307,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         )
 
     def consider(self, scored: Scored | None) -> None:
-        """Take another method's choice instead of the own one, if it can be selected and is better.
+        """Take another method's choice instead of the selector's own, if it can be selected and is better.
 
         With ``parsimonious``, more features must be better by more than one standard error. The smallest
         subset within one standard error of them is then taken.

@@ -1,4 +1,4 @@
-"""Tables of other people: reading them, cleaning them, and which columns can be features."""
+"""Tables as people keep them: reading them, cleaning them, and which columns can be features."""
 
 from dagsearch.tables.clean import prepared
 from dagsearch.tables.read import TableError, TextFormat, read_table

@@ -89,7 +89,7 @@ def decimal_mark(frame: "pandas.DataFrame", most: int = 1000) -> str:
 
 
 def _mark(text: str) -> str | None:
-    """The decimal mark of a number, ``None`` if the text is no number or may be read with either mark."""
+    """The decimal mark of a number, ``None`` if the text is not a number or may be read with either mark."""
     with_comma, with_point = number_of(text, ","), number_of(text, ".")
     if with_comma is None and with_point is not None:
         return "." if "." in text else None
@@ -107,7 +107,7 @@ def clean(frame: "pandas.DataFrame", decimal: str | None = None) -> tuple["panda
     frame : pandas.DataFrame
         The table, which is left as it is.
     decimal : str, optional
-        The decimal mark; ``None`` to find it out.
+        The decimal mark; ``None`` to detect it.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def _without_marks(column: "pandas.Series") -> tuple["pandas.Series", list[str]]
 
 
 def _numbers(column: "pandas.Series", decimal: str) -> tuple["pandas.Series | None", list[Any]]:
-    """The column as numbers, ``None`` if it is none; and the values that are no numbers."""
+    """The column as numbers, ``None`` if it is not one of numbers; and the values that are not numbers."""
     import pandas
 
     values = column.dropna()

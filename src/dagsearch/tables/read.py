@@ -151,7 +151,7 @@ def _unzipped(content: bytes, name: str) -> bytes:
 def _check_is_text(path: Path, content: bytes, name: str) -> None:
     suffix = path.suffix.lower()
     if content.startswith(b"\xd0\xcf\x11\xe0"):
-        raise TableError(f"{name} is a workbook of an old Excel: save it as .xlsx or .csv")
+        raise TableError(f"{name} is a workbook of an old version of Excel: save it as .xlsx or .csv")
     if suffix in (".parquet", ".xlsx", ".xlsm"):
         raise TableError(f"{name} cannot be read as {suffix[1:]}: it is another kind of file")
     if not content.strip():
@@ -200,7 +200,7 @@ def _text_table(content: bytes, name: str, text: TextFormat, notes: list[str]) -
         notes.append("numbers are written with a decimal comma")
         frame = _parsed(decoded, lines, name, sep, ",")
     if not hasattr(frame.index, "step"):  # R writes no name for the column of row names
-        notes.append("lines have one field more than the header: the first is taken as the row's name")
+        notes.append("lines have one field more than the header: the first field is taken as the row's name")
         frame = frame.reset_index(drop=True)
     if all(_is_number(str(column)) for column in frame.columns):
         notes.append(

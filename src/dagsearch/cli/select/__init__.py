@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
 
 FILES = ("result.json", "history.csv", "report.html")
-"""What ``--out`` gets."""
+"""Files that ``--out`` writes."""
 
 
 def add_parser(commands: "Commands") -> None:

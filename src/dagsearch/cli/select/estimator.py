@@ -214,7 +214,7 @@ def folds_for(cv: int | str, table: Table, in_time: bool, seed: int) -> Any:
     if table.groups is not None:
         count = table.groups.nunique()
         if count < cv:
-            raise TableError(f"--cv {cv}: the group column has {count} groups only; use fewer folds")
+            raise TableError(f"--cv {cv}: the group column has only {count} groups; use fewer folds")
         grouped = StratifiedGroupKFold if table.classification else GroupKFold
         return grouped(cv, shuffle=True, random_state=seed)
     folds = StratifiedKFold if table.classification else KFold

@@ -125,7 +125,7 @@ class Request:
     positive: Annotated[
         Text,
         Option(
-            "the class that counts as positive, of two (default: announced before the search)",
+            "which of two classes counts as positive (default: announced before the search)",
             metavar="CLASS",
             label="positive class",
             load="positive",
@@ -215,10 +215,10 @@ class Request:
 
     @classmethod
     def from_json(cls, noted: Mapping[str, Any]) -> "Request":
-        """The request that :meth:`to_json` wrote; raises ``TypeError`` if it is none."""
+        """The request that :meth:`to_json` wrote; raises ``TypeError`` if it is not one."""
         hints = get_type_hints(cls)
         if not isinstance(noted, Mapping) or not set(noted) <= set(hints):
-            raise TypeError("this is no request")
+            raise TypeError("this is not a request")
         return cls(**{name: _read(value, hints[name]) for name, value in noted.items()})
 
     def to_json(self) -> dict[str, Any]:

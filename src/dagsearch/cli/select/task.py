@@ -304,7 +304,7 @@ def _cluster(address: str | None) -> Iterator[None]:
 def _check_present(option: str, names: Sequence[str], table: Table) -> None:
     for name in names:
         if name in table.left_out:
-            raise TableError(f"{option}: {name!r} cannot be a feature, it has {table.left_out[name]}")
+            raise TableError(f"{option}: {name!r} cannot be a feature: it has {table.left_out[name]}")
 
 
 def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
