@@ -877,3 +877,15 @@ def test_own_estimator_in_several_processes_with_a_bar(folder):
     assert "6 of 6 subsets" in done.stderr
     assert len(done.stderr.splitlines()) < 10  # no bar where there is no terminal
     assert "could not be scored" not in done.stdout
+
+
+def test_predictions_without_features_are_judged_by_the_weights_as_well(select, folder):
+    table = example()
+    table["w"] = np.where(table["kind"] == "yes", 3.0, 1.0)
+    table.to_csv("weighted.csv", index=False)
+    given = ["--weight-column", "w", "--holdout", "0", "--scoring", "accuracy", "--out", "out"]
+    assert select(*given, data="weighted.csv", target="kind")[0] == 0
+    (dull,) = (one for one in result()["comparisons"] if one["name"] == "no features")
+    yes = (table["kind"] == "yes").to_numpy()
+    assert dull["score"] == pytest.approx(3 * yes.sum() / (3 * yes.sum() + (~yes).sum()), abs=0.02)
+    assert dull["score"] > yes.mean() + 0.1

@@ -344,10 +344,12 @@ def nested_score(selector: Any, data: Any, target: Any, cv: Any, params: Mapping
         columns = np.flatnonzero(inner.support_).tolist()
         unseen = _safe_indexing(data, test), _safe_indexing(target, test)
         known, new = (_safe_indexing(part[0], columns, axis=1) for part in (seen, unseen))
+        fitting, judging = of(train, routed.estimator.fit), of(test, routed.scorer.score)
         with quiet() if selector._silent else nullcontext():
-            fitted = clone(estimator).fit(known, seen[1], **of(train, routed.estimator.fit))
-            scores.append(float(scorer(fitted, new, unseen[1], **of(test, routed.scorer.score))))
-        dull.append(baseline_score(estimator, scorer, seen, unseen))
+            fitted = clone(estimator).fit(known, seen[1], **fitting)
+            scores.append(float(scorer(fitted, new, unseen[1], **judging)))
+            weights = [value for name, value in fitting.items() if name.endswith("sample_weight")]
+            dull.append(baseline_score(estimator, scorer, seen[1], unseen[1], *weights[:1], **judging))
     return _summary(np.array(scores), np.array(supports), dull, score_bounds(scorer, estimator))
 
 
@@ -369,17 +371,17 @@ def _summary(
 
 
 def baseline_score(
-    estimator: Any, scorer: Any, seen: tuple[Any, Any], unseen: tuple[Any, Any]
+    estimator: Any, scorer: Any, seen: Any, unseen: Any, weights: Any = None, **judging: Any
 ) -> float | None:
-    """Score on ``unseen`` rows of predictions that use no feature; ``None`` if the score does not allow it.
+    """Score of predictions that use no feature; ``None`` if the score does not allow it.
 
-    The prediction is the most frequent class, or the mean of the target, among the rows that are ``seen``.
+    The prediction is the most frequent class, or the mean, of the targets that are ``seen``, by their
+    ``weights``. It is judged by the ``unseen`` targets; ``judging`` are parameters for the scorer.
     """
     dummy = DummyClassifier(strategy="prior") if is_classifier(estimator) else DummyRegressor()
     try:
-        score = float(
-            scorer(dummy.fit(np.zeros((len(seen[1]), 1)), seen[1]), np.zeros((len(unseen[1]), 1)), unseen[1])
-        )
+        dummy.fit(np.zeros((len(seen), 1)), seen, sample_weight=weights)
+        score = float(scorer(dummy, np.zeros((len(unseen), 1)), unseen, **judging))
     except Exception:  # the scorer is the user's, and may need what a dummy does not have
         return None
     return score if np.isfinite(score) else None

@@ -254,17 +254,20 @@ def _honest(
 
 def _without_features(prepared: _Prepared) -> Comparison:
     """The score of predictions that use no feature, as a baseline."""
-    kept, found = prepared.kept, []
-    for train, test in prepared.splits():
-        parts = [(None, kept.target.iloc[rows]) for rows in (train, test)]
-        found.append(baseline_score(prepared.estimator, prepared.scorer, *parts))
+    kept = prepared.kept
+    found = [_baseline(prepared, kept.rows(train), kept.rows(test)) for train, test in prepared.splits()]
     known = [score for score in found if score is not None]
     held = None
     if prepared.holdout is not None:
-        whole = (None, kept.target), (None, prepared.holdout.target)
-        held = baseline_score(prepared.estimator, prepared.scorer, *whole)
+        held = _baseline(prepared, kept, prepared.holdout)
     score = float(np.mean(known)) if known and len(known) == len(found) else None
     return Comparison("no features", 0, 0, score, holdout_score=held)
+
+
+def _baseline(prepared: _Prepared, seen: Table, unseen: Table) -> float | None:
+    _, judging = weight_params(prepared.estimator, prepared.scorer, unseen.weights)
+    targets = seen.target, unseen.target, seen.weights
+    return baseline_score(prepared.estimator, prepared.scorer, *targets, **judging)
 
 
 def _settings(prepared: _Prepared) -> dict[str, Any]:
