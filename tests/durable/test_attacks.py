@@ -185,7 +185,7 @@ def test_a_backup_of_a_running_search_can_be_resumed(tmp_path, whole, capsys):
     search.run(REWARDS)
     assert backup_journal(path, copy) == len(read_events(path))
     assert copy.read_bytes()[1024:] == path.read_bytes()[1024:]
-    for wrong, words in {copy: "File exists", tmp_path / "nowhere" / "copy.db": "No such file"}.items():
+    for wrong, words in {copy: "exists already", tmp_path / "nowhere" / "copy.db": "No such file"}.items():
         with pytest.raises(JournalError, match=words):
             backup_journal(path, wrong)
     again = ds.Search.resume(copy, Sum())

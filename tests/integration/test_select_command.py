@@ -229,6 +229,7 @@ def test_estimators_that_are_none(select, folder, path, message):
         ({"data": "header.csv"}, "the table has 0 rows with a target"),
         ({"data": "two.csv"}, "the table has 2 rows with a target: too few"),
         ({"data": "one-class.csv", "target": "kind"}, "the target 'kind' is always 'yes'"),
+        ({"data": "one-class.csv", "target": "one"}, "the target 'one' is always 1: there"),
         ({"data": "ids.csv", "target": "kind"}, "the target 'kind' has 80 different texts in 80 rows"),
         ({"data": "narrow.csv"}, "1 columns to choose from"),
     ],
@@ -239,7 +240,7 @@ def test_bad_tables_are_told(select, folder, arguments, message):
     (folder / "empty.csv").write_text("")
     (folder / "header.csv").write_text("a,b,size\n")
     (folder / "two.csv").write_text("a,b,size\n1,2,3\n2,3,4\n")
-    example().assign(kind="yes").to_csv("one-class.csv", index=False)
+    example().assign(kind="yes", one=1).to_csv("one-class.csv", index=False)
     example().assign(kind=[f"number {i}" for i in range(80)]).to_csv("ids.csv", index=False)
     example()[["a", "size"]].to_csv("narrow.csv", index=False)
     code, out, err = select(**arguments)

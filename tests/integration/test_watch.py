@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 import dagsearch as ds
+from dagsearch.cli import main
 from dagsearch.journal.journal import Follower, read_events
 from dagsearch.journal.requests import requests_path
 from dagsearch.report.report import Watched
@@ -291,3 +293,13 @@ def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(browser,
         if event.kind == "tell"
     }
     assert rewards["[0, 1, 2, 3]"] == 6.0 - 40.0
+
+
+def test_a_port_that_is_in_use_is_named(journal, capsys, monkeypatch):
+    monkeypatch.setattr(os, "nice", lambda _: 0)  # this process goes on
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["watch", str(journal), "--port", str(port)]) == 1
+    assert f"--port: {port} is in use; give another one" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """``dagsearch watch``: a live page about searches, from their journals."""
 
 import argparse
+import errno
 import os
 from pathlib import Path
 
@@ -54,6 +55,11 @@ def run(options: argparse.Namespace) -> int:
     try:
         watched = Watched(options.journals, options.steer)
         serve(watched, options.port, options.steer, lambda address: print(address, flush=True))
-    except (JournalError, OSError) as error:
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            return failed("watch", error)
+        taken = f"--port: {options.port} is in use; give another one, or none for any that is free"
+        return failed("watch", ValueError(taken))
+    except JournalError as error:
         return failed("watch", error)
     return 0

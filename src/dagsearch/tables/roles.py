@@ -150,9 +150,8 @@ def split_target(
     frame = _complete_rows(frame, roles, notes)
     values = frame[roles.target]
     if values.nunique() < 2:
-        raise TableError(
-            f"the target {roles.target!r} is always {values.iloc[0]!r}: there is nothing to predict"
-        )
+        (only,) = values.iloc[:1].tolist()  # as Python writes it, not NumPy
+        raise TableError(f"the target {roles.target!r} is always {only!r}: there is nothing to predict")
     classification = _are_classes(values) if task == "auto" else task == "classification"
     if not classification and not _is_numeric(values):
         raise TableError(f"the target {roles.target!r} is not numeric: use --task classification")
