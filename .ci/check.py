@@ -36,8 +36,8 @@ def main() -> int:
     """Run everything; returns 0 if nothing failed."""
     beside = subprocess.Popen([sys.executable, __file__, "beside"])
     print("$", *TESTS, flush=True)
-    codes = run(TESTS), beside.wait()
-    return max(codes)
+    codes = run(TESTS), beside.wait()  # negative if a signal ended it
+    return next((code for code in codes if code != 0), 0)
 
 
 if __name__ == "__main__":
