@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
-from dagsearch._internal.typing import IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 
 State = Any
@@ -112,6 +112,9 @@ class Layout(NamedTuple):
     categories: IntArray
     """Number of categories of each place, shape ``(places,)``. Where a place does not exist in some leaves,
     "absent" is one of them, the last. In an order it is the number of items, at every place."""
+    numbers: "Sequence[FloatArray | None]" = ()
+    """For each place the numbers that its categories are, ``nan`` for those that are none, ``None`` if none
+    is; of an order, and where nothing is a number, nothing."""
 
 
 class Children:

@@ -7,7 +7,7 @@ made only of partial orders and of what these are compared with, a block at a ti
 30,201 of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,9 +16,12 @@ import numpy as np
 from dagsearch._internal.compiled import compiled, inlined
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.problem import Layout
+from dagsearch.space.numbers import SCALES, scale_features
 
 # A view with more features than this is left out.
 _MOST_FEATURES = 1200
+# Largest number of categories of a place with numbers whose equality is a view, too.
+_MOST_EQUAL = 32
 # Number of rows after which sums are made afresh, so that rounding errors do not add up.
 _AFRESH = 64
 # Largest number of pairs of items whose order is kept for every state: 16 kB each.
@@ -44,18 +47,26 @@ def views_of(layout: Layout) -> "PlaceViews | OrderViews":
     """The views of states with this layout."""
     if layout.kind == "order":
         return OrderViews(int(layout.categories[0]), len(layout.categories))
-    return PlaceViews(layout.categories)
+    return PlaceViews(layout.categories, layout.numbers)
 
 
 class PlaceViews:
-    """Views of a categorical vector: values and neighbouring values at their place, and the latter anywhere.
+    """Views of a categorical vector: values, neighbouring values, numbers.
 
-    At a place, two states have the inner product 1 if they are equal, 0 if not, and the chance of equality if
-    one of them is undecided. Places are independent, so that of two places it is the product. ``categories``
-    are the numbers of categories of each place.
+    Values and neighbouring values are compared at their place, the latter also anywhere. At a place, two
+    states have the inner product 1 if they are equal, 0 if not, and the chance of equality if one of them is
+    undecided. Places are independent, so that of two places it is the product. Numbers are compared by where
+    they lie on several scales.
+
+    Parameters
+    ----------
+    categories : array of int
+        Number of categories of each place.
+    numbers : sequence
+        For each place the numbers that its categories are, ``None`` if they are none.
     """
 
-    def __init__(self, categories: IntArray) -> None:
+    def __init__(self, categories: IntArray, numbers: Sequence[FloatArray | None] = ()) -> None:
         self.categories = np.asarray(categories, dtype=np.int64)
         self._chance = 1.0 / self.categories
         self._pair_chance = float(self._chance[1:] @ self._chance[:-1])
@@ -65,65 +76,103 @@ class PlaceViews:
             self.names.append("neighbours at their place")
             if np.all(self.categories == self.categories[0]):
                 self.names.append("neighbours anywhere")
+        self._anywhere_wanted = len(self.names) == 3
+        self.numbers = _Numbers(self.categories, numbers)
+        self._first_number = len(self.names)
+        self.names += self.numbers.names
+        # Whether equality counts: of many numbers two are hardly ever equal.
+        is_number = np.zeros(len(self.categories), dtype=np.bool_)
+        is_number[self.numbers.places] = True
+        self._equality = 1.0 - (is_number & (self.categories > _MOST_EQUAL))
+        self.columns: IntArray = np.arange(len(self.categories)).repeat(self._widths)
+        """Place of each feature of the first view."""
+
+    @property
+    def _widths(self) -> IntArray:
+        return np.where(self._equality > 0.0, self.categories, 0)
+
+    @property
+    def relevances(self) -> int:
+        """Number of relevances: one of each place in the first view, one of each place that holds numbers."""
+        return len(self.categories) + len(self.numbers.places)
 
     def values(self, codes: IntArray) -> FloatArray:
         """Features of the first view, shape ``(states, categories of all places)``."""
-        columns = zip(codes.T[:, :, None], self.categories.tolist(), strict=True)
+        columns = zip(codes.T[:, :, None], self._widths.tolist(), strict=True)
         chances = [
-            np.where(column >= 0, column == np.arange(count), 1.0 / count) for column, count in columns
+            np.where(column >= 0, column == np.arange(count), 1.0 / count) for column, count in columns if count
         ]
-        return np.concatenate([chance - 1.0 / chance.shape[1] for chance in chances], axis=1)
+        centred = [chance - 1.0 / chance.shape[1] for chance in chances]
+        return np.concatenate([np.empty((len(codes), 0)), *centred], axis=1)
 
     def described(self, codes: IntArray) -> FloatArray:
-        """What comparing states needs beside their codes, one row each: counts of neighbouring categories."""
-        return self._anywhere(codes) if len(self.names) == 3 else np.empty((len(codes), 0))
+        """What comparing states needs beside their codes, one row each.
+
+        These are the features of numbers, and counts of neighbouring categories.
+        """
+        numbers = self.numbers.features(codes)
+        return np.hstack([numbers, self._anywhere(codes)]) if self._anywhere_wanted else numbers
 
     def compared(
         self, ours: "Described", theirs: "Described", relevance: FloatArray, weights: FloatArray
     ) -> FloatArray:
         """Two weighted sums of the inner products in all views, shape ``(2, ours, theirs)``.
 
-        ``weights`` have the shape ``(2, views)``; in the first view each place counts by its relevance.
+        ``weights`` have the shape ``(2, views)``. In the first view each place counts by its relevance, in
+        those of numbers each place that holds some.
         """
         codes, others = ours.codes, theirs.codes
-        by_place, of_pairs = weights[:, :1] * relevance, np.zeros(2)
-        if len(self.names) > 1:
+        by_place, of_pairs = weights[:, :1] * relevance[: codes.shape[1]] * self._equality, np.zeros(2)
+        if self._first_number > 1:
             of_pairs[:] = weights[:, 1]
         sums = np.zeros((2, len(codes), len(others)))
         common_places(codes, others, by_place, of_pairs, self._chance, sums)
         sums -= (by_place @ self._chance + of_pairs * self._pair_chance)[:, None, None]
-        if len(self.names) == 3 and weights[:, 2].any():
-            sums += weights[:, 2, None, None] * (ours.more @ theirs.more.T)
+        width = self.numbers.width
+        if self._anywhere_wanted and weights[:, 2].any():
+            sums += weights[:, 2, None, None] * (ours.more[:, width:] @ theirs.more[:, width:].T)
+        of_numbers = weights[:, self._first_number :]
+        if of_numbers.any():
+            column = self.numbers.weights(relevance[codes.shape[1] :], of_numbers)
+            sums += (ours.more[:, :width] * column[:, None]) @ theirs.more[:, :width].T
         return sums
 
     def norms(self, states: "Described", relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
-        codes = states.codes
+        codes, width = states.codes, self.numbers.width
+        at_places = relevance[: codes.shape[1]] * self._equality
         found = np.empty((len(codes), len(self.names)))
+        count = min(self._first_number, 2)
         if codes.min(initial=0) < 0:
-            found[:, :2] = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
+            found[:, :count] = self._sums(np.where(codes >= 0, 1.0, self._chance), at_places)
         else:
-            norms = [float((1.0 - self._chance) @ relevance), len(self._chance) - 1 - self._pair_chance]
-            found[:, :2] = norms[: len(self.names)]
-        if len(self.names) == 3:
-            found[:, 2] = np.add.reduce(states.more**2, axis=1)
+            norms = [float((1.0 - self._chance) @ at_places), len(self._chance) - 1 - self._pair_chance]
+            found[:, :count] = norms[:count]
+        if self._anywhere_wanted:
+            found[:, 2] = np.add.reduce(states.more[:, width:] ** 2, axis=1)
+        if width:
+            of_numbers = states.more[:, :width] ** 2
+            found[:, self._first_number :] = self.numbers.sums(of_numbers, relevance[codes.shape[1] :])
         return found
 
     def steps(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
         """Squared distances of states from the next ones in each view, shape ``(steps, views)``."""
         one, other = codes[:-1], codes[1:]
+        at_places = relevance[: codes.shape[1]] * self._equality
         agreement = np.where((one >= 0) & (other >= 0), one == other, self._chance)
-        norms = self._sums(np.where(codes >= 0, 1.0, self._chance), relevance)
-        found = norms[:-1] + norms[1:] - 2.0 * self._sums(agreement, relevance)
-        if len(self.names) < 3:
-            return found
-        apart = (np.diff(self._anywhere(codes), axis=0) ** 2).sum(axis=1)
-        return np.column_stack([found, apart])
+        norms = self._sums(np.where(codes >= 0, 1.0, self._chance), at_places)
+        found = [norms[:-1] + norms[1:] - 2.0 * self._sums(agreement, at_places)]
+        if self._anywhere_wanted:
+            found.append((np.diff(self._anywhere(codes), axis=0) ** 2).sum(axis=1)[:, None])
+        if self.numbers.width:
+            apart = np.diff(self.numbers.features(codes), axis=0) ** 2
+            found.append(self.numbers.sums(apart, relevance[codes.shape[1] :]))
+        return np.hstack(found)
 
     def _sums(self, agreement: FloatArray, relevance: FloatArray) -> FloatArray:
         """Inner products in the views at their place, from those at each place, shape ``(pairs, places)``."""
         values = (agreement - self._chance) @ relevance
-        if len(self.names) == 1:
+        if self._first_number == 1:
             return np.asarray(values[:, None])
         both = agreement[:, 1:] * agreement[:, :-1] - self._chance[1:] * self._chance[:-1]
         return np.column_stack([values, both.sum(axis=1)])
@@ -132,11 +181,57 @@ class PlaceViews:
         """Counts of neighbouring categories, centred; of partial states, expected ones."""
         count = int(self.categories[0])
         if codes.min(initial=0) < 0:
-            chances = self.values(codes).reshape(len(codes), -1, count) + 1.0 / count
+            chances = np.where(codes[:, :, None] >= 0, codes[:, :, None] == np.arange(count), 1.0 / count)
             found = chances[:, :-1].transpose(0, 2, 1) @ chances[:, 1:]
         else:
             found = neighbours_of(codes, count)
         return np.asarray(found.reshape(-1, count**2) - (len(self.categories) - 1) / count**2)
+
+
+class _Numbers:
+    """Features of the numbers at places, scale by scale, of each scale place by place.
+
+    They are 0 where a place is undecided or holds no number, which is also their mean.
+    """
+
+    def __init__(self, categories: IntArray, numbers: Sequence[FloatArray | None]) -> None:
+        found = {place: scale_features(one) for place, one in enumerate(numbers) if one is not None}
+        self.places: IntArray = np.array(list(found), dtype=np.int64)
+        """The places that hold numbers."""
+        used = [
+            scale for scale in range(len(SCALES)) if any(one[scale] is not None for one in found.values())
+        ]
+        self.names = [f"number at its place, by {SCALES[scale]}" for scale in used]
+        # One row of features per category, then a row of zeros for what is not decided; place after place.
+        sizes = categories[self.places] + 1
+        self._last = np.cumsum(sizes) - 1
+        self._first = self._last - sizes + 1
+        degrees = 3
+        self._table = np.zeros((len(used), int(sizes.sum()), degrees))
+        for row, scales in zip(self._first, found.values(), strict=True):
+            for number, scale in enumerate(used):
+                if (features := scales[scale]) is not None:
+                    self._table[number, row : row + len(features)] = features
+        self.width = len(used) * len(self.places) * degrees
+        """Number of features in all views."""
+        self.columns: IntArray = np.arange(len(self.places)).repeat(degrees)
+        """Number of the place of each feature of one view."""
+
+    def features(self, codes: IntArray) -> FloatArray:
+        """Shape ``(states, views × places × polynomials)``."""
+        if not self.width:
+            return np.empty((len(codes), 0))
+        own = codes[:, self.places]
+        rows = np.where(own >= 0, self._first + own, self._last)
+        return self._table[:, rows].transpose(1, 0, 2, 3).reshape(len(codes), -1)
+
+    def weights(self, relevance: FloatArray, weights: FloatArray) -> FloatArray:
+        """Weight of every feature in two sums, shape ``(2, width)``, from those of views and places."""
+        return np.asarray((weights[:, :, None] * relevance[self.columns]).reshape(2, -1))
+
+    def sums(self, features: FloatArray, relevance: FloatArray) -> FloatArray:
+        """Sums over the features of each view, weighted by relevance, shape ``(states, views)``."""
+        return np.asarray(features.reshape(len(features), -1, self.columns.size) @ relevance[self.columns])
 
 
 class OrderViews:

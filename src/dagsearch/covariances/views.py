@@ -6,7 +6,8 @@ symbol      code         shape               meaning
 φ_v(x)      features     ``(features,)``     view v of a state: expected features of its random
                                              completions, centred, and scaled so that random leaves
                                              have unit norm on average
-w           relevance    ``(places,)``       weight of each place in the first view of a vector
+w           relevance    ``(places,)``       weight of each place in the first view of a vector,
+                                             and of each that holds numbers in their views
 a_v         linear       ``(views,)``        variance of a trend that is linear in view v
 b           nonlinear    —                   variance of a remainder that falls off with distance
 θ_v         decay        ``(views,)``        how fast it falls off in view v
@@ -52,8 +53,8 @@ class _Products(NamedTuple):
 
     rows: Rows
     """Whose they are."""
-    values: FloatArray
-    """Features of the first view, if the relevance of places is learnt; otherwise empty."""
+    weighted: "dict[int, tuple[FloatArray, IntArray]]"
+    """Views in which the relevance of places is learnt: their features, and the relevance of each column."""
     grams: list[FloatArray]
     """Inner products in each view."""
     apart: list[FloatArray]
@@ -66,8 +67,9 @@ class _Scaled:
     def __init__(self, coding: Coding, leaves: IntArray) -> None:
         self.coding, self.views = coding, views_of(coding.layout)
         count = len(coding.layout.categories)
-        self.places = count if coding.layout.kind == "places" and count <= _MOST_RELEVANCES else 0
-        self.alike = np.ones(count)
+        places = self.views.relevances if isinstance(self.views, PlaceViews) else count
+        self.alike = np.ones(places)
+        self.places = places if isinstance(self.views, PlaceViews) and count <= _MOST_RELEVANCES else 0
         norms = self.views.norms(self.described(leaves), self.alike)
         self.squares = 1.0 / np.maximum(norms.mean(axis=0), 1e-12)
         of_views = [
@@ -95,11 +97,21 @@ class _Scaled:
             all_ = self.described(rows)
             grams = [gram for two in two_views for gram in self.views.compared(all_, all_, self.alike, two)]
             scaled = [square * gram for square, gram in zip(self.squares, grams, strict=False)]
-            values = np.empty((len(rows), 0))
-            if self.places and isinstance(self.views, PlaceViews):
-                values = math.sqrt(self.squares[0]) * self.views.values(rows)
-            self._last = _Products(rows, values, scaled, [_apart(gram) for gram in scaled])
+            self._last = _Products(rows, self._weighted(all_), scaled, [_apart(gram) for gram in scaled])
         return self._last
+
+    def _weighted(self, states: Described) -> dict[int, tuple[FloatArray, IntArray]]:
+        """Features of the views in which places have a relevance, with that of each column."""
+        if not self.places or not isinstance(self.views, PlaceViews):
+            return {}
+        views, numbers, scales = self.views, self.views.numbers, np.sqrt(self.squares)
+        found = {0: (scales[0] * views.values(states.codes), views.columns)}
+        first = len(views.names) - len(numbers.names)
+        for number, part in enumerate(np.split(states.more[:, : numbers.width], len(numbers.names) or 1, 1)):
+            if numbers.names:
+                column = len(views.categories) + numbers.columns
+                found[first + number] = scales[first + number] * part, column
+        return found
 
 
 def _apart(gram: FloatArray) -> FloatArray:
@@ -230,10 +242,10 @@ class Views(Covariance):
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         kept = self._bound.products(rows)
-        grams, apart, values = kept.grams, kept.apart, kept.values
-        if self._bound.places:
-            first = (values * self.relevance.repeat(self.coding.layout.categories)) @ values.T
-            grams, apart = [first, *grams[1:]], [_apart(first), *apart[1:]]
+        grams, apart = list(kept.grams), list(kept.apart)
+        for view, (features, column) in kept.weighted.items():
+            grams[view] = (features * self.relevance[column]) @ features.T
+            apart[view] = _apart(grams[view])
         fall = np.exp(-sum(decay * each for decay, each in zip(self.decay, apart, strict=True)))
         matrix = self._factor * _BIAS + self.nonlinear * fall
         for linear, gram in zip(self.linear, grams, strict=True):
@@ -244,24 +256,26 @@ class Views(Covariance):
             falling = self.nonlinear * weights * fall
             trend = self.linear * [np.vdot(weights, gram) for gram in grams]
             decay = -self.decay * [np.vdot(falling, each) for each in apart]
-            of_places = self._gradient_of_places(values, weights, falling)
+            of_places = self._gradient_of_places(kept.weighted, weights, falling)
             return np.array([*trend, *decay, falling.sum(), self.private * weights.trace(), *of_places])
 
         return matrix, gradient
 
-    def _gradient_of_places(self, values: FloatArray, weights: FloatArray, falling: FloatArray) -> FloatArray:
+    def _gradient_of_places(
+        self, weighted: dict[int, tuple[FloatArray, IntArray]], weights: FloatArray, falling: FloatArray
+    ) -> FloatArray:
         """Derivatives by the relevance of places; ``falling`` are the weights times the remainder.
 
         A place's features are a part of the inner products G and of the distances (Gᵢᵢ + Gⱼⱼ) / 2 − Gᵢⱼ of
-        the first view, and Σ W ∘ ΦΦᵀ = Σ WΦ ∘ Φ.
+        a view, and Σ W ∘ ΦΦᵀ = Σ WΦ ∘ Φ.
         """
-        if not self._bound.places:
-            return np.empty(0)
-        linear, decay = self.linear[0], self.decay[0]
-        by_column = (((linear * weights + decay * falling) @ values) * values).sum(axis=0)
-        by_column -= decay * (falling.sum(axis=1) @ (values * values))
-        starts = np.cumsum(self.coding.layout.categories) - self.coding.layout.categories
-        return np.asarray(self.relevance * np.add.reduceat(by_column, starts))
+        found = np.zeros(self._bound.places)
+        for view, (features, column) in weighted.items():
+            linear, decay = self.linear[view], self.decay[view]
+            by_column = (((linear * weights + decay * falling) @ features) * features).sum(axis=0)
+            by_column -= decay * (falling.sum(axis=1) @ (features * features))
+            found += np.bincount(column, by_column, minlength=len(found))
+        return np.asarray(self.relevance * found) if weighted else found
 
     def __repr__(self) -> str:
         if self._described is None:

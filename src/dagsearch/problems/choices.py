@@ -18,6 +18,7 @@ from dagsearch.problem import Layout
 from dagsearch.problems.options import Options, as_tuple, checked_options, digest, identified
 from dagsearch.problems.survey import NOT_TWICE, Answer, Branches, Chosen, Decision, Question, Survey, Walk
 from dagsearch.space.codes import draw_moves, one_place_changed
+from dagsearch.space.numbers import numbers_of
 
 # Number of states whose next question is remembered.
 _REMEMBERED: Final = 50_000
@@ -63,7 +64,9 @@ class NamedChoices(ABC):
         optional = np.array([name in survey.optional for name in self._names], dtype=np.bool_)
         sizes = np.array([len(values) for values in self._values], dtype=np.int64)
         self._absent: list[int] = np.where(optional, sizes, -1).tolist()
-        self.layout = Layout("places", sizes + optional) if has_layout else None
+        self._numbers = [numbers_of(values) for values in self._values]
+        known = self._numbers if any(numbers is not None for numbers in self._numbers) else ()
+        self.layout = Layout("places", sizes + optional, known) if has_layout else None
         self._is_steering = np.array([name in survey.steering for name in self._names], dtype=np.bool_)
 
     # What is asked -----------------------------------------------------------------------------------

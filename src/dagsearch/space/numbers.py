@@ -1,0 +1,91 @@
+"""Options that are numbers: which they are, and where they lie on scales.
+
+What is a number is placed by its value, whatever its position in the list of options. Which scale is right is
+left to the evidence: each one is a view of its own (:class:`dagsearch.covariances.counts.PlaceViews`).
+"""
+
+import math
+from collections.abc import Hashable, Sequence
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray
+
+SCALES = ("rank", "value", "logarithm")
+"""Scales on which numbers are placed, in the order in which they are tried."""
+
+# With fewer different numbers an order says nothing that equality does not say.
+_FEWEST = 3
+# Positions whose correlation with those on an earlier scale is larger than this are not kept.
+_ALIKE = 0.97
+# Weight of the polynomials of degree 1, 2 and 3: a smooth function is mostly linear.
+_WEIGHTS = (1.0, 0.5, 0.25)
+
+
+def numbers_of(options: Sequence[Hashable]) -> FloatArray | None:
+    """The options as numbers, ``nan`` where one is none; ``None`` if too few different ones are numbers.
+
+    Dates and spans of time are numbers of days. ``True`` and ``False`` are none: they are names.
+    """
+    found = np.array([_number(option) for option in options], dtype=np.float64)
+    return found if np.unique(found[np.isfinite(found)]).size >= _FEWEST else None
+
+
+def _number(option: Hashable) -> float:
+    if isinstance(option, datetime):
+        return option.timestamp() / 86_400.0
+    if isinstance(option, date):
+        return float(option.toordinal())
+    if isinstance(option, timedelta):
+        return option.total_seconds() / 86_400.0
+    if isinstance(option, (np.bool_, bool)) or not isinstance(
+        option, (int, float, Fraction, Decimal, np.integer, np.floating)
+    ):
+        return math.nan
+    try:
+        value = float(option)
+    except (OverflowError, ValueError):
+        return math.nan
+    return value if math.isfinite(value) else math.nan
+
+
+def ranks(numbers: FloatArray) -> FloatArray:
+    """Rank of each number among the different ones, from 0; ``nan`` where it is none."""
+    known = np.isfinite(numbers)
+    found = np.full(numbers.shape, np.nan)
+    found[known] = np.unique(numbers[known], return_inverse=True)[1]
+    return found
+
+
+def scale_features(numbers: FloatArray) -> list[FloatArray | None]:
+    """Features of each number on each scale, shape ``(numbers, 3)``; ``None`` if an earlier one is alike.
+
+    They are the values of orthogonal polynomials, so that a smooth function of the number is linear in them;
+    all are 0 for what is not a number.
+    """
+    known = np.isfinite(numbers)
+    value = numbers[known]
+    found: list[FloatArray | None] = []
+    kept: list[FloatArray] = []
+    for place in (ranks(numbers)[known], value, np.log(value) if value.min() > 0.0 else None):
+        if place is None or any(abs(np.corrcoef(place, other)[0, 1]) > _ALIKE for other in kept):
+            found.append(None)
+            continue
+        kept.append(place)
+        features = np.zeros((len(numbers), len(_WEIGHTS)))
+        features[known] = _polynomials(place)
+        found.append(features)
+    return found
+
+
+def _polynomials(place: FloatArray) -> FloatArray:
+    """Orthogonal polynomials of positions, weighted; zero on average."""
+    span = place - place.min()
+    degrees = min(len(_WEIGHTS), np.unique(place).size - 1)
+    powers = np.vander(2.0 * span / span.max() - 1.0, degrees + 1, increasing=True)
+    found = np.zeros((len(place), len(_WEIGHTS)))
+    found[:, :degrees] = math.sqrt(len(place)) * np.linalg.qr(powers)[0][:, 1:] * _WEIGHTS[:degrees]
+    return found
