@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
-from experiments.general.problems import Instance
+from experiments.general.problems import Instance, Scores
 from experiments.general.spaces import Space
 from experiments.harness import peers
 from experiments.harness.evaluations import BudgetSpent, Evaluations
@@ -18,7 +18,8 @@ class Run(NamedTuple):
     """What a method has done."""
 
     scores: FloatArray
-    """Score of every evaluation, in order; fewer than the budget if the method proposed nothing new."""
+    """Score of what the method would recommend after each evaluation: of its best point, or, with noise, the
+    true score of what it says is best. Fewer than the budget if the method proposed nothing new."""
     seconds: float
     """The method's own CPU time, without that of the scores."""
     probability: float | None = None
@@ -31,23 +32,48 @@ Method = Callable[[Evaluations, Space, int], None]
 """``method(evaluate, space, seed)`` evaluates points, which are rows of whole numbers."""
 
 
-def evaluations(instance: Instance, budget: int) -> Evaluations:
+def evaluations(instance: Instance, budget: int, seed: int) -> Evaluations:
     """Evaluates the points of an instance."""
+    read = with_noise(instance, seed)
     return Evaluations(
-        lambda point: instance.scores(point[None])[0], budget, key=lambda point: point.tobytes()
+        lambda point: read(point[None])[0],
+        budget,
+        key=lambda point: point.tobytes(),
+        noisy=instance.noise > 0.0,
     )
+
+
+def with_noise(instance: Instance, seed: int) -> Scores:
+    """The scores as a run reads them."""
+    if instance.noise == 0.0:
+        return instance.scores
+    rng = np.random.default_rng([seed, 4])
+    return lambda points: instance.scores(points) + instance.noise * rng.normal(size=len(points))
 
 
 def as_peer(method: Method) -> Peer:
     """A method that is timed; packages must have been imported by an earlier run."""
 
     def run(instance: Instance, budget: int, seed: int) -> Run:
-        evaluate, began = evaluations(instance, budget), time.process_time()
+        evaluate, began = evaluations(instance, budget, seed), time.process_time()
         with suppress(BudgetSpent):
             method(evaluate, instance.space, seed)
-        return Run(np.array(evaluate.rewards), time.process_time() - began - evaluate.cpu_seconds)
+        seconds = time.process_time() - began - evaluate.cpu_seconds
+        return Run(_recommended(instance, evaluate), seconds)
 
     return run
+
+
+def _recommended(instance: Instance, evaluate: Evaluations) -> FloatArray:
+    """True scores of what a method recommends; if it says nothing, of the point with the best reading."""
+    best = np.maximum.accumulate(evaluate.rewards)
+    if not evaluate.noisy:
+        return best
+    first = np.array([evaluate.rewards.index(reading) for reading in best])
+    points = [
+        evaluate.recommended.get(number, evaluate.points[which]) for number, which in enumerate(first, 1)
+    ]
+    return instance.scores(np.array(points))
 
 
 def random_search(evaluate: Evaluations, space: Space, seed: int) -> None:

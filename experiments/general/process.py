@@ -40,7 +40,9 @@ def gaussian_process(evaluate: Evaluations, space: Space, seed: int) -> None:
             if fitted is None or known >= due:
                 fitted = fit(space, np.array(evaluate.points), np.array(evaluate.rewards), fitted)
                 due = known + min(20, max(5, known // 10))
-            evaluate(_most_promising(evaluate, space, Improvement(space, evaluate, fitted), rng))
+            improvement = Improvement(space, evaluate, fitted)
+            evaluate.recommended[known] = evaluate.points[improvement.leader]
+            evaluate(_most_promising(evaluate, space, improvement, rng))
 
 
 class Fitted(NamedTuple):
@@ -119,6 +121,11 @@ class Improvement:
         Knows points and their scores.
     fitted : Fitted
         Hyperparameters.
+
+    Attributes
+    ----------
+    leader : int
+        Number of the best known point.
     """
 
     def __init__(self, space: Space, evaluate: Evaluations, fitted: Fitted) -> None:
@@ -130,7 +137,10 @@ class Improvement:
         covariance = self._covariance(points) + (fitted.noise + 1e-8) * np.eye(len(points))
         self._factor = cholesky(covariance, lower=True)
         self._solved = cho_solve((self._factor, True), scores - fitted.mean)
-        self._best = scores.max()
+        # A noisy score may only be lucky: there the largest mean is to be improved on.
+        known = fitted.mean + self._covariance(points) @ self._solved if evaluate.noisy else scores
+        self.leader = int(known.argmax())
+        self._best = known[self.leader]
 
     def _indicators(self, points: IntArray) -> FloatArray:
         """A 1 for every option that a place has; options that no known point has are left out."""

@@ -24,8 +24,7 @@ def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
     with threadpool_limits(limits=1):
         warm_up(method, type(instance.space).__name__)
         run = METHODS[method].run(instance, budget, number)
-    best = np.maximum.accumulate(run.scores)
-    best = np.append(best, np.repeat(best[-1], budget - len(best)))
+    best = np.append(run.scores, np.repeat(run.scores[-1], budget - len(run.scores)))
     regret = np.round(scale_of(task, number).regret(best), 9) + 0.0  # 0, not -0, where only rounding differs
     rows = [Row(method, name, number, step, float(regret[step - 1])) for step in _steps(budget)]
     rows.append(Row(method, f"{name}, {OWN_MS}", number, budget, 1e3 * run.seconds / len(run.scores)))

@@ -4,8 +4,9 @@ A space draws random points, lists the points one change away and combines two p
 genetic algorithm and the local search of the Gaussian process use these same moves on every problem.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import chain, combinations, islice
+from math import comb, factorial, prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +15,8 @@ from dagsearch._internal.typing import BoolArray, IntArray
 
 CHUNK = 1 << 16
 """Number of points that :meth:`Space.everything` yields at once."""
+MOST_MOVES = 2500
+"""Largest number of neighbours of an order; of more there is a random sample."""
 
 
 class Space(Protocol):
@@ -80,12 +83,32 @@ class Places:
         self.options: IntArray = np.array(options, dtype=np.int64)
         self.conditions = conditions or {}
         self.names = tuple(names or (f"x{place}" for place in range(len(options))))
+        self.values: tuple[tuple[Hashable, ...], ...] | None = None
+        """What the options of every place are, if they are more than numbered."""
+
+    @classmethod
+    def of_values(
+        cls, values: Sequence[Sequence[Hashable]], conditions: dict[int, Condition], names: Sequence[str]
+    ) -> "Places":
+        """Places whose options are names, or numbers on a scale."""
+        places = cls([len(options) for options in values], conditions, names)
+        places.values = tuple(map(tuple, values))
+        return places
 
     @property
     def size(self) -> int:
-        if not self.conditions:
-            return int(np.prod(self.options.astype(object)))
-        return sum(map(len, self.everything()))
+        free = (place for place in range(len(self.options)) if place not in self.conditions)
+        return prod(map(self._count, free))
+
+    def _count(self, place: int) -> int:
+        """Number of ways to fill a place that exists and those whose existence depends on it."""
+        dependent = [
+            (self._count(other), condition.options)
+            for other, condition in self.conditions.items()
+            if condition.place == place
+        ]
+        ways = (prod(n for n, when in dependent if option in when) for option in range(self.options[place]))
+        return sum(ways)
 
     def exists(self, points: IntArray, place: int) -> BoolArray:
         """Whether a place exists in each row, given the places before it."""
@@ -181,8 +204,6 @@ class Subset:
 
     @property
     def size(self) -> int:
-        from math import comb
-
         return comb(self.n, self.k)
 
     def sample(self, count: int, rng: np.random.Generator) -> IntArray:
@@ -236,19 +257,21 @@ class Order:
         self.n = n
         self._compared = compared
         self._moves = _moves(n)
+        self._few = len(self._moves) <= MOST_MOVES
 
     @property
     def size(self) -> int:
-        from math import factorial
-
         return factorial(self.n)
 
     def sample(self, count: int, rng: np.random.Generator) -> IntArray:
         return rng.permuted(np.tile(np.arange(self.n), (count, 1)), axis=1)
 
     def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
-        """Two items exchanged, one item moved, or one stretch reversed."""
-        return point[self._moves]
+        """Two items exchanged, one item moved, or one stretch reversed; a sample where these are many."""
+        moves = (
+            self._moves if self._few else rng.choice(self._moves, MOST_MOVES, replace=False, shuffle=False)
+        )
+        return np.asarray(point[moves])
 
     def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
         """A stretch of one order at its place, the other items as the other order has them."""
@@ -265,6 +288,58 @@ class Order:
 
     def everything(self) -> Iterator[IntArray]:
         raise NotImplementedError("orders are too many")
+
+
+class Repeated:
+    """All orders of items that occur several times, all of them equally often: the item at every position.
+
+    Parameters
+    ----------
+    items : int
+        Number of different items.
+    times : int
+        How often each of them occurs.
+    """
+
+    own_lengths = False
+
+    def __init__(self, items: int, times: int) -> None:
+        self.items, self.times = items, times
+        self._moves = _moves(items * times)
+
+    @property
+    def size(self) -> int:
+        return factorial(self.items * self.times) // factorial(self.times) ** self.items
+
+    def sample(self, count: int, rng: np.random.Generator) -> IntArray:
+        return rng.permuted(np.tile(np.repeat(np.arange(self.items), self.times), (count, 1)), axis=1)
+
+    def neighbours(self, point: IntArray, rng: np.random.Generator) -> IntArray:
+        """Two items exchanged, one item moved, or one stretch reversed; each different order once."""
+        points = np.unique(point[self._moves], axis=0)
+        return points[np.any(points != point, axis=1)]
+
+    def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
+        """A stretch of one order at its place, the other items as the other order has them."""
+        start, stop = np.sort(rng.choice(len(mother) + 1, 2, replace=False))
+        kept, numbered = _numbered(mother)[start:stop], _numbered(father)
+        others = father[~np.isin(numbered, kept)]
+        return np.concatenate([others[:start], mother[start:stop], others[start:]])
+
+    def suggest(self, trial: Any) -> IntArray:
+        return np.argsort(_floats(trial, self.items * self.times)) // self.times
+
+    def compared(self, points: IntArray) -> IntArray:
+        return points
+
+    def everything(self) -> Iterator[IntArray]:
+        raise NotImplementedError("orders are too many")
+
+
+def _numbered(point: IntArray) -> IntArray:
+    """The items with the number of each occurrence, so that all differ."""
+    before = np.tril(point[:, None] == point, -1).sum(axis=1)
+    return np.asarray(point * len(point) + before)
 
 
 def who_comes_first(points: IntArray) -> IntArray:

@@ -1,13 +1,14 @@
 """The problems as a newcomer states them for :func:`dagsearch.search`: the one place where this is done."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from dagsearch.problem import Problem
-from dagsearch.problems import Choices, SubsetRange, Subsets
+from dagsearch.problems import Choices, Choose, FunctionProblem, SubsetRange, Subsets
 from experiments.general.problems import Instance
-from experiments.general.spaces import AnySize, Order, Places, Subset
+from experiments.general.spaces import AnySize, Order, Places, Repeated, Subset
 
 Row = Sequence[int]
 Reward = Callable[[Row], float]
@@ -16,11 +17,16 @@ Reward = Callable[[Row], float]
 
 def stated(instance: Instance) -> Problem:
     """The instance as a problem."""
-    space, scores = instance
+    space = instance.space
 
     def reward(point: Row) -> float:
-        return float(scores(np.array([point], dtype=np.int64))[0])
+        return float(instance.scores(np.array([point], dtype=np.int64))[0])
 
+    if instance.own is not None:
+        assert isinstance(space, Places)
+        return instance.own(named(space, reward))
+    if isinstance(space, Repeated):
+        return JobShop(space.items, space.times, reward)
     if isinstance(space, Subset):
         return Subsets(space.n, space.k, lambda chosen: reward(_indicators(chosen, space.n)))
     if isinstance(space, AnySize):
@@ -29,6 +35,8 @@ def stated(instance: Instance) -> Problem:
     if isinstance(space, Order):
         return OneAfterTheOther(space.n, reward)
     assert isinstance(space, Places)
+    if space.values is not None:
+        return by_choose(space, reward)
     return conditional(space, reward) if space.conditions else PlaceByPlace(space.options.tolist(), reward)
 
 
@@ -87,3 +95,54 @@ def conditional(space: Places, reward: Reward) -> Choices:
 
     places = {name: options(place, name) for place, name in enumerate(space.names)}
     return Choices(places, lambda chosen: reward([chosen.get(name, counts[name]) for name in space.names]))
+
+
+def named(space: Places, reward: Reward) -> Callable[[Mapping[str, Any]], float]:
+    """The score of named values; a name that is not there is a place that does not exist."""
+    assert space.values is not None
+    codes = [{value: code for code, value in enumerate(values)} for values in space.values]
+
+    def score(chosen: Mapping[str, Any]) -> float:
+        pairs = zip(space.names, codes, strict=True)
+        return reward([code[chosen[name]] if name in chosen else len(code) for name, code in pairs])
+
+    return score
+
+
+def by_choose(space: Places, reward: Reward) -> FunctionProblem:
+    """A function that chooses named values, one after the other."""
+    assert space.values is not None
+    score, places = named(space, reward), list(zip(space.names, space.values, strict=True))
+    conditions = {
+        space.names[place]: (places[after][0], {places[after][1][option] for option in options})
+        for place, (after, options) in space.conditions.items()
+    }
+
+    def chosen_values(choose: Choose) -> float:
+        chosen: dict[str, Any] = {}
+        for name, values in places:
+            after, allowed = conditions.get(name, (None, ()))
+            if after is None or chosen.get(after) in allowed:
+                chosen[name] = choose(name, values)
+        return score(chosen)
+
+    return FunctionProblem(chosen_values)
+
+
+class JobShop:
+    """The jobs of a shop, each as often as there are machines; a state is the tuple of the first ones."""
+
+    def __init__(self, jobs: int, machines: int, reward: Reward) -> None:
+        self.jobs, self.machines, self._reward = jobs, machines, reward
+
+    def root(self) -> tuple[int, ...]:
+        return ()
+
+    def actions(self, state: tuple[int, ...]) -> list[int]:
+        return [job for job in range(self.jobs) if state.count(job) < self.machines]
+
+    def step(self, state: tuple[int, ...], job: int) -> tuple[int, ...]:
+        return (*state, job)
+
+    def reward(self, leaf: tuple[int, ...]) -> float:
+        return self._reward(leaf)

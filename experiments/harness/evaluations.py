@@ -37,6 +37,8 @@ class Evaluations:
         Number of known points in a row after which the run is ended, too.
     key : callable, optional
         Makes points hashable; two points with the same key are the same point.
+    noisy : bool
+        Whether rewards are noisy, which methods may want to know.
     """
 
     def __init__(
@@ -45,16 +47,19 @@ class Evaluations:
         budget: int,
         patience: int = 10_000,
         key: Callable[[Any], Hashable] | None = None,
+        noisy: bool = False,
     ) -> None:
         if not is_whole(budget) or budget < 1:
             raise ValueError(f"budget must be a whole number of at least 1, got {budget!r}")
-        self.budget, self.patience = budget, patience
+        self.budget, self.patience, self.noisy = budget, patience, noisy
         self.points: list[Any] = []
         """What was evaluated, in this order."""
         self.rewards: list[float] = []
         """Its rewards; −∞ where the evaluation failed."""
         self.own_seconds: list[float] = []
         """The method's own wall time before each evaluation, since the previous one."""
+        self.recommended: dict[int, Any] = {}
+        """What the method says is best, by the number of evaluations; for rewards with noise."""
         self.cpu_seconds = 0.0
         """CPU time that this process has spent in evaluations."""
         self._reward, self._key = reward, key

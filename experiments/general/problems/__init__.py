@@ -1,7 +1,15 @@
 """The problems of ``python -m experiments benchmark general``: our own, and the field's standard ones."""
 
-from experiments.general.problems import categories, orders, pipelines, strings, subsets
-from experiments.general.problems.base import Instance, Scores, Task, relabelled
+from experiments.general.problems import (
+    categories,
+    networks,
+    orders,
+    pipelines,
+    plateaus,
+    strings,
+    subsets,
+)
+from experiments.general.problems.base import Instance, Scores, Task, as_class, noisy, relabelled
 
 __all__ = ["KINDS", "TASKS", "Instance", "Scores", "Task"]
 
@@ -12,10 +20,16 @@ KINDS = (
     "binary and categorical",
     "conditional pipelines",
     "architecture cell",
+    "real pipelines",
+    "own classes",
+    "plateaus",
+    "noise",
+    "hundreds of places",
 )
 """Kinds of choices, in the order of the tables."""
 
-_SUBSETS, _ORDERS, _STRINGS, _CATEGORIES, _PIPELINES, _CELL = KINDS
+_SUBSETS, _ORDERS, _STRINGS, _CATEGORIES, _PIPELINES, _CELL, *_OTHERS = KINDS
+_REAL, _CLASSES, _PLATEAUS, _NOISE, _HUNDREDS = _OTHERS
 
 _OWN = (
     Task("cover", _SUBSETS, "8 of 40 sites for sensors", 150, subsets.cover),
@@ -27,11 +41,76 @@ _OWN = (
     Task("assignment", _ORDERS, "12 facilities, quadratic assignment", 200, orders.assignment),
     Task("flow-shop", _ORDERS, "12 jobs, five machines", 200, orders.flow_shop),
     Task("landscape", _STRINGS, "12 places, 4 letters, NK landscape with K = 2", 200, strings.landscape),
-    Task("motifs", _STRINGS, "20 places, 4 letters, three motifs", 200, strings.motifs, optimum=1.0),
+    Task(
+        "motifs",
+        _STRINGS,
+        "20 places, 4 letters, three motifs",
+        200,
+        strings.motifs,
+        solve=strings.best_motifs,
+    ),
     Task("folding", _STRINGS, "14 turns, HP model on the square lattice", 200, strings.folding),
+    Task("job-shop", _ORDERS, "6 jobs, 6 times each, six machines", 200, orders.job_shop),
     Task("pipeline", _PIPELINES, "5 to 9 choices, machine learning", 100, pipelines.pipeline),
     Task("network", _PIPELINES, "4 to 12 choices, layers of a network", 60, pipelines.network),
+    Task(
+        "layers",
+        _PIPELINES,
+        "8 to 18 choices, network of 3 to 7 layers",
+        100,
+        networks.layers,
+        solve=networks.best_layers,
+    ),
     Task("cell", _CELL, "6 edges, 5 operations", 100, pipelines.cell),
+    Task(
+        "tumours",
+        _REAL,
+        "3 to 5 choices, classifiers of 569 tumours",
+        60,
+        networks.tabulated("tumours"),
+        instances=1,
+    ),
+    Task(
+        "numerals",
+        _REAL,
+        "4 to 6 choices, classifiers of 500 digits",
+        100,
+        networks.tabulated("numerals"),
+        instances=1,
+    ),
+    Task(
+        "diabetes",
+        _REAL,
+        "4 to 6 choices, regressions of 442 patients",
+        80,
+        networks.tabulated("diabetes"),
+        instances=1,
+    ),
+    Task(
+        "blocks",
+        _PLATEAUS,
+        "32 places, yes or no, deceptive blocks of 4",
+        200,
+        plateaus.blocks,
+        solve=plateaus.best_blocks,
+    ),
+    Task(
+        "needles",
+        _PLATEAUS,
+        "20 places, 4 letters, four scattered motifs",
+        200,
+        plateaus.needles,
+        solve=plateaus.best_needles,
+    ),
+    Task(
+        "switches",
+        _HUNDREDS,
+        "200 places, yes or no",
+        300,
+        plateaus.switches,
+        solve=plateaus.best_switches,
+    ),
+    Task("checks", _HUNDREDS, "order of 100 checks", 300, plateaus.checks, solve=plateaus.best_checks),
 )
 _STANDARD = (
     Task(
@@ -41,17 +120,31 @@ _STANDARD = (
         300,
         strings.autocorrelation,
         instances=1,
-        optimum=strings.LABS_OPTIMUM,
+        solve=strings.best_autocorrelation,
     ),
     Task("contamination", _CATEGORIES, "25 stages, yes or no", 150, categories.contamination),
     Task("ising", _CATEGORIES, "24 couplings, keep or drop", 150, categories.ising, slow=True),
     Task("maxsat", _CATEGORIES, "60 truth values, weighted clauses", 200, categories.satisfiability),
     Task("pest", _CATEGORIES, "25 stages, 5 options", 200, categories.pest, instances=1),
-    Task("ackley", _CATEGORIES, "20 variables, 11 levels", 200, categories.ackley, instances=1, optimum=0.0),
+    Task(
+        "ackley",
+        _CATEGORIES,
+        "20 variables, 11 levels",
+        200,
+        categories.ackley,
+        instances=1,
+        solve=categories.best_ackley,
+    ),
 )
 
+_NAMED = {task.name: task for task in _OWN}
+_VARIANTS = (
+    as_class(_NAMED["layers"], _CLASSES, networks.Network),
+    as_class(_NAMED["tumours"], _CLASSES, networks.TumourPipeline),
+    *(noisy(_NAMED[name], _NOISE) for name in ("cover", "tardiness", "landscape")),
+    *map(relabelled, _STANDARD),
+)
 TASKS: dict[str, Task] = {
-    task.name: task
-    for task in sorted((*_OWN, *_STANDARD, *map(relabelled, _STANDARD)), key=lambda t: KINDS.index(t.kind))
+    task.name: task for task in sorted((*_OWN, *_STANDARD, *_VARIANTS), key=lambda t: KINDS.index(t.kind))
 }
 """Every problem by its name, kind by kind."""

@@ -1,16 +1,19 @@
 """An instance of a problem, and its entry in the table of problems."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.problem import Problem
 from experiments.general.spaces import Places, Space
 
 Scores = Callable[[IntArray], FloatArray]
 """Scores of points, shape ``(m,)``, given one row per point; large is good."""
+OwnClass = Callable[[Callable[[Mapping[str, Any]], float]], Problem]
+"""A class of the user's, given a function that scores named values."""
 
 
 class Instance(NamedTuple):
@@ -19,7 +22,11 @@ class Instance(NamedTuple):
     space: Space
     """The points."""
     scores: Scores
-    """Their scores."""
+    """Their scores, without noise."""
+    own: OwnClass | None = None
+    """The class by which a user states the problem, if one does."""
+    noise: float = 0.0
+    """Standard deviation of what an evaluation adds to the score."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +47,55 @@ class Task:
     """Number of different instances; the runs take them in turn."""
     relabels: str | None = None
     """The problem that this one is with its options in another order, if it is one."""
-    optimum: float | None = None
-    """The largest score, where it is known without computing."""
+    same: str | None = None
+    """The problem with the same scores that this one states as a class or makes noisy, if it is one."""
+    solve: Callable[[int], IntArray] | None = None
+    """A point with the largest score of an instance, where one is proven to be."""
     slow: bool = False
     """Whether scores take too long to enumerate all points."""
+
+    @property
+    def original(self) -> str:
+        """Name of the problem that says what is the best score."""
+        return self.relabels or self.same or self.name
 
     def instance(self, number: int) -> Instance:
         """The instance of a run."""
         return self.make(number % self.instances)
 
 
+def noisy(task: Task, kind: str) -> Task:
+    """The same problem; an evaluation adds noise of half the standard deviation of random points' scores."""
+
+    def make(number: int) -> Instance:
+        instance = task.make(number)
+        random = instance.space.sample(1000, np.random.default_rng([number, 3]))
+        return instance._replace(noise=0.5 * float(instance.scores(random).std()))
+
+    what = f"{task.what}; noisy"
+    return replace(
+        task, name=f"{task.name}-noisy", kind=kind, what=what, make=make, same=task.name, solve=None
+    )
+
+
+def as_class(task: Task, kind: str, own: OwnClass) -> Task:
+    """The same problem, stated as a class."""
+
+    def make(number: int) -> Instance:
+        return task.make(number)._replace(own=own)
+
+    what = f"{task.what}; a class"
+    return replace(
+        task, name=f"{task.name}-class", kind=kind, what=what, make=make, same=task.name, solve=None
+    )
+
+
 def relabelled(task: Task) -> Task:
     """The same problem with the options of every place in random order, another one for every instance."""
 
     def make(number: int) -> Instance:
-        space, scores = task.make(number % task.instances)
+        instance = task.make(number % task.instances)
+        space, scores = instance.space, instance.scores
         assert isinstance(space, Places)
         assert not space.conditions
         rng = np.random.default_rng([number, 2])
@@ -68,5 +109,11 @@ def relabelled(task: Task) -> Task:
 
     what = f"{task.what}; options in random order"
     return replace(
-        task, name=f"{task.name}-relabelled", what=what, make=make, instances=4, relabels=task.name
+        task,
+        name=f"{task.name}-relabelled",
+        what=what,
+        make=make,
+        instances=4,
+        relabels=task.name,
+        solve=None,
     )

@@ -158,3 +158,8 @@ def ackley(number: int) -> Instance:
         return np.asarray(-(far - np.exp(np.mean(np.cos(2.0 * np.pi * x), axis=1)) + 20.0 + np.e))
 
     return Instance(Places([11] * 20), scores)
+
+
+def best_ackley(number: int) -> IntArray:
+    """The middle of all levels, 0."""
+    return np.full(20, 5)

@@ -1,10 +1,10 @@
-"""In which order: weighted tardiness, a round trip, a quadratic assignment, a flow shop."""
+"""In which order: weighted tardiness, a round trip, a quadratic assignment, a flow shop, a job shop."""
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
-from experiments.general.spaces import Order, who_comes_first
+from experiments.general.spaces import Order, Repeated, who_comes_first
 
 
 def tardiness(number: int) -> Instance:
@@ -62,3 +62,27 @@ def flow_shop(number: int) -> Instance:
         return -done[:, -1]
 
     return Instance(Order(12), scores)
+
+
+def job_shop(number: int) -> Instance:
+    """Six jobs, each through six machines in its own order: the time when all are done, negative.
+
+    A point says which job's next operation is started next, so that every job occurs six times.
+    """
+    rng = np.random.default_rng([number, 24])
+    times = rng.integers(1, 100, size=(6, 6))
+    route = rng.permuted(np.tile(np.arange(6), (6, 1)), axis=1)
+
+    def scores(points: IntArray) -> FloatArray:
+        rows = np.arange(len(points))
+        operation = np.zeros((len(points), 6), dtype=np.int64)
+        job_free, machine_free = np.zeros((2, len(points), 6))
+        for job in points.T:
+            number = operation[rows, job]
+            machine = route[job, number]
+            end = np.maximum(job_free[rows, job], machine_free[rows, machine]) + times[job, number]
+            job_free[rows, job] = machine_free[rows, machine] = end
+            operation[rows, job] += 1
+        return -job_free.max(axis=1)
+
+    return Instance(Repeated(6, 6), scores)

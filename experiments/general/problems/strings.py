@@ -6,8 +6,8 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems.base import Instance
 from experiments.general.spaces import Letters
 
-LABS_OPTIMUM = 50**2 / (2 * 153)
-"""Largest merit factor of 50 signs; the energy 153 is proven (Packebusch and Mertens, 2016)."""
+_LABS = "00011100011111110001000110010001001010100100100101"
+"""50 signs with the smallest energy, 153, which is proven (Packebusch and Mertens, 2016)."""
 
 
 def landscape(number: int) -> Instance:
@@ -35,15 +35,25 @@ def autocorrelation(number: int) -> Instance:
     return Instance(Letters(50, 2), scores)
 
 
+def best_autocorrelation(number: int) -> IntArray:
+    """A sequence with the proven optimum."""
+    return np.array([int(sign) for sign in _LABS])
+
+
+def _hidden_motifs(number: int) -> tuple[IntArray, IntArray]:
+    """The letters of every motif, and how far each is from the first."""
+    rng = np.random.default_rng([number, 32])
+    letters = rng.integers(4, size=(3, 5))
+    gaps = rng.multinomial(1, [1 / 4] * 4, size=3) + 1
+    return letters, np.concatenate([np.zeros((3, 1), dtype=np.int64), np.cumsum(gaps, axis=1)], axis=1)
+
+
 def motifs(number: int) -> Instance:
     """Three motifs of five letters with a gap, anywhere in a word of 20: mean squared share that fits.
 
     There is room for all three side by side, so the best word scores 1.
     """
-    rng = np.random.default_rng([number, 32])
-    letters = rng.integers(4, size=(3, 5))
-    gaps = rng.multinomial(1, [1 / 4] * 4, size=3) + 1
-    offsets = np.concatenate([np.zeros((3, 1), dtype=np.int64), np.cumsum(gaps, axis=1)], axis=1)
+    letters, offsets = _hidden_motifs(number)
 
     def scores(points: IntArray) -> FloatArray:
         found = np.zeros(len(points))
@@ -54,6 +64,15 @@ def motifs(number: int) -> Instance:
         return found
 
     return Instance(Letters(20, 4), scores)
+
+
+def best_motifs(number: int) -> IntArray:
+    """The three motifs side by side."""
+    word, start = np.zeros(20, dtype=np.int64), 0
+    for letters, offsets in zip(*_hidden_motifs(number), strict=True):
+        word[start + offsets] = letters
+        start += int(offsets[-1]) + 1
+    return word
 
 
 def folding(number: int) -> Instance:

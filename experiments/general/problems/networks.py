@@ -1,0 +1,223 @@
+"""A network of three to seven layers, and pipelines for real tables; as choices and as classes."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from experiments.general.problems.base import Instance
+from experiments.general.settings import TABLES, Setting, look_up, places
+
+Score = Callable[[Mapping[str, Any]], float]
+State = tuple[Hashable, ...]
+
+# Pipelines ---------------------------------------------------------------------------------------------
+
+
+def tabulated(name: str) -> Callable[[int], Instance]:
+    """The pipelines for a table; there is one instance."""
+
+    def make(number: int) -> Instance:
+        return Instance(places(TABLES[name].settings), look_up(name))
+
+    return make
+
+
+class TumourPipeline:
+    """A pipeline for the table of tumours; a state is the tuple of what is set: scaler, model, its settings."""
+
+    SETTINGS: Mapping[Hashable, Sequence[str]] = {
+        "linear": ("C",),
+        "svm": ("C", "gamma"),
+        "neighbours": ("k", "weights", "p"),
+        "tree": ("depth", "leaf"),
+        "boosting": ("depth", "rate", "rounds"),
+    }
+
+    def __init__(self, score: Score) -> None:
+        self._score = score
+
+    def root(self) -> State:
+        return ()
+
+    def actions(self, state: State) -> Sequence[Hashable]:
+        names = self._names(state)
+        return TABLES["tumours"].settings[names[len(state)]].values if len(state) < len(names) else ()
+
+    def step(self, state: State, value: Hashable) -> State:
+        return (*state, value)
+
+    def reward(self, leaf: State) -> float:
+        return self._score(dict(zip(self._names(leaf), leaf, strict=True)))
+
+    def _names(self, state: State) -> Sequence[str]:
+        return ("scaler", "model", *(self.SETTINGS[state[1]] if len(state) > 1 else ()))
+
+
+# A network ---------------------------------------------------------------------------------------------
+
+FEWEST, MOST = 3, 7
+"""Numbers of layers."""
+TYPES = ("conv", "dense", "pool", "norm")
+WIDTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+WIDE = ("conv", "dense")
+"""Types of layers that have a width."""
+RATES = tuple(float(f"{rate:.3g}") for rate in np.logspace(-5, -1, 33))
+MOMENTA = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+def _layer_settings() -> dict[str, Setting]:
+    settings = {"layers": Setting(tuple(range(FEWEST, MOST + 1)))}
+    for layer in range(1, MOST + 1):
+        deep: tuple[Hashable, ...] = tuple(range(max(layer, FEWEST), MOST + 1))
+        settings[f"type {layer}"] = Setting(TYPES, ("layers", deep) if layer > FEWEST else None)
+        settings[f"width {layer}"] = Setting(WIDTHS, (f"type {layer}", WIDE))
+    settings["optimiser"] = Setting(("sgd", "adam"))
+    settings["momentum"] = Setting(MOMENTA, ("optimiser", ("sgd",)))
+    settings["rate"] = Setting(RATES)
+    return settings
+
+
+LAYERS = _layer_settings()
+
+
+class _Effects:
+    """What makes a network good, drawn by a seed; the accuracy is a logistic function of the sum."""
+
+    def __init__(self, number: int) -> None:
+        rng = np.random.default_rng([number, 53])
+        self.start = np.array([0.5, -0.2, -0.3, 0.1]) + 0.3 * rng.normal(
+            size=4
+        )  # by type, in the first layer
+        self.end = np.array([-0.4, 0.6, 0.1, -0.1]) + 0.3 * rng.normal(size=4)  # and in the last
+        self.follows = 0.4 * rng.normal(size=(4, 4)) - 0.4 * np.eye(4)  # the type after a type
+        best = rng.uniform(np.log2(24), np.log2(256), size=2)
+        self.width = -0.08 * (np.log2(WIDTHS) - best[:, None]) ** 2  # by type and width
+        self.jump = -0.06 * np.subtract.outer(np.log2(WIDTHS), np.log2(WIDTHS)) ** 2
+        depth = rng.uniform(4.0, 6.5)
+        self.depth = -0.12 * (np.arange(FEWEST, MOST + 1) - depth) ** 2
+        self.optimiser = 0.3 * rng.normal(size=2)
+        self.momentum = -3.0 * (np.array(MOMENTA) - rng.uniform(0.6, 0.95)) ** 2
+        wanted = rng.uniform([-2.4, -3.8], [-1.6, -2.8])  # decimal logarithm of the rate, by optimiser
+        depths = np.arange(MOST - FEWEST + 1)
+        exponent = wanted[:, None, None] - 0.2 * depths[:, None]  # deeper ones need smaller rates
+        self.rate = -0.5 * (np.log10(RATES) - exponent) ** 2  # by optimiser, depth and rate
+
+    def layer(self, position: int, count: int, kind: IntArray) -> FloatArray:
+        """What the type of a layer adds."""
+        share = position / (count - 1)
+        return np.asarray((1.0 - share) * self.start[kind] + share * self.end[kind])
+
+    @staticmethod
+    def accuracy(total: FloatArray) -> FloatArray:
+        """The score, given the sum of all effects."""
+        return np.asarray(0.1 + 0.88 / (1.0 + np.exp(-0.5 * total - 1.0)))
+
+
+def layers(number: int) -> Instance:
+    """A network of 3 to 7 layers: types and widths, optimiser with momentum, learning rate."""
+    space, effects = places(LAYERS), _Effects(number)
+    width = np.zeros((3, len(WIDTHS) + 1))  # pooling and normalisation have none
+    width[:2, :-1] = effects.width
+    jump = np.zeros((len(WIDTHS) + 1,) * 2)
+    jump[:-1, :-1] = effects.jump
+    momentum = np.append(effects.momentum, 0.0)
+
+    def scores(points: IntArray) -> FloatArray:
+        depth, optimiser, rate = points[:, 0], points[:, -3], points[:, -1]
+        total = effects.depth[depth] + effects.optimiser[optimiser] + momentum[points[:, -2]]
+        total += effects.rate[optimiser, depth, rate]
+        kinds, widths = points[:, 1:-3:2], points[:, 2:-3:2]
+        for layer in range(MOST):
+            there = layer < depth + FEWEST
+            kind, wide = np.where(there, kinds[:, layer], 0), widths[:, layer]
+            added = width[np.minimum(kind, 2), wide]
+            share = layer / (depth + FEWEST - 1)
+            added += (1.0 - share) * effects.start[kind] + share * effects.end[kind]
+            if layer > 0:
+                added += effects.follows[kinds[:, layer - 1] % len(TYPES), kind]
+                added += jump[widths[:, layer - 1], wide]
+            total += np.where(there, added, 0.0)
+        return effects.accuracy(total)
+
+    return Instance(space, scores)
+
+
+def best_layers(number: int) -> IntArray:
+    """The best network, by dynamic programming from layer to layer for every depth."""
+    effects, found = _Effects(number), []
+    kinds = np.array([0] * len(WIDTHS) + [1] * len(WIDTHS) + [2, 3])
+    wides = np.array([*range(len(WIDTHS))] * 2 + [len(WIDTHS)] * 2)
+    both = np.pad(effects.jump, (0, 1))
+    change = effects.follows[np.ix_(kinds, kinds)] + both[np.ix_(wides, wides)]
+    of_width = np.concatenate([*effects.width, [0.0, 0.0]])
+    for depth in range(MOST - FEWEST + 1):
+        count = depth + FEWEST
+        total, came_from = effects.layer(0, count, kinds) + of_width, []
+        for position in range(1, count):
+            ways = total[:, None] + change
+            came_from.append(ways.argmax(axis=0))
+            total = ways.max(axis=0) + effects.layer(position, count, kinds) + of_width
+        chain = [int(total.argmax())]
+        for before in reversed(came_from):
+            chain.append(int(before[chain[-1]]))
+        head = effects.optimiser + [effects.momentum.max(), 0.0] + effects.rate[:, depth].max(axis=1)
+        optimiser = int(head.argmax())
+        momentum = int(effects.momentum.argmax()) if optimiser == 0 else len(MOMENTA)
+        point = [depth]
+        for layer in range(MOST):
+            state = chain[count - 1 - layer] if layer < count else None
+            point += [len(TYPES), len(WIDTHS)] if state is None else [int(kinds[state]), int(wides[state])]
+        point += [optimiser, momentum, int(effects.rate[optimiser, depth].argmax())]
+        found.append((total.max() + head.max() + effects.depth[depth], point))
+    return np.array(max(found)[1])
+
+
+class Network:
+    """Layer after layer until "stop", then optimiser, momentum and rate; a state is the tuple of answers."""
+
+    def __init__(self, score: Score) -> None:
+        self._score = score
+
+    def root(self) -> State:
+        return ()
+
+    def actions(self, state: State) -> Sequence[Hashable]:
+        made, waiting = self._read(state)
+        if waiting:
+            return WIDTHS
+        if "layers" not in made:
+            layers = sum(name.startswith("type") for name in made)
+            return (*TYPES, "stop") if layers >= FEWEST else TYPES
+        if "optimiser" not in made:
+            return ("sgd", "adam")
+        if made["optimiser"] == "sgd" and "momentum" not in made:
+            return MOMENTA
+        return RATES if "rate" not in made else ()
+
+    def step(self, state: State, answer: Hashable) -> State:
+        return (*state, answer)
+
+    def reward(self, leaf: State) -> float:
+        return self._score(self._read(leaf)[0])
+
+    def _read(self, state: State) -> tuple[dict[str, Any], bool]:
+        """What the answers say, and whether a layer waits for its width."""
+        made: dict[str, Any] = {}
+        layer, waiting, answers = 0, False, iter(state)
+        for answer in answers:
+            if waiting:
+                made[f"width {layer}"], waiting = answer, False
+            elif answer == "stop":
+                made["layers"] = layer
+                break
+            else:
+                layer += 1
+                made[f"type {layer}"], waiting = answer, answer in WIDE
+            if layer == MOST and not waiting:
+                made["layers"] = layer
+                break
+        head = list(answers)
+        names = ("optimiser", "momentum", "rate") if head[:1] == ["sgd"] else ("optimiser", "rate")
+        return made | dict(zip(names, head, strict=False)), waiting

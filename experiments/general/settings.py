@@ -1,0 +1,278 @@
+"""Pipelines for real tables: which settings there are, and what each of all pipelines earns.
+
+``python -m experiments.general.settings`` fits every pipeline by cross-validation and writes
+``tables/NAME.csv.gz`` (``--jobs`` processes, ten minutes on two cores). Runs look scores up, so that they
+cost nothing.
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from experiments.general.spaces import Condition, Places
+from experiments.harness.csv_files import read_csv, write_csv
+from experiments.harness.runner import run_tasks
+
+FOLDER = Path(__file__).with_name("tables")
+Settings = Mapping[str, Any]
+"""The values of one pipeline by name, without those that it does not have."""
+
+
+class Setting(NamedTuple):
+    """A named setting."""
+
+    values: Sequence[Hashable]
+    """What it may be; numbers are on a scale."""
+    when: tuple[str, tuple[Hashable, ...]] | None = None
+    """The earlier setting on which it depends, and with which of its values it exists."""
+
+
+class Table(NamedTuple):
+    """A table of data and the pipelines for it."""
+
+    settings: Mapping[str, Setting]
+    load: Callable[[], tuple[FloatArray, FloatArray]]
+    """The data: features and response."""
+    scoring: str
+    """What scikit-learn calls the score."""
+    folds: int
+    """Number of parts of the cross-validation."""
+
+
+def places(settings: Mapping[str, Setting]) -> Places:
+    """The points: the number of the value of every setting."""
+    names = list(settings)
+    conditions = {}
+    for name, setting in settings.items():
+        if setting.when is not None:
+            other, values = setting.when
+            options = tuple(settings[other].values.index(value) for value in values)
+            conditions[names.index(name)] = Condition(names.index(other), options)
+    return Places.of_values([setting.values for setting in settings.values()], conditions, names)
+
+
+# What there is to set ----------------------------------------------------------------------------------
+
+
+def _logarithmic(low: float, high: float, count: int) -> tuple[float, ...]:
+    """Powers of ten with exponents from ``low`` to ``high``, four digits each."""
+    return tuple(float(f"{value:.4g}") for value in np.logspace(low, high, count))
+
+
+_TUMOURS = {
+    "scaler": Setting(("none", "standard", "minmax", "robust")),
+    "model": Setting(("linear", "svm", "neighbours", "tree", "boosting")),
+    "C": Setting(_logarithmic(-3, 4, 22), ("model", ("linear", "svm"))),
+    "gamma": Setting(_logarithmic(-5, 1, 19), ("model", ("svm",))),
+    "k": Setting(tuple(range(1, 41)), ("model", ("neighbours",))),
+    "weights": Setting(("uniform", "distance"), ("model", ("neighbours",))),
+    "p": Setting((1, 2), ("model", ("neighbours",))),
+    "depth": Setting(tuple(range(1, 9)), ("model", ("tree", "boosting"))),
+    "leaf": Setting((1, 2, 3, 5, 8, 12, 20, 30), ("model", ("tree",))),
+    "rate": Setting(_logarithmic(-2.5, 0, 11), ("model", ("boosting",))),
+    "rounds": Setting((10, 20, 40, 80, 160), ("model", ("boosting",))),
+}
+_NUMERALS = {
+    "scaler": Setting(("none", "standard", "minmax")),
+    "reduce": Setting(("no", "pca")),
+    "components": Setting((4, 6, 9, 13, 18, 25, 35, 50), ("reduce", ("pca",))),
+    "model": Setting(("linear", "svm", "neighbours", "tree")),
+    "C": Setting(_logarithmic(-3, 3, 13), ("model", ("linear", "svm"))),
+    "gamma": Setting(_logarithmic(-5, 1, 13), ("model", ("svm",))),
+    "k": Setting(tuple(range(1, 21)), ("model", ("neighbours",))),
+    "weights": Setting(("uniform", "distance"), ("model", ("neighbours",))),
+    "depth": Setting(tuple(range(2, 17, 2)), ("model", ("tree",))),
+    "leaf": Setting((1, 2, 4, 8, 16), ("model", ("tree",))),
+}
+_DIABETES = {
+    "expand": Setting(("no", "squares")),
+    "scaler": Setting(("standard", "quantile")),
+    "model": Setting(("ridge", "elastic", "svm", "neighbours", "boosting")),
+    "alpha": Setting(_logarithmic(-3, 4, 29), ("model", ("ridge", "elastic"))),
+    "mix": Setting((0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95), ("model", ("elastic",))),
+    "C": Setting(_logarithmic(-1, 4, 16), ("model", ("svm",))),
+    "gamma": Setting(_logarithmic(-5, 0, 16), ("model", ("svm",))),
+    "k": Setting(tuple(range(1, 61)), ("model", ("neighbours",))),
+    "weights": Setting(("uniform", "distance"), ("model", ("neighbours",))),
+    "depth": Setting(tuple(range(1, 7)), ("model", ("boosting",))),
+    "rate": Setting(_logarithmic(-2.5, 0, 11), ("model", ("boosting",))),
+    "rounds": Setting((10, 20, 40, 80, 160, 320), ("model", ("boosting",))),
+}
+
+
+def _bundled(name: str, rows: int | None = None) -> Callable[[], tuple[FloatArray, FloatArray]]:
+    def load() -> tuple[FloatArray, FloatArray]:
+        from sklearn import datasets
+
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        chosen = np.random.default_rng(0).permutation(len(y))[:rows]
+        return X[chosen], y[chosen]
+
+    return load
+
+
+TABLES = {
+    "tumours": Table(_TUMOURS, _bundled("breast_cancer"), "accuracy", 5),
+    "numerals": Table(_NUMERALS, _bundled("digits", 500), "accuracy", 3),
+    "diabetes": Table(_DIABETES, _bundled("diabetes"), "r2", 5),
+}
+
+
+# What it earns -----------------------------------------------------------------------------------------
+
+
+@cache
+def scores(name: str) -> FloatArray:
+    """Score of every pipeline, in the order of ``Places.everything``."""
+    return np.array([float(row["score"]) for row in read_csv(FOLDER / f"{name}.csv.gz")])
+
+
+def look_up(name: str) -> Callable[[IntArray], FloatArray]:
+    """Scores of points, from the file."""
+    space = places(TABLES[name].settings)
+    points = np.concatenate(list(space.everything()))
+    known = scores(name)
+    if len(known) != len(points):
+        raise ValueError(f"tables/{name}.csv.gz is out of date: run python -m experiments.general.settings")
+    bases = space.options + 1  # an absent place holds the number after its last option
+    numbers = np.ravel_multi_index(tuple(points.T), tuple(bases))
+    order = np.argsort(numbers)
+
+    def found(points: IntArray) -> FloatArray:
+        wanted = np.ravel_multi_index(tuple(points.T), tuple(bases))
+        return known[order[np.searchsorted(numbers, wanted, sorter=order)]]
+
+    return found
+
+
+# Fitting -----------------------------------------------------------------------------------------------
+
+
+def _prepared(made: Settings) -> list[Any]:
+    """The steps of a pipeline before its model."""
+    from sklearn import decomposition, preprocessing
+
+    scalers = {
+        "standard": preprocessing.StandardScaler,
+        "minmax": preprocessing.MinMaxScaler,
+        "robust": preprocessing.RobustScaler,
+        "quantile": lambda: preprocessing.QuantileTransformer(n_quantiles=100, output_distribution="normal"),
+    }
+    steps: list[Any] = [scalers[made["scaler"]]()] if made["scaler"] != "none" else []
+    if made.get("expand") == "squares":
+        steps.insert(0, preprocessing.PolynomialFeatures(2, include_bias=False))
+    if made.get("reduce") == "pca":
+        steps.append(decomposition.PCA(made["components"], random_state=0))
+    return steps
+
+
+def _model(made: Settings, regression: bool) -> Any:
+    """The model of a pipeline."""
+    from sklearn import ensemble, linear_model, neighbors, svm, tree
+
+    kind = made["model"]
+    if kind == "linear":
+        return linear_model.LogisticRegression(C=made["C"], max_iter=300)
+    if kind == "ridge":
+        return linear_model.Ridge(alpha=made["alpha"])
+    if kind == "elastic":
+        return linear_model.ElasticNet(alpha=made["alpha"], l1_ratio=made["mix"], max_iter=500)
+    if kind == "svm":
+        return (svm.SVR if regression else svm.SVC)(C=made["C"], gamma=made["gamma"], max_iter=20_000)
+    if kind == "neighbours":
+        nearest = neighbors.KNeighborsRegressor if regression else neighbors.KNeighborsClassifier
+        return nearest(made["k"], weights=made["weights"], p=made.get("p", 2))
+    if kind == "tree":
+        return tree.DecisionTreeClassifier(
+            max_depth=made["depth"], min_samples_leaf=made["leaf"], random_state=0
+        )
+    boosting = ensemble.GradientBoostingRegressor if regression else ensemble.GradientBoostingClassifier
+    return boosting(
+        learning_rate=made["rate"],
+        max_depth=made["depth"],
+        n_estimators=made["rounds"],
+        subsample=0.5,
+        max_features="sqrt",
+        random_state=0,
+    )
+
+
+def fitted(name: str, pipelines: Sequence[Settings]) -> list[float]:
+    """Scores of pipelines that differ in their number of boosting rounds only."""
+    from sklearn import metrics, model_selection, pipeline
+
+    table = TABLES[name]
+    X, y = table.load()
+    regression = table.scoring == "r2"
+    score = metrics.r2_score if regression else metrics.accuracy_score
+    kind = model_selection.KFold if regression else model_selection.StratifiedKFold
+    parts = kind(table.folds, shuffle=True, random_state=0)
+    longest = pipelines[-1]
+    found = []
+    for train, test in parts.split(X, y):
+        before = pipeline.make_pipeline("passthrough", *_prepared(longest)).fit(X[train])
+        inside, outside = before.transform(X[train]), before.transform(X[test])
+        model = _model(longest, regression).fit(inside, y[train])
+        if "rounds" in longest:  # one fit says what fewer rounds would have said
+            staged = list(model.staged_predict(outside))
+            predicted = [staged[made["rounds"] - 1] for made in pipelines]
+        else:
+            predicted = [model.predict(outside)]
+        found.append([float(score(y[test], one)) for one in predicted])
+    return [float(value) for value in np.mean(found, axis=0)]
+
+
+def _batches(name: str) -> Iterator[list[Settings]]:
+    """All pipelines in order; those that differ only in their rounds, which come last, together."""
+    settings = TABLES[name].settings
+    batch: list[Settings] = []
+    for points in places(settings).everything():
+        for point in points:
+            made = {
+                key: setting.values[code]
+                for (key, setting), code in zip(settings.items(), point.tolist(), strict=True)
+                if code < len(setting.values)
+            }
+            if batch and ("rounds" not in made or made["rounds"] == settings["rounds"].values[0]):
+                yield batch
+                batch = []
+            batch.append(made)
+    yield batch
+
+
+def _fit_quietly(name: str, batches: Sequence[Sequence[Settings]]) -> list[float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a fit has not converged is part of what a pipeline is
+        return [score for batch in batches for score in fitted(name, batch)]
+
+
+def write(names: Sequence[str], jobs: int) -> None:
+    """Fit all pipelines of some tables and write their files."""
+    FOLDER.mkdir(exist_ok=True)
+    for name in names:
+        batches = list(_batches(name))
+        # Neighbours in the list cost alike: every task has some of all of them.
+        count = min(len(batches), 40 * jobs)
+        tasks = [(name, batches[start::count]) for start in range(count)]
+        done = run_tasks(_fit_quietly, tasks, jobs, True)
+        ordered: list[Sequence[float]] = [()] * len(batches)
+        for start, values in enumerate(done):
+            left = iter(values)
+            for number in range(start, len(batches), count):
+                ordered[number] = [next(left) for _ in batches[number]]
+        cells = ([f"{score:.6f}"] for batch in ordered for score in batch)
+        write_csv(FOLDER / f"{name}.csv.gz", ["score"], cells)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Fit all pipelines of the benchmark's tables.")
+    parser.add_argument("names", nargs="*", default=list(TABLES), help=f"of {', '.join(TABLES)}")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    options = parser.parse_args()
+    write(options.names, options.jobs)
