@@ -16,7 +16,7 @@ from dagsearch.problem import Layout
 from dagsearch.proposers import Climb, Nearby
 from dagsearch.proposers.climb import log_expected_improvement
 from dagsearch.space import Space
-from dagsearch.space.codes import exchanged, one_place_changed
+from dagsearch.space.codes import Changes, exchanged
 from dagsearch.space.moves import CodeMoves
 
 
@@ -92,10 +92,10 @@ def test_where_states_are_no_tuples_of_decisions_there_are_no_codes(problem):
 
 def test_neighbours_of_a_vector_differ_at_one_place():
     categories, point = np.array([3, 2, 4]), np.array([1, 0, 3])
-    found = {tuple(row) for row in one_place_changed(point, categories, 99, rng()).tolist()}
+    found = {tuple(row) for row in Changes(Layout("places", categories)).around(point, 99, rng()).tolist()}
     every = product(range(3), range(2), range(4))
     assert found == {leaf for leaf in every if sum(a != b for a, b in zip(leaf, (1, 0, 3), strict=True)) == 1}
-    some = {tuple(row) for row in one_place_changed(point, categories, 4, rng()).tolist()}
+    some = {tuple(row) for row in Changes(Layout("places", categories)).around(point, 4, rng()).tolist()}
     assert len(some) == 4
     assert some < found
 
@@ -497,7 +497,7 @@ def test_layouts_of_a_problem_are_taken_as_they_are():
             return list(leaf)
 
         def neighbours(self, codes, count, rng):
-            return one_place_changed(codes, self.layout.categories, count, rng)
+            return Changes(self.layout).around(codes, count, rng)
 
     coding = Space(Told([2, 2, 2])).coding
     assert coding.codes([(1,)]).tolist() == [[1, -1, -1]]

@@ -100,7 +100,9 @@ class PlaceViews:
         """Features of the first view, shape ``(states, categories of all places)``."""
         columns = zip(codes.T[:, :, None], self._widths.tolist(), strict=True)
         chances = [
-            np.where(column >= 0, column == np.arange(count), 1.0 / count) for column, count in columns if count
+            np.where(column >= 0, column == np.arange(count), 1.0 / count)
+            for column, count in columns
+            if count
         ]
         centred = [chance - 1.0 / chance.shape[1] for chance in chances]
         return np.concatenate([np.empty((len(codes), 0)), *centred], axis=1)

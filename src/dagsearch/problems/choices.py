@@ -17,7 +17,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.options import Options, as_tuple, checked_options, digest, identified
 from dagsearch.problems.survey import NOT_TWICE, Answer, Branches, Chosen, Decision, Question, Survey, Walk
-from dagsearch.space.codes import draw_moves, one_place_changed
+from dagsearch.space.codes import Changes, draw_moves
 from dagsearch.space.numbers import numbers_of
 
 # Number of states whose next question is remembered.
@@ -66,7 +66,10 @@ class NamedChoices(ABC):
         self._absent: list[int] = np.where(optional, sizes, -1).tolist()
         self._numbers = [numbers_of(values) for values in self._values]
         known = self._numbers if any(numbers is not None for numbers in self._numbers) else ()
-        self.layout = Layout("places", sizes + optional, known) if has_layout else None
+        layout = Layout("places", sizes + optional, known)
+        self.layout = layout if has_layout else None
+        self._changes_at = Changes(layout)
+        self._codes_of: dict[Question, IntArray] = {}
         self._is_steering = np.array([name in survey.steering for name in self._names], dtype=np.bool_)
 
     # What is asked -----------------------------------------------------------------------------------
@@ -215,8 +218,7 @@ class NamedChoices(ABC):
             return [-1] * len(self._names)
         if self._question(state) is None:
             return self._absent.copy()
-        branch = self._survey.branches.at(state)
-        open_names = self._place if branch is None else branch.followers
+        open_names = self._survey.rules.open_names(state)
         pairs = zip(self._names, self._absent, strict=True)
         return [-1 if name in open_names else absent for name, absent in pairs]
 
@@ -250,7 +252,7 @@ class NamedChoices(ABC):
         room for them. What is asked is what the survey was asked; :meth:`leaf_of` asks the problem itself.
         """
         if not self._survey.steering:
-            return one_place_changed(codes, np.array([len(v) for v in self._values]), count, rng)
+            return self._changes_at.around(codes, count, rng)
         place, code = self._changes(codes, count, rng)
         rows = np.tile(codes, (place.size, 1))
         rows[np.arange(place.size), place] = code
@@ -265,15 +267,29 @@ class NamedChoices(ABC):
     def _changes(self, codes: IntArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Place and new category of changes of single choices in the branch of a leaf."""
         walk = self._guessed(self._answers(codes, lambda options: options[0]))
-        found = [pair for pair in zip(*walk, strict=True) if pair[0].name in self._place]
-        sizes = np.array([len(question.options) for question, _ in found])
-        own = np.array([question.options.index(value) for question, value in found])
-        choice, number = draw_moves(sizes - 1, count, rng)
-        option = (own[choice] + 1 + number) % sizes[choice]
-        places = [self._place[question.name] for question, _ in found]
-        known = [self._code[p].get(v, -1) for p, (q, _) in zip(places, found, strict=True) for v in q.options]
-        code = np.array(known)[(np.cumsum(sizes) - sizes)[choice] + option]
-        return np.array(places)[choice][code >= 0], code[code >= 0]
+        found: list[IntArray] = []
+        places: list[int] = []
+        for question in walk.questions:
+            place = self._place.get(question.name)
+            if place is not None:
+                others = self._options_of(question, place, int(codes[place]), rng)
+                found.append(others[others != codes[place]])
+                places.append(place)
+        group, number = draw_moves([len(some) for some in found], count, rng)
+        starts = np.cumsum([0, *map(len, found)])[:-1]
+        return np.array(places, dtype=np.int64)[group], np.concatenate(found)[starts[group] + number]
+
+    def _options_of(self, question: Question, place: int, own: int, rng: np.random.Generator) -> IntArray:
+        """Codes of the options of a question that are known; of many numbers near and far ones."""
+        if question not in self._codes_of:
+            code_of = self._code[place]
+            known = [code_of[value] for value in question.options if value in code_of]
+            self._codes_of[question] = np.array(known, dtype=np.int64)
+        some, ladder = self._codes_of[question], self._changes_at.ladders.get(place)
+        if ladder is None or not 0 <= own < len(self._values[place]):
+            return some
+        around = ladder.around(own, rng)
+        return around if len(some) == len(self._values[place]) else np.intersect1d(around, some)
 
     def _completed(self, codes: IntArray, rng: np.random.Generator) -> list[int]:
         """The codes of a leaf with random options where codes do not fit."""
@@ -283,7 +299,7 @@ class NamedChoices(ABC):
 
     def _guessed(self, answer: Answer) -> Walk:
         """One complete way through the choices as the survey found it, or else as the problem has it."""
-        walk, complete = self._survey.branches.follow(answer)
+        walk, complete = self._survey.rules.follow(answer)
         return walk if complete else self._walk(answer)
 
     # For a journal -------------------------------------------------------------------------------------
@@ -315,7 +331,7 @@ class NamedChoices(ABC):
         return digest(self._survey.values, sorted(self._survey.optional))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_questions": {}, "_known": Branches()}
+        return {**self.__dict__, "_questions": {}, "_known": Branches(), "_codes_of": {}}
 
 
 class Choices(NamedChoices):
@@ -374,9 +390,8 @@ class Choices(NamedChoices):
             raise ProblemError("places must name at least one choice")
         always = tuple(options for options in self._places.values() if isinstance(options, Question))
         super().__init__(always if len(always) == len(self._places) else None)
-        self._read: set[str] = set()
         if self._fixed is None:
-            self._use(Survey.of_walks(partial(self._found, ()), self._read))
+            self._use(Survey.of_walks(partial(self._found, ())))
         else:
             self._use(Survey.of_fixed(self._fixed))
 
@@ -402,7 +417,7 @@ class Choices(NamedChoices):
         if isinstance(options, Question):
             return options
         try:
-            given = options(_Watched(state, list(self._places), name, self._read))
+            given = options(_Watched(state, list(self._places), name))
             found = () if given is None else as_tuple(f"the options of {name!r}", given)
         except ProblemError:
             raise
@@ -415,10 +430,10 @@ class Choices(NamedChoices):
 
 
 class _Watched(Mapping[str, Any]):
-    """The choices before a place, for the function that gives its options; notes what it looks at."""
+    """The choices before a place, for the function that gives its options."""
 
-    def __init__(self, state: Chosen, places: list[str], place: str, read: set[str]) -> None:
-        self._state, self._places, self._place, self._read = state, places, place, read
+    def __init__(self, state: Chosen, places: list[str], place: str) -> None:
+        self._state, self._places, self._place = state, places, place
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._places:
@@ -428,14 +443,12 @@ class _Watched(Mapping[str, Any]):
                 f"the options of {self._place!r} look at {name!r}, which is decided later: list it before "
                 f"{self._place!r}"
             )
-        self._read.add(name)
         return self._state[name]
 
     def _before(self) -> list[str]:
         return self._places[: self._places.index(self._place)]
 
     def __iter__(self) -> Iterator[str]:
-        self._read.update(self._before())
         return iter(self._state)
 
     def __len__(self) -> int:

@@ -19,9 +19,15 @@ NOT_TWICE: Final = (
 
 # The survey ends after this number of walks without a new question, and twice the largest number of options,
 _QUIET: Final = 64
+# but no more than this number: of thousands of options most are alike;
+_WIDE: Final = 400
 # or after this number in any case, or when there are more names than this.
 _MOST: Final = 4000
 _NAMES: Final = 500
+
+
+# Number of names in a row that explain nothing alone, after which the search for an explanation ends.
+_IN_VAIN: Final = 3
 
 
 class Decision(NamedTuple):
@@ -131,37 +137,26 @@ class Walk(NamedTuple):
 class Branch:
     """What is asked after some answers."""
 
-    __slots__ = ("after", "followers", "question")
+    __slots__ = ("after", "question")
 
     def __init__(self, question: Question | None) -> None:
         self.question = question
         """What comes next; ``None`` at the end."""
         self.after: dict[Hashable, int] = {}
         """Number of the branch that comes after each answer."""
-        self.followers: frozenset[str] = frozenset()
-        """Names that may still be asked; known if :meth:`Branches.find_followers` was called."""
 
 
 class Branches:
     """What is asked after which answers, as far as walks have shown it.
 
     Branches are numbered, the first is 0: a tree of objects that hold each other would be too deep to pickle.
-
-    Parameters
-    ----------
-    steering : frozenset of str, optional
-        Names whose answers are told apart; by default all.
     """
 
-    def __init__(self, steering: frozenset[str] | None = None) -> None:
-        self._steering = steering
+    def __init__(self) -> None:
         self._all: list[Branch] = []
 
     def __len__(self) -> int:
         return len(self._all)
-
-    def _key(self, name: str, value: Hashable) -> Hashable:
-        return value if self._steering is None or name in self._steering else None
 
     def add(self, walk: Walk) -> None:
         """Add what was asked on a walk; raise if something else was asked there before."""
@@ -177,37 +172,153 @@ class Branches:
                     f"{before.question or 'the end'!r} first, then {question or 'the end'!r}: {NOT_TWICE}"
                 )
             if question is not None:
-                key = self._key(question.name, walk.values[level])
-                number = before.after.setdefault(key, len(self._all))
+                number = before.after.setdefault(walk.values[level], len(self._all))
 
     def follow(self, answer: Answer) -> tuple[Walk, bool]:
         """A way as far as it is known, and whether that is to its end."""
-        asked, values, steering = list[Question](), list[Hashable](), self._steering
+        asked, values = list[Question](), list[Hashable]()
         number = 0 if self._all else None
         while number is not None and (question := self._all[number].question) is not None:
             asked.append(question)
-            value = answer(question)
-            values.append(value)
-            # As _key says: this loop is where local search of conditional choices spends its time.
-            key = value if steering is None or question.name in steering else None
-            number = self._all[number].after.get(key)
+            values.append(answer(question))
+            number = self._all[number].after.get(values[-1])
         return Walk(tuple(asked), tuple(values)), number is not None
 
     def at(self, state: Chosen) -> Branch | None:
         """What comes after the choices of a state; ``None`` if that is not known."""
         number = 0 if self._all else None
-        for name, value in zip(state.names, state.chosen, strict=True):
+        for value in state.chosen:
             if number is None:
                 return None
-            number = self._all[number].after.get(self._key(name, value))
+            number = self._all[number].after.get(value)
         return None if number is None else self._all[number]
 
-    def find_followers(self) -> None:
-        """Find out which names may still be asked in every branch."""
-        for branch in reversed(self._all):  # those after a branch have larger numbers
-            if branch.question is not None:
-                below = (self._all[number].followers for number in branch.after.values())
-                branch.followers = frozenset({branch.question.name}).union(*below)
+
+class Rules:
+    """What is asked next, as a function of few answers: what walks have in common.
+
+    After each question, what comes next is explained by the answers to as few names as possible. Other walks
+    are taken to follow the same rules, so that ways nobody has walked are known as well. They may not: who
+    needs to be sure asks the problem.
+
+    Parameters
+    ----------
+    walks : sequence of Walk
+        What was asked and answered.
+    """
+
+    def __init__(self, walks: Sequence[Walk]) -> None:
+        seen: defaultdict[str, list[_Seen]] = defaultdict(list)
+        for one in walks:
+            made = {question.name: level for level, question in enumerate(one.questions)}
+            for question, following in zip(one.questions, (*one.questions[1:], None), strict=True):
+                seen[question.name].append(_Seen(one, made, made[question.name], following))
+        self._first = walks[0].questions[0] if walks and walks[0].questions else None
+        self._looks_at: dict[str, tuple[str, ...]] = {}
+        self._next: dict[str, dict[tuple[Hashable, ...], Question | None]] = {}
+        for name, cases in seen.items():
+            looks_at = _explaining(name, cases)
+            self._looks_at[name] = looks_at
+            self._next[name] = {one.at(looks_at): one.following for one in cases}
+        self._reached: dict[tuple[Hashable, ...], frozenset[str]] = {}
+
+    @property
+    def steering(self) -> frozenset[str]:
+        """Names whose answers decide what is asked later."""
+        return frozenset(name for names in self._looks_at.values() for name in names)
+
+    def follow(self, answer: Answer) -> tuple[Walk, bool]:
+        """A way by the rules, and whether they lead to its end."""
+        asked, made, question = list[Question](), dict[str, Hashable](), self._first
+        looks_at, after = self._looks_at, self._next
+        while question is not None:
+            asked.append(question)
+            name = question.name
+            made[name] = answer(question)
+            key = tuple([made.get(other, _ABSENT) for other in looks_at[name]])
+            following = after[name].get(key, _ABSENT)
+            if following is _ABSENT:
+                return Walk(tuple(asked), tuple(made.values())), False
+            question = following
+        return Walk(tuple(asked), tuple(made.values())), True
+
+    def open_names(self, state: Chosen) -> frozenset[str]:
+        """Names that may still be asked after the choices of a state, by the rules."""
+        steering = self.steering
+        made = {name: value for name, value in state.items() if name in steering}
+        last = state.names[-1] if state.names else None
+        key = (last, *made.items())
+        if key not in self._reached:
+            self._reached[key] = self._open_after(last, dict(state))
+        return self._reached[key]
+
+    def _open_after(self, last: str | None, made: Mapping[str, Hashable]) -> frozenset[str]:
+        found: set[str] = set()
+        waiting = [last] if last is not None else [self._first.name] if self._first else []
+        if last is None:
+            found.update(waiting)
+        while waiting:
+            name = waiting.pop()
+            for key, following in self._next.get(name, {}).items():
+                pairs = zip(self._looks_at[name], key, strict=True)
+                fits = all(made.get(other, value) == value for other, value in pairs)
+                if fits and following is not None and following.name not in found:
+                    found.add(following.name)
+                    waiting.append(following.name)
+        return frozenset(found)
+
+
+class _Absent:
+    """What is not answered on a way; one object, also after pickling."""
+
+    def __reduce__(self) -> str:
+        return "_ABSENT"
+
+
+_ABSENT: Final = _Absent()
+
+
+class _Seen(NamedTuple):
+    """What came after a question on one walk."""
+
+    walk: Walk
+    """The walk."""
+    asked: Mapping[str, int]
+    """When each name was asked on it."""
+    level: int
+    """When the question was."""
+    following: Question | None
+    """What was asked next."""
+
+    def at(self, names: Sequence[str]) -> tuple[Hashable, ...]:
+        """The answers to these names, as far as they were given then."""
+        levels = [self.asked.get(name, self.level + 1) for name in names]
+        return tuple([self.walk.values[level] if level <= self.level else _ABSENT for level in levels])
+
+
+def _explaining(name: str, cases: Sequence[_Seen]) -> tuple[str, ...]:
+    """As few names as possible, the nearest of equally good ones, whose answers explain what is asked next."""
+    chosen, left, in_vain = tuple[str, ...](), _unexplained(cases, ())[0], 0
+    before = dict.fromkeys(q.name for one in cases for q in one.walk.questions[: one.level])
+    candidates = [name, *(other for other in reversed(before) if other != name)]
+    while left > 0 and candidates and in_vain < _IN_VAIN:
+        counts = {other: _unexplained(cases, (*chosen, other)) for other in candidates}
+        best = min(counts, key=counts.__getitem__)
+        in_vain = 0 if counts[best][0] < left else in_vain + 1
+        chosen, left = (*chosen, best), counts[best][0]
+        candidates.remove(best)
+    return chosen
+
+
+def _unexplained(cases: Sequence[_Seen], names: tuple[str, ...]) -> tuple[int, int]:
+    """Number of walks that are not asked what most with the same answers are asked, and of such answers.
+
+    Among explanations that are as good, the one with fewer cases is more likely to be the reason.
+    """
+    asked: defaultdict[tuple[Hashable, ...], Counter[Question | None]] = defaultdict(Counter)
+    for one in cases:
+        asked[one.at(names)][one.following] += 1
+    return sum(counts.total() - max(counts.values()) for counts in asked.values()), len(asked)
 
 
 class Survey(NamedTuple):
@@ -219,8 +330,8 @@ class Survey(NamedTuple):
     """Names that are not asked on every way."""
     steering: frozenset[str]
     """Names whose value decides what is asked later."""
-    branches: Branches
-    """What the walks were asked, with followers; empty unless there are steering names."""
+    rules: Rules
+    """What is asked after which answers; empty if the same questions are asked on every way."""
     widths: list[int]
     """Mean number of options at each level under random play, rounded."""
     complete: bool
@@ -231,39 +342,30 @@ class Survey(NamedTuple):
         """What is known if the same questions are asked on every way."""
         values = {question.name: question.options for question in questions}
         widths = [len(question.options) for question in questions]
-        return cls(values, frozenset(), frozenset(), Branches(), widths, complete=True)
+        return cls(values, frozenset(), frozenset(), Rules(()), widths, complete=True)
 
     @classmethod
-    def of_walks(cls, walk: Callable[[Answer], Walk], read: set[str] | None = None) -> "Survey":
+    def of_walks(cls, walk: Callable[[Answer], Walk]) -> "Survey":
         """Walk through the choices until nothing new is found.
 
         Parameters
         ----------
         walk : callable
             Goes through the choices once, with an answer to every question.
-        read : set of str, optional
-            Where the walks note the steering names; by default these are the names that explain the walks.
         """
         found = _Walks(walk)
         complete = False
         while not complete and len(found.walks) < _MOST and len(found.values) <= _NAMES:
             found.walk_once()
-            complete = found.quiet >= max(_QUIET, 2 * found.widest)
+            complete = found.quiet >= max(_QUIET, min(2 * found.widest, _WIDE))
         walks = found.walks
-        if read is not None:
-            steering = frozenset(read)
-        else:
-            steering = steering_names(walks) if complete else frozenset(found.names)
         counts = Counter(question.name for one in walks for question in one.questions)
-        branches = Branches(steering)
-        for one in walks if steering else ():
-            branches.add(one)
-        branches.find_followers()
+        rules = Rules(walks)
         return cls(
             {name: tuple(found.values[name]) for name in found.names},
             frozenset(name for name in found.names if counts[name] < len(walks)),
-            steering,
-            branches,
+            rules.steering,
+            rules,
             _widths(walks[::2]),  # the others are not random play
             complete,
         )
@@ -318,62 +420,3 @@ def _widths(walks: Sequence[Walk]) -> list[int]:
         for level, question in enumerate(one.questions):
             levels[level].append(len(question.options))
     return [max(1, round(float(np.mean(widths)))) for widths in levels]
-
-
-def steering_names(walks: Sequence[Walk]) -> frozenset[str]:
-    """The names whose values explain which question comes next, on all walks.
-
-    Walks that were asked the same questions so far, with the same answers to steering ones, must be asked the
-    same question next. Where they are not, the name that explains most of the differences becomes steering.
-    """
-    steering: set[str] = set()
-    while (conflict := _conflict(walks, steering)) is not None:
-        names = [question.name for question in conflict[0][0].questions[: conflict[1]]]
-        candidates = [name for name in dict.fromkeys(names) if name not in steering]
-        if not candidates:
-            break  # nothing explains it: to add these walks to the same branches raises an error
-        steering.add(min(candidates, key=lambda name: _unexplained(conflict, names.index(name))))
-    return frozenset(steering)
-
-
-Group = tuple[list[Walk], int]
-"""Walks, and the level at which they are looked at."""
-
-
-def _conflict(walks: Sequence[Walk], steering: set[str]) -> Group | None:
-    """The first group of walks that nothing known tells apart and that are asked different questions."""
-    groups, level = [list(walks)], 0
-    while groups:
-        following: list[list[Walk]] = []
-        for group in groups:
-            asked = {_next(one, level) for one in group}
-            if len(asked) > 1:
-                return group, level
-            (question,) = asked
-            if question is not None:
-                following += _told_apart(group, level, question.name in steering)
-        groups, level = following, level + 1
-    return None
-
-
-def _told_apart(group: list[Walk], level: int, steering: bool) -> list[list[Walk]]:
-    """The walks by their answer at a level, if that is steering."""
-    if not steering:
-        return [group]
-    by_answer: defaultdict[Hashable, list[Walk]] = defaultdict(list)
-    for one in group:
-        by_answer[one.values[level]].append(one)
-    return list(by_answer.values())
-
-
-def _next(one: Walk, level: int) -> Question | None:
-    return one.questions[level] if level < len(one.questions) else None
-
-
-def _unexplained(group: Group, place: int) -> int:
-    """Number of walks that are not asked what most with the same value at a place are asked."""
-    walks, level = group
-    asked: defaultdict[Hashable, Counter[Question | None]] = defaultdict(Counter)
-    for one in walks:
-        asked[one.values[place]][_next(one, level)] += 1
-    return sum(counts.total() - max(counts.values()) for counts in asked.values())

@@ -11,6 +11,7 @@ import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.problem import Action, Layout, State
+from dagsearch.space.numbers import MANY, Ladder
 
 Neighbours = Callable[[IntArray, int, np.random.Generator], IntArray]
 
@@ -61,15 +62,40 @@ def draw_moves(
     return groups, drawn - (ends - sizes)[groups]
 
 
-def one_place_changed(
-    codes: IntArray, categories: IntArray, count: int, rng: np.random.Generator
-) -> IntArray:
-    """Rows that differ from ``codes`` at one place, at most ``count``; shape ``(rows, places)``."""
-    place, shift = draw_moves(categories - 1, count, rng)
-    rows = np.empty((place.size, len(codes)), dtype=np.int64)
-    rows[:] = codes
-    rows[np.arange(place.size), place] = (codes[place] + 1 + shift) % categories[place]
-    return rows
+class Changes:
+    """Changes of a row of codes at one place.
+
+    Parameters
+    ----------
+    layout : Layout
+        The places. Of a place with many numbers, only near and some far ones are tried.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._others = np.asarray(layout.categories) - 1
+        numbers = [
+            (place, Ladder(known))
+            for place, known in enumerate(layout.numbers)
+            if known is not None and len(known) > MANY
+        ]
+        self.ladders: dict[int, Ladder] = dict(numbers)
+        """Neighbours at the places with many numbers."""
+
+    def around(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        """Rows that differ from ``codes`` at one place, at most ``count``; shape ``(rows, places)``."""
+        options = {place: ladder.around(int(codes[place]), rng) for place, ladder in self.ladders.items()}
+        widths = self._others
+        if options:
+            widths = widths.copy()
+            widths[list(options)] = [len(some) for some in options.values()]
+        place, number = draw_moves(widths, count, rng)
+        rows = np.empty((place.size, len(codes)), dtype=np.int64)
+        rows[:] = codes
+        changed = (codes[place] + 1 + number) % (self._others[place] + 1)
+        for at, some in options.items():
+            changed[place == at] = some[number[place == at]]
+        rows[np.arange(place.size), place] = changed
+        return rows
 
 
 def exchanged(codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:

@@ -11,10 +11,11 @@ import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.problem import Action, Layout, State
-from dagsearch.space.codes import Coding, exchanged, one_place_changed
+from dagsearch.space.codes import Changes, Coding, exchanged
+from dagsearch.space.numbers import numbers_of
 from dagsearch.space.walks import Path
 
-# Largest number of categories in total that codes are inferred for.
+# Largest number of categories in total that codes are inferred for; numbers do not count.
 _MOST_CATEGORIES = 2000
 
 
@@ -32,7 +33,7 @@ def inferred_coding(paths: Sequence[Path]) -> Coding | None:
             all_others = all_others and (place == 0 or set(offered) == others)
             for option in offered:
                 known.setdefault(option, len(known))
-    if sum(map(len, options)) > _MOST_CATEGORIES:
+    if sum(len(known) for known in options if numbers_of(list(known)) is None) > _MOST_CATEGORIES:
         return None
     first = options[0]
     if not always_same and all(set(leaf) <= first.keys() and len(set(leaf)) == length for leaf in leaves):
@@ -61,8 +62,10 @@ class _Tuples:
         self._categories = np.array([len(known) for known in options])
 
     def coding(self, kind: str, certain: bool) -> Coding:
-        neighbours = exchanged if kind == "order" else self._changed
-        layout = Layout(kind, self._categories)
+        numbers = [numbers_of(known) for known in self._decisions] if kind == "places" else []
+        known = numbers if any(one is not None for one in numbers) else ()
+        layout = Layout(kind, self._categories, known)
+        neighbours = exchanged if kind == "order" else Changes(layout).around
         return Coding(layout, self.codes, self.leaf_of, list, neighbours, certain)
 
     def codes(self, states: Sequence[State]) -> IntArray:
@@ -74,6 +77,3 @@ class _Tuples:
     def leaf_of(self, codes: IntArray) -> State:
         # A list first: a generator takes twice as long.
         return tuple([known[code] for known, code in zip(self._decisions, codes.tolist(), strict=True)])
-
-    def _changed(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        return one_place_changed(codes, self._categories, count, rng)
