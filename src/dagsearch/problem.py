@@ -64,6 +64,8 @@ class Problem(Protocol):
         the leaf itself: all if they are at most ``count``, otherwise a random sample of that size. ``codes``,
         ``leaf_of`` and ``neighbours`` are ignored if a subclass overrides ``actions`` or ``step`` without
         them.
+    ``every(most) -> array | None``
+        Codes of all leaves, one row each; ``None`` if they are more than ``most``, or not known.
     ``parents(state) -> Sequence[tuple[State, Action]]``
         The states one decision before, each with that decision. Without it the search replays a leaf's
         actions to find out which of them could have been the last.

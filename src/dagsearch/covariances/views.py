@@ -22,7 +22,6 @@ of places. g of a partial state is what its random completions earn as far as th
 Rows are codes, and states are compared by what they share, see :mod:`dagsearch.covariances.counts`.
 """
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple, Self

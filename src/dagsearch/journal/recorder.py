@@ -168,10 +168,10 @@ class JournalRecorder(Recorder):
         """Record a note of the user."""
         self._append("note", note=note_to_json(note))
 
-    def learnt(self, covariance: Covariance, noise: float) -> None:
-        """Record hyperparameters."""
+    def learnt(self, covariance: Covariance, noise: float, offset: float) -> None:
+        """Record hyperparameters; JSON has no infinite offset."""
         values = [parameter.value for parameter in covariance.hyperparameters]
-        self.journal.append("learn", {"values": values, "noise": noise})
+        self.journal.append("learn", {"values": values, "noise": noise, "offset": offset if math.isfinite(offset) else None})
 
     def close(self) -> None:
         """Release the file: another search may resume it."""

@@ -17,7 +17,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.options import Options, as_tuple, checked_options, digest, identified
 from dagsearch.problems.survey import NOT_TWICE, Answer, Branches, Chosen, Decision, Question, Survey, Walk
-from dagsearch.space.codes import Changes, draw_moves
+from dagsearch.space.codes import Changes, draw_moves, product_of
 from dagsearch.space.numbers import numbers_of
 
 # Number of states whose next question is remembered.
@@ -301,6 +301,15 @@ class NamedChoices(ABC):
         """One complete way through the choices as the survey found it, or else as the problem has it."""
         walk, complete = self._survey.rules.follow(answer)
         return walk if complete else self._walk(answer)
+
+    def every(self, most: int) -> IntArray | None:
+        """Codes of all leaves as the survey found them, one row each; ``None`` if they are more."""
+        if not self._survey.steering:
+            return product_of(np.array([len(values) for values in self._values]), most)
+        ways = self._survey.rules.every(most)
+        if ways is None:
+            return None
+        return np.array([self._coded(self._absent.copy(), way.chosen) for way in ways], dtype=np.int64)
 
     # For a journal -------------------------------------------------------------------------------------
 

@@ -242,6 +242,28 @@ class Rules:
             question = following
         return Walk(tuple(asked), tuple(made.values())), True
 
+    def every(self, most: int) -> list[Walk] | None:
+        """All ways by the rules; ``None`` if they are more than ``most``, or do not all come to an end."""
+        found: list[Walk] = []
+        waiting: list[tuple[Question, tuple[Question, ...], dict[str, Hashable]]] = []
+        if self._first is not None:
+            waiting.append((self._first, (), {}))
+        while waiting:
+            question, asked, made = waiting.pop()
+            if len(found) + len(waiting) + len(question.options) > most:
+                return None
+            for value in reversed(question.options):
+                answers = {**made, question.name: value}
+                key = tuple([answers.get(other, _ABSENT) for other in self._looks_at[question.name]])
+                following = self._next[question.name].get(key, _ABSENT)
+                if following is _ABSENT:
+                    return None
+                if following is None:
+                    found.append(Walk((*asked, question), tuple(answers.values())))
+                else:
+                    waiting.append((following, (*asked, question), answers))
+        return found
+
     def open_names(self, state: Chosen) -> frozenset[str]:
         """Names that may still be asked after the choices of a state, by the rules."""
         steering = self.steering
@@ -297,7 +319,7 @@ class _Seen(NamedTuple):
 
 
 def _explaining(name: str, cases: Sequence[_Seen]) -> tuple[str, ...]:
-    """As few names as possible, the nearest of equally good ones, whose answers explain what is asked next."""
+    """As few names as possible, the nearest of equally good ones, whose answers explain what comes next."""
     chosen, left, in_vain = tuple[str, ...](), _unexplained(cases, ())[0], 0
     before = dict.fromkeys(q.name for one in cases for q in one.walk.questions[: one.level])
     candidates = [name, *(other for other in reversed(before) if other != name)]

@@ -24,6 +24,8 @@ _MOST_NEIGHBOURS = 100
 _MOST_CHECKED = 32
 
 
+import os
+ALL=int(os.environ.get("DAG_ALL","1"))
 class Climb:
     """Climbs the expected improvement from several leaves, one change at a time.
 
@@ -57,6 +59,9 @@ class Climb:
             return None
         nodes = [view.explored.find(one.leaf) for one in good]
         landscape = _Landscape(view, moves_in(view.space), nodes, self._known)
+        every = view.space.few_codes if ALL else None
+        if every is not None:
+            return landscape.best_leaf(landscape.best_of(every))
         others = rng.choice(len(reached), min(self.explorers, len(reached)), replace=False)
         chosen = [*good[: self.starts], *(reached[other] for other in others)]
         starts = landscape.moves.points([(one.leaf, one.actions or ()) for one in chosen])
@@ -128,6 +133,15 @@ class _Landscape:
         # Rounding errors must not distinguish leaves that the model does not distinguish.
         rating[closer] = log_expected_improvement(mean, variance, self._target).round(9)
         return rating
+
+    def best_of(self, points: Points) -> list[tuple[float, Any]]:
+        """The best rated of many points, with their ratings."""
+        self._deadline.check()
+        open_ = np.array([self._seems_open(point) for point in points], dtype=np.bool_)
+        points = points[open_]
+        rating = self.rate(points)
+        best = (-rating).argsort(kind="stable")[:_MOST_CHECKED]
+        return list(zip(rating[best].tolist(), points[best], strict=True))
 
     def rate_each(self, groups: Sequence[Points]) -> list[FloatArray]:
         """:meth:`rate` of several groups of points at once."""

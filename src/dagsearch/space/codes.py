@@ -4,6 +4,7 @@ With codes a state is a point in a space of places and categories, so that leave
 one can be listed and compared by the thousand, whatever order the problem makes its decisions in.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -33,6 +34,8 @@ class Coding(NamedTuple):
     ``neighbours(codes, count, rng)`` gives all if they are at most ``count``, otherwise a random sample."""
     certain: bool = True
     """Whether every row of codes is a leaf as far as is known."""
+    every: Callable[[int], IntArray | None] | None = None
+    """Codes of all leaves, as far as is known; ``None`` if they are more than a number."""
 
 
 def draw_moves(
@@ -60,6 +63,13 @@ def draw_moves(
     drawn = np.arange(total) if total <= count else rng.choice(total, count, replace=False)
     groups: IntArray = ends.searchsorted(drawn, side="right").astype(np.int64, copy=False)
     return groups, drawn - (ends - sizes)[groups]
+
+
+def product_of(categories: IntArray, most: int) -> IntArray | None:
+    """All rows of codes with these numbers of categories; ``None`` if they are more than ``most``."""
+    if math.prod(np.asarray(categories).tolist()) > most:
+        return None
+    return np.indices(categories).reshape(len(categories), -1).T
 
 
 class Changes:

@@ -20,6 +20,8 @@ from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_st
 _WALKS, _FEWEST_WALKS, _MOST_STATES = 64, 8, 8192
 # A problem with at most this many states is enumerated.
 _FEW_STATES = 2000
+# All leaves are compared by their codes if there are at most this many.
+_FEW_LEAVES = 5000
 
 
 class _Member:
@@ -81,6 +83,7 @@ class Space:
     leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
     path_to: Callable[[State], Sequence[Action]] | None = _member()
     neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = _member(shortcut=True)
+    every: Callable[[int], IntArray | None] | None = _member(shortcut=True)
     parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
     random_leaf: Callable[[State, np.random.Generator], Walk] | None = _member(shortcut=True)
     leaves: Callable[[State], Iterable[tuple[State, Sequence[Action]]]] | None = _member(shortcut=True)
@@ -224,7 +227,7 @@ class Space:
         if self.layout is not None:
             members = self.codes, self.leaf_of, self.path_to, self.neighbours
             if all(member is not None for member in members):
-                return Coding(self.layout, *members)  # type: ignore[arg-type]
+                return Coding(self.layout, *members, every=self.every)  # type: ignore[arg-type]
             return None
         if self.has_players or self.items is not None or self.inclusion is not None:
             return None  # the problem says in another way what its states are
@@ -232,6 +235,12 @@ class Space:
         with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
             return inferred_coding(paths)
         return None
+
+    @cached_property
+    def few_codes(self) -> IntArray | None:
+        """Codes of all leaves; ``None`` if they are many, or not known."""
+        every = None if self.coding is None else self.coding.every
+        return None if every is None else every(_FEW_LEAVES)
 
     @cached_property
     def is_of_one_size(self) -> bool:

@@ -6,12 +6,13 @@ say, decision by decision, before it is proposed (:meth:`dagsearch.space.Space.r
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.problem import Action, Layout, State
-from dagsearch.space.codes import Changes, Coding, exchanged
+from dagsearch.space.codes import Changes, Coding, exchanged, product_of
 from dagsearch.space.numbers import numbers_of
 from dagsearch.space.walks import Path
 
@@ -66,7 +67,8 @@ class _Tuples:
         known = numbers if any(one is not None for one in numbers) else ()
         layout = Layout(kind, self._categories, known)
         neighbours = exchanged if kind == "order" else Changes(layout).around
-        return Coding(layout, self.codes, self.leaf_of, list, neighbours, certain)
+        every = partial(product_of, self._categories) if kind == "places" and certain else None
+        return Coding(layout, self.codes, self.leaf_of, list, neighbours, certain, every)
 
     def codes(self, states: Sequence[State]) -> IntArray:
         rows = np.full((len(states), len(self._options)), -1, dtype=np.int64)
