@@ -55,6 +55,11 @@ PROBLEMS = {
     "conditional": conditional,
     "order": lambda: Orders("abcde", reward=lambda order: order.index("c")),
     "selection": lambda: Orders("abcde", reward=len, length=3),
+    "order, before": lambda: Orders("abcde", len, before=["ab", "ac", "cd"]),
+    "order, copies": lambda: Orders("aabbc", len),
+    "order, copies, before": lambda: Orders("aabbcd", len, before=["ab", "cd"]),
+    "selection, before": lambda: Orders("abcde", len, length=3, before=["ab", "cd"]),
+    "selection, copies": lambda: Orders("aabbcd", len, length=4, before=["ac"]),
     "fixed": lambda: Sequences("abc", 4, reward=lambda letters: letters.count("a")),
     "forbidden": lambda: Sequences("abc", 4, len, forbidden=[("a", "a"), ("b", "c"), ("c", "c")]),
     "free": lambda: Sequences("ab", 4, len, min_length=1),
@@ -328,6 +333,75 @@ def test_neighbours_of_orders_are_exchanged_moved_reversed_or_replaced(kind):
         assert found(problem, leaf) == rows(problem, near - {leaf})
 
 
+def is_in_order(order, before):
+    return not any(y == b and a in order[place:] for a, b in before for place, y in enumerate(order))
+
+
+@pytest.mark.parametrize(
+    ("items", "length", "before"),
+    [
+        ("abcde", 5, ["ab", "ac", "cd"]),
+        ("aabbc", 5, []),
+        ("aabbcd", 6, ["ab", "cd"]),
+        ("abcde", 3, ["ab", "cd"]),
+        ("aabbcd", 4, ["ac"]),
+    ],
+)
+def test_orders_with_copies_and_precedence_are_all_of_these_and_no_others(items, length, before):
+    problem = Orders(items, len, length=length, before=before)
+    expected = {
+        order[:length] for order in set(permutations(items)) if is_in_order(order, before)
+    }
+    assert set(leaves_of(problem)) == expected
+    assert len(all_states(problem)) == len({order[:level] for order in expected for level in range(length + 1)})
+    codes = problem.codes(sorted(expected))
+    for order, row in zip(sorted(expected), codes.tolist(), strict=True):
+        for item in set(items):  # the k-th copy from the front has the k-th number of its item
+            own = [code for code, placed in zip(row, order, strict=True) if placed == item]
+            assert own == list(range(min(own), min(own) + len(own))) if own else True
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["order, before", "order, copies", "order, copies, before", "selection, before", "selection, copies"],
+)
+def test_neighbours_of_orders_keep_copies_and_precedence(kind):
+    problem = PROBLEMS[kind]()
+    leaves = set(leaves_of(problem))
+    pool = list(problem._label_of)
+    for leaf in leaves:
+        near, n = set(), len(leaf)
+        for i, j in combinations(range(n), 2):
+            swapped = list(leaf)
+            swapped[i], swapped[j] = leaf[j], leaf[i]
+            near |= {tuple(swapped), leaf[:i] + leaf[i : j + 1][::-1] + leaf[j + 1 :]}
+            for m in range(i, j):
+                near.add(leaf[:i] + leaf[m + 1 : j + 1] + leaf[i : m + 1] + leaf[j + 1 :])
+        near |= {(*leaf[:i], item, *leaf[i + 1 :]) for i in range(n) for item in problem.labels}
+        assert len(pool) <= 6  # longer blocks than three are the other part of a shorter one
+        assert found(problem, leaf) == rows(problem, (near & leaves) - {leaf})
+
+
+def test_an_order_that_breaks_the_precedence_cannot_be_told():
+    search = ds.Search.default(Orders(["paint", "dry", "dry"], before=[("paint", "dry")]), seed=0)
+    with pytest.raises(ds.ProblemError, match="'paint' must come before 'dry'"):
+        search.tell(("dry", "paint", "dry"), 1.0)
+    with pytest.raises(ds.ProblemError, match="of \\['paint', 'dry'\\], 'dry' 2 times"):
+        search.tell(("paint", "paint", "dry"), 1.0)
+
+
+def test_a_hundred_items_with_precedence_have_possible_neighbours():
+    rng = np.random.default_rng(0)
+    before = [tuple(sorted(pair)) for pair in rng.choice(100, size=(150, 2)).tolist() if pair[0] != pair[1]]
+    problem = Orders(range(100), len, before=before)
+    leaf, path = problem.random_leaf((), rng)
+    assert Space(problem).replayed(path) == leaf
+    near = problem.neighbours(problem.codes([leaf])[0], 100, rng)
+    assert len({row.tobytes() for row in near}) == 100
+    for row in near:
+        assert Space(problem).replayed(problem.leaf_of(row)) is not None
+
+
 def completions(problem, wanted):
     """The leaves with the values of ``wanted`` where these are options, and any option elsewhere."""
     states = [problem.root()]
@@ -503,7 +577,13 @@ def test_leaves_that_cannot_be_are_refused():
 
 def test_orders_and_sequences_that_cannot_be_are_refused():
     for make, message in [
-        (lambda: Orders([1, 1], len), "items contain 1 twice"),
+        (lambda: Orders([1, [1]], len), r"items contain \[1\], which is not hashable"),
+        (lambda: Orders("abc", before=["ab", "bc", "ca"]), "'a' before 'b' before 'c' before 'a'|'b' before"),
+        (lambda: Orders("abc", before=["aa"]), "before has a cycle, .* 'a' before 'a'"),
+        (lambda: Orders("abc", before=["ad"]), "before must hold pairs of items, .* got 'ad'"),
+        (lambda: Orders("abc", before=[("a",)]), r"before must hold pairs of items, .* got \('a',\)"),
+        (lambda: Orders("abc", before=[3]), "before must hold pairs of items, .* got 3"),
+        (lambda: Orders("abc", 3), "reward must be a function of a leaf, got 3"),
         (lambda: Orders([1, 2], len, length=3), "length must be a whole number between 1 and 2"),
         (lambda: Sequences("ab", 0, len), "length must be"),
         (lambda: Sequences("ab", 3, len, min_length=4), "min_length must be"),

@@ -4,8 +4,9 @@ from dagsearch.games.openspiel import OpenSpielGame, Position
 from dagsearch.problems.choices import Choices
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.problems.options import END
+from dagsearch.problems.orders import Orders
 from dagsearch.problems.paper import DigitsPixels, Synthetic, TicTacToe
-from dagsearch.problems.sequences import Orders, Prefix, Sequences
+from dagsearch.problems.sequences import Prefix, Sequences
 from dagsearch.problems.subsets import Knapsack, SubsetRange, Subsets
 from dagsearch.problems.survey import Chosen, Decision
 

@@ -74,6 +74,22 @@ def as_tuple(what: str, options: Iterable[Any]) -> Options:
     return found
 
 
+def checked_reward_function(reward: Any) -> Any:
+    """A reward that can be called; one that says what is missing if there is none."""
+    if reward is None:
+        return _no_reward
+    if not callable(reward):
+        raise ProblemError(f"reward must be a function of a leaf, got {reward!r}")
+    return reward
+
+
+def _no_reward(leaf: Any) -> float:
+    raise ProblemError(
+        "the problem was made without a reward: pass reward=function, or evaluate leaves yourself with ask "
+        "and tell"
+    )
+
+
 def digest(*parts: Any) -> str:
     """A digest of what a problem is made of; memory addresses do not count."""
     text = json.dumps([re.sub(r" at 0x[0-9a-fA-F]+", "", repr(part)) for part in parts])
