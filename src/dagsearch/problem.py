@@ -78,6 +78,8 @@ class Problem(Protocol):
         The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
         The smallest and the largest possible reward, for :class:`dagsearch.values.proofs.WithProofs`.
+    ``leaf(given) -> State``
+        The leaf that a dictionary, list or set means, so that ``tell`` accepts it.
     ``validate(state) -> None``
         Raises an error if a leaf given to ``tell`` is not a state of the problem.
     ``encode(state)`` and ``decode(encoded)``

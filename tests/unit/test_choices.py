@@ -34,7 +34,7 @@ def plain(reward=pipeline):
     return Choices({"a": [1, 2, 3], "b": ["x", "y"], "c": [None, (1, 2), 0.5]}, reward)
 
 
-def conditional(reward=pipeline):
+def conditional(reward=pipeline, forbid=None):
     return Choices(
         {
             "scaler": ["none", "standard"],
@@ -45,6 +45,7 @@ def conditional(reward=pipeline):
             "seed": [0, 1],
         },
         reward,
+        forbid,
     )
 
 
@@ -53,6 +54,16 @@ WEIGHTS = np.array([2.0, 3.0, 1.5, 5.0, 6.5, 4.0])
 PROBLEMS = {
     "plain": plain,
     "conditional": conditional,
+    "forbid": lambda: Choices(
+        {"a": [1, 2, 3], "b": [1, 2], "c": range(4)},
+        pipeline,
+        forbid=lambda c: (c["b"] == 2 and c["c"] % 2 == 1) or (c["a"] == 3 and c["c"] > 1),
+    ),
+    "forbid, conditional": lambda: conditional(
+        forbid=lambda c: (
+            c.get("leaves", 0) + c["seed"] > 3 or (c["model"] == "svm" and c["C"] * c["seed"] > 1)
+        )
+    ),
     "order": lambda: Orders("abcde", reward=lambda order: order.index("c")),
     "selection": lambda: Orders("abcde", reward=len, length=3),
     "order, before": lambda: Orders("abcde", len, before=["ab", "ac", "cd"]),
@@ -349,11 +360,11 @@ def is_in_order(order, before):
 )
 def test_orders_with_copies_and_precedence_are_all_of_these_and_no_others(items, length, before):
     problem = Orders(items, len, length=length, before=before)
-    expected = {
-        order[:length] for order in set(permutations(items)) if is_in_order(order, before)
-    }
+    expected = {order[:length] for order in set(permutations(items)) if is_in_order(order, before)}
     assert set(leaves_of(problem)) == expected
-    assert len(all_states(problem)) == len({order[:level] for order in expected for level in range(length + 1)})
+    assert len(all_states(problem)) == len(
+        {order[:level] for order in expected for level in range(length + 1)}
+    )
     codes = problem.codes(sorted(expected))
     for order, row in zip(sorted(expected), codes.tolist(), strict=True):
         for item in set(items):  # the k-th copy from the front has the k-th number of its item
@@ -437,6 +448,89 @@ def test_neighbours_of_conditional_choices_keep_what_can_be_kept():
         assert {tuple(one) for one in few.tolist()} <= set().union(*possible)
 
 
+def places_of(problem):
+    return {name: getattr(options, "options", options) for name, options in problem._places.items()}
+
+
+def test_what_is_forbidden_does_not_exist():
+    plainly = {"a": [1, 2, 3], "b": [1, 2], "c": range(4)}
+    for free, forbid in [
+        (
+            Choices(plainly, pipeline),
+            lambda c: (c["b"] == 2 and c["c"] % 2 == 1) or (c["a"] == 3 and c["c"] > 1),
+        ),
+        (
+            conditional(),
+            lambda c: c.get("leaves", 0) + c["seed"] > 3 or (c["model"] == "svm" and c["C"] * c["seed"] > 1),
+        ),
+        (Choices(plainly, pipeline), lambda c: sum(c.values()) != 5),
+        (Choices(plainly, pipeline), lambda c: dict(c) != {"a": 3, "b": 1, "c": 2}),
+    ]:
+        limited = Choices(places_of(free), pipeline, forbid)
+        leaves = leaves_of(limited)
+        assert set(leaves) == {leaf for leaf in leaves_of(free) if not forbid(dict(leaf))}
+        check_problem(limited)
+        for leaf in leaves:
+            near = limited.neighbours(limited.codes([leaf])[0], 1000, np.random.default_rng(0))
+            assert set(map(limited.leaf_of, near)) <= set(leaves) - {leaf}
+        result = ds.search(limited, budget=1000, seed=0)
+        assert result.stopped == "exhausted"
+        assert {evaluation.leaf for evaluation in result.history} == set(leaves)
+
+
+def test_a_forbidden_choice_cannot_be_told():
+    search = ds.Search.default(Choices({"a": [1, 2], "b": [1, 2]}, forbid=lambda c: c["a"] == c["b"]), seed=0)
+    with pytest.raises(
+        ds.ProblemError, match="{'a': 1, 'b': 1} is not a state of this problem: forbid is true"
+    ):
+        search.tell({"a": 1, "b": 1}, 3.0)
+    search.tell({"b": 1, "a": 2}, 3.0)
+    assert search.ask().leaf == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("forbid", "message"),
+    [
+        (lambda c: True, "forbid leaves no combination"),
+        (lambda c: c["a"] + c["b"] > 1, "forbid leaves no combination"),
+        (lambda c: c["z"] == 1, "forbid looks at 'z', which is not a place"),
+        (lambda c: 1 / 0, "forbid failed for choices with {} .ZeroDivisionError"),
+        (3, "forbid must be a function of the choices, got 3"),
+    ],
+)
+def test_predicates_that_cannot_be_are_refused(forbid, message):
+    with pytest.raises(ds.ProblemError, match=message):
+        Choices({"a": [1, 2], "b": [1, 2]}, pipeline, forbid)
+
+
+def test_choices_that_are_equal_by_force_are_changed_together():
+    problem = Choices(
+        {"a": range(5), "b": range(5), "c": range(2)}, forbid=lambda c: c["a"] != c["b"] or c["c"]
+    )
+    (row,) = problem.codes([problem.leaf({"a": 2, "b": 2, "c": 0})])
+    near = {problem.leaf_of(one)["a"] for seed in range(20) for one in near_at_random(problem, row, seed)}
+    assert near == {0, 1, 3, 4}
+
+
+def near_at_random(problem, row, seed):
+    return problem.neighbours(row, 100, np.random.default_rng(seed))
+
+
+def test_a_predicate_is_asked_little_where_there_are_many_places():
+    calls = []
+
+    def forbid(chosen):
+        calls.append(1)
+        return chosen["x150"] == chosen["x199"]
+
+    problem = Choices({f"x{i}": range(5) for i in range(200)}, forbid=forbid)
+    rng = np.random.default_rng(0)
+    leaf, path = problem.random_leaf(problem.root(), rng)
+    calls.clear()
+    assert Space(problem).replayed(path) == leaf
+    assert len(calls) < 2000
+
+
 def holds(problem, row, name, value):
     return problem.leaf_of(np.array(row)).get(name) == value
 
@@ -444,7 +538,7 @@ def holds(problem, row, name, value):
 @KINDS
 def test_few_neighbours_are_drawn_from_all_of_them(make):
     problem, rng = make(), np.random.default_rng(0)
-    if problem.layout.kind == "places" and make is conditional:
+    if make in (conditional, PROBLEMS["forbid, conditional"]):
         return  # what appears is drawn
     leaf = leaves_of(problem)[-1]
     near, row = found(problem, leaf), problem.codes([leaf])[0]

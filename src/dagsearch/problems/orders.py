@@ -170,8 +170,7 @@ class Orders(TupleProblem):
     @cached_property
     def _later(self) -> list[list[int]]:
         """The items that must come after each one, by their numbers."""
-        count = len(self.labels)
-        return [[later for later in range(count) if number in self._earlier[later]] for number in range(count)]
+        return [np.flatnonzero(row).tolist() for row in self._must_precede]
 
     def leaf(self, given: Iterable[Hashable]) -> Letters:
         """The complete order that a list of items means; for ``tell``."""
@@ -254,7 +253,7 @@ class Orders(TupleProblem):
         labels = self._label_of[codes]
         changes = Rearrangements(labels, self._must_precede, self._unused(labels))
         if not self._repeats:
-            return self._first_copy[changes.rows(changes.drawn(count, rng))]
+            return changes.rows(changes.drawn(count, rng))  # the numbers of items are those of copies
         # With copies, different changes may lead to the same order.
         several = len(changes) if len(changes) <= _MOST_LISTED else 2 * count
         rows = changes.rows(changes.drawn(several, rng))
@@ -346,10 +345,11 @@ class Rearrangements:
     def __init__(self, labels: IntArray, precede: BoolArray, unused: IntArray) -> None:
         self._labels, self._all = labels, _changes_of(len(labels))
         self._place, self._new = (part.ravel() for part in np.meshgrid(np.arange(len(labels)), unused))
-        self._is_replaced = self._replaceable(precede, unused)[self._place, np.searchsorted(unused, self._new)]
+        # Columns of the grid are positions, rows are items.
+        self._is_replaced = self._replaceable(precede, unused).T.ravel()
         # Number of pairs of positions up to some row and column whose items must be in this order.
         self._related = np.zeros((len(labels) + 1,) * 2, dtype=np.int64)
-        self._is_free = not precede.any()
+        self._is_free = not bool(precede.any())
         if not self._is_free:
             related = precede[labels[:, None], labels]
             self._related[1:, 1:] = related.cumsum(axis=0).cumsum(axis=1)
@@ -364,7 +364,8 @@ class Rearrangements:
         blocked = precede[np.ix_(unused, unused)].any(axis=0)
         leads = precede[self._labels[:, None], self._labels].any(axis=1)
         different = self._labels[:, None] != unused
-        return np.asarray((place > after) & ~blocked & ~leads[:, None] & different & ~waits)
+        possible: BoolArray = (place > after) & ~blocked & ~leads[:, None] & different & ~waits
+        return possible
 
     def __len__(self) -> int:
         """Number of changes, possible or not."""

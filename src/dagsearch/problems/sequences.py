@@ -42,7 +42,7 @@ class TupleProblem:
 
     def reward(self, leaf: Letters) -> float:
         """The user's function."""
-        return self._reward(leaf)
+        return self._reward(leaf)  # type: ignore[no-any-return]
 
     def leaf_of(self, codes: IntArray) -> Letters:
         """The tuple of the letters with these numbers; a larger number stands for none."""

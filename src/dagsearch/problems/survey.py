@@ -4,7 +4,7 @@ Walks are counted, not timed: the same problem must give the same arrays in ever
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
