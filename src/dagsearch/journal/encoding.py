@@ -15,6 +15,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Problem, State
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.functions import FunctionProblem
+from dagsearch.problems.ground import SubsetProblem
 from dagsearch.problems.sequences import TupleProblem
 from dagsearch.space import Space
 
@@ -139,6 +140,8 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
         form, labels = "sequence", [str(letter)[:_LONGEST] for letter in problem.labels[:_MOST_LABELS]]
     else:
         form = "set" if Space(problem).inclusion is not None else None
+        names = problem.labels if isinstance(problem, SubsetProblem) else None
+        labels = None if names is None else [str(name)[:_LONGEST] for name in names[:_MOST_LABELS]]
     minimize = isinstance(problem, FunctionProblem) and problem.minimize
     game = Space(problem).has_players
     return {"form": form, "labels": labels, "minimize": minimize, "game": game}

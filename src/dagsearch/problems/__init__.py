@@ -6,6 +6,7 @@ from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.problems.options import END
 from dagsearch.problems.orders import Orders
 from dagsearch.problems.paper import DigitsPixels, Synthetic, TicTacToe
+from dagsearch.problems.rules import ChosenSet
 from dagsearch.problems.sequences import Prefix, Sequences
 from dagsearch.problems.subsets import Knapsack, SubsetRange, Subsets
 from dagsearch.problems.survey import Chosen, Decision
@@ -15,6 +16,7 @@ __all__ = [
     "Choices",
     "Choose",
     "Chosen",
+    "ChosenSet",
     "Decision",
     "DigitsPixels",
     "FunctionProblem",
