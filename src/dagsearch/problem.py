@@ -115,7 +115,7 @@ class Layout(NamedTuple):
     """Number of categories of each place, shape ``(places,)``. Where a place does not exist in some leaves,
     "absent" is one of them, the last. In an order it is the number of items, at every place."""
     free: bool = True
-    """Whether every subset of one size is a leaf, if places are chosen or not and all leaves have one size."""
+    """Of places that are chosen or not: whether all rows with as many chosen ones as a leaf are leaves."""
 
 
 class Children:

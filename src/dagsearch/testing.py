@@ -222,7 +222,7 @@ class _Walker:
 
     def _random_state(self) -> State:
         state = self._call("root")
-        for _ in range(int(self._rng.integers(max(self._leaf_depths, default=1)))):
+        for _ in range(int(self._rng.integers(max([1, *self._leaf_depths])))):
             if len(choices := self._call("actions", state)) > 0:
                 state = self._call("step", state, choices[int(self._rng.integers(len(choices)))])
         return state

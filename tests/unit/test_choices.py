@@ -1,6 +1,7 @@
 """Choices, orders and sequences: the problems, and their states as arrays."""
 
 import itertools
+import json
 import math
 import pickle
 import tracemalloc
@@ -80,6 +81,20 @@ PROBLEMS = {
     "capacity, empty": lambda: Knapsack(6, 0, 6, len, capacity=(WEIGHTS, 13)),
     "capacity, fixed": lambda: Knapsack(6, 1, 6, len, fixed=[3], capacity=(WEIGHTS, 13)),
     "subsets": lambda: Subsets(9, 4, len, fixed=[2], forbidden=[4], groups=[(0, 1)]),
+    "names": lambda: Subsets(list("badcefgh"), 4, len, fixed=["d"], groups=[("a", "e")]),
+    "exclude": lambda: Subsets(8, 3, len, exclude=[(0, 1, 2), (2, 3)]),
+    "require": lambda: Subsets("abcdefgh", 4, len, require=[("a", "b"), ("b", "c"), ("d", "e")]),
+    "rules, range": lambda: SubsetRange(
+        "abcdefghi",
+        1,
+        5,
+        len,
+        fixed="g",
+        groups=[("d", "e")],
+        exclude=[("a", "b"), ("b", "c", "f")],
+        require=[("a", "d"), ("f", "c")],
+    ),
+    "names, capacity": lambda: Knapsack("abcdef", 1, 6, len, fixed=["d"], capacity=(WEIGHTS, 13)),
     "plain subsets": lambda: Subsets(6, 3, len),
     "one size": lambda: SubsetRange(6, 3, 3, len),
     "free, dead end": lambda: Sequences("abc", 4, len, forbidden=[("c", x) for x in "abc"], min_length=2),
@@ -255,7 +270,19 @@ def test_neighbours_of_free_sequences_have_one_letter_changed_inserted_or_droppe
 
 
 @pytest.mark.parametrize(
-    "kind", ["range", "capacity", "capacity, empty", "capacity, fixed", "subsets", "one size"]
+    "kind",
+    [
+        "range",
+        "capacity",
+        "capacity, empty",
+        "capacity, fixed",
+        "subsets",
+        "one size",
+        "names",
+        "exclude",
+        "require",
+        "rules, range",
+    ],
 )
 def test_neighbours_of_subsets_have_one_choice_added_dropped_or_exchanged(kind):
     problem = PROBLEMS[kind]()
@@ -265,6 +292,125 @@ def test_neighbours_of_subsets_have_one_choice_added_dropped_or_exchanged(kind):
         differ, change = np.sum(codes != row, axis=1), np.sum(codes - row, axis=1)
         near = codes[(differ == 1) | ((differ == 2) & (change == 0))]
         assert found(problem, leaf) == {tuple(other) for other in near.tolist()}
+
+
+def test_rules_leave_out_what_breaks_them_and_nothing_else():
+    rng = np.random.default_rng(0)
+    possible = 0
+    for _ in range(60):
+        n, k = 7, int(rng.integers(1, 5))
+        exclude = [
+            tuple(rng.choice(n, int(rng.integers(2, 4)), replace=False)) for _ in range(rng.integers(4))
+        ]
+        require = [tuple(rng.choice(n, 2, replace=False).tolist()) for _ in range(rng.integers(4))]
+        fixed = set(rng.choice(n, int(rng.integers(2)), replace=False).tolist())
+        expected = {
+            chosen
+            for chosen in map(frozenset, combinations(range(n), k))
+            if all(len(chosen & set(group)) < 2 for group in exclude)
+            and all(a in chosen or b not in chosen for a, b in require)
+            and fixed <= chosen
+        }
+        settings = {"fixed": fixed, "exclude": exclude, "require": require}
+        if not expected:
+            with pytest.raises(ValueError, match=r"exclude|require|k must be"):
+                Subsets(n, k, len, **settings)
+            continue
+        possible += 1
+        problem = Subsets(n, k, len, **settings)
+        check_problem(problem)
+        assert set(leaves_of(problem)) == expected
+        assert [leaf for leaf, _ in problem.leaves(problem.root())] == [
+            leaf for leaf in map(set, combinations(range(n), k)) if leaf in expected
+        ]
+        for leaf in expected:
+            assert found(problem, leaf) <= rows(problem, expected - {leaf})
+    assert possible > 20
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"n": "abc", "k": 2, "exclude": [tuple("abc")]},
+            r"no subset of 2 choices is left by exclude \('a', 'b', 'c'\)$",
+        ),
+        (
+            {"n": "abcd", "k": 1, "require": [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")]},
+            "no subset of 1 choices is left by require .'a', 'b'., require",
+        ),
+        (
+            {"n": "abcd", "k": 2, "fixed": ["a", "b"], "exclude": [tuple("abd")]},
+            r"exclude allows one of \('a', 'b', 'd'\)",
+        ),
+        ({"n": "abc", "k": 2, "fixed": "b", "forbidden": "a", "require": ["ab"]}, "require must hold pairs"),
+        (
+            {"n": "abc", "k": 2, "fixed": "b", "forbidden": "a", "require": [("a", "b")]},
+            "'a', 'b'. cannot be fixed",
+        ),
+        (
+            {"n": "abc", "k": 2, "exclude": [("a", "z")]},
+            "exclude must hold names of features, and 'z' is none",
+        ),
+        ({"n": "abc", "k": 2, "exclude": [("a",)]}, "at least two features"),
+        (
+            {"n": "abc", "k": 2, "exclude": [("a", "b")], "groups": [("a", "b")]},
+            "that can be chosen one by one",
+        ),
+        ({"n": "abc", "k": 2, "exclude": ["ab"]}, "exclude must hold groups of features, got the text 'ab'"),
+        ({"n": "aba", "k": 2}, "names contain 'a' twice"),
+        ({"n": 5, "k": 2, "reward": 3}, "reward must be a function of a leaf, got 3"),
+        ({"n": 0.5, "k": 2}, "whole number of at least 1, or a list of names"),
+    ],
+)
+def test_subsets_that_cannot_be_are_refused_by_name(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Subsets(**{"reward": len, **settings})
+
+
+def test_features_that_require_each_other_are_exchanged_together():
+    pairs = [(2 * i + j, 2 * i + 1 - j) for i in range(4) for j in range(2)]
+    problem = Subsets(8, 4, len, require=pairs)
+    (row,) = problem.codes([frozenset({0, 1, 2, 3})])
+    near = {problem.leaf_of(one) for seed in range(20) for one in near_at_random(problem, row, seed)}
+    assert near >= {frozenset({0, 1, 4, 5}), frozenset({2, 3, 6, 7})}
+    assert near <= set(leaves_of(problem))
+    assert ds.search(Subsets(8, 4, sum, require=pairs), budget=6, seed=0).best_state == {4, 5, 6, 7}
+
+
+@KINDS
+def test_every_leaf_is_printed_written_as_json_and_told_as_it_was_written(make):
+    problem = make()
+    search = ds.Search.default(problem, seed=0)
+    for leaf in leaves_of(problem)[:5]:
+        written = json.loads(json.dumps(leaf))
+        assert "object at" not in repr(leaf)
+        if not any(isinstance(value, tuple) for value in getattr(leaf, "chosen", ())):
+            assert search.tell(written, 1.0).leaf == leaf
+            assert type(search.history[-1].leaf) is type(leaf)
+            assert search.belief(written) == search.belief(leaf)
+
+
+def test_a_complete_subset_is_a_set_that_json_can_write():
+    result = ds.search(Subsets(["b", "a", "c"], 2, lambda chosen: len(chosen & {"a", "b"})), budget=3, seed=0)
+    leaf = result.best_state
+    assert leaf == {"a", "b"}
+    assert {"a", "b"} == leaf
+    assert leaf == frozenset("ab")
+    assert hash(leaf) == hash(frozenset("ab"))
+    assert leaf != ("a", "b")
+    assert list(leaf) == ["a", "b"]
+    assert json.dumps(leaf) == '["a", "b"]'
+    assert str(leaf) == "{'a', 'b'}"
+    assert str(ds.problems.ChosenSet()) == "set()"
+    assert "a" in leaf
+    assert {"a"} < leaf
+    assert leaf <= {"a", "b", "c"}
+    assert {"a", "c"} - leaf == {"c"}
+    assert leaf - {"a"} == leaf & {"b"} == {"b"}
+    assert leaf | {"c"} == {"c"} | leaf == leaf.union("c") == set("abc")
+    assert leaf.isdisjoint({"c"})
+    assert not hasattr(leaf, "nothing")
 
 
 def test_a_capacity_leaves_out_what_is_too_heavy_and_nothing_else():
@@ -481,7 +627,7 @@ def test_what_is_forbidden_does_not_exist():
 def test_a_forbidden_choice_cannot_be_told():
     search = ds.Search.default(Choices({"a": [1, 2], "b": [1, 2]}, forbid=lambda c: c["a"] == c["b"]), seed=0)
     with pytest.raises(
-        ds.ProblemError, match="{'a': 1, 'b': 1} is not a state of this problem: forbid is true"
+        ds.ProblemError, match=r"{'a': 1, 'b': 1} is not a state of this problem: forbid is true"
     ):
         search.tell({"a": 1, "b": 1}, 3.0)
     search.tell({"b": 1, "a": 2}, 3.0)

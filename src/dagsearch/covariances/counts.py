@@ -9,7 +9,7 @@ made only of partial orders and of what these are compared with, a block at a ti
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -309,7 +309,7 @@ def _agreement(one: int, other: int, chance: float) -> float:
 
 
 @compiled
-def signs_of_pairs(rank: FloatArray) -> FloatArray:
+def signs_of_pairs(rank: Any) -> FloatArray:
     """Sign of rank j − rank i for all pairs i < j of each row, shape ``(rows, pairs)``."""
     rows, items = rank.shape
     found = np.empty((rows, items * (items - 1) // 2), dtype=np.float32)

@@ -6,7 +6,7 @@ reader of a journal does not have the problem: how leaves are to be read is writ
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ def to_json(value: Any) -> Any:
     # A named tuple would come back as a plain one.
     if type(value) is tuple:
         return {_TUPLE: [to_json(part) for part in value]}
-    if isinstance(value, frozenset):
+    if isinstance(value, Set):
         parts = [to_json(part) for part in value]
         return {_SET: sorted(parts, key=repr) if any(map(_lacks_order, parts)) else sorted(parts)}
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")

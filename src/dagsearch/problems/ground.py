@@ -14,12 +14,12 @@ from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import checked_options, checked_reward_function, digest, identified
+from dagsearch.problems.options import Options, checked_options, checked_reward_function, digest, identified
 from dagsearch.problems.rules import ChosenSet, Rules
 from dagsearch.space.codes import draw_moves
 
-Subset = frozenset[Any]
-"""Features: whole numbers, or the names that were given."""
+Subset = Any
+"""A frozenset of features, which are whole numbers or the names that were given, or a ``ChosenSet``."""
 Choice = Any
 """A feature, or a group of them as a tuple."""
 
@@ -93,6 +93,8 @@ class SubsetProblem(ABC):
 
     depth: int
     """Number of decisions to the deepest leaf."""
+    layout: Layout
+    """One place per choice that is neither fixed nor forbidden: 1 if it is chosen, 0 if not."""
     _most_name = "most"
 
     def __init__(
@@ -108,16 +110,14 @@ class SubsetProblem(ABC):
         exclude: Iterable[Iterable[Hashable]] = (),
         require: Iterable[tuple[Hashable, Hashable]] = (),
     ) -> None:
-        self.labels = None if np.isscalar(n) and not isinstance(n, str) else checked_options("names", n)  # type: ignore[arg-type]
+        self.labels = self._names(n)
         """The names of the features; ``None`` if they are numbers."""
-        if self.labels is None and (not is_whole(n) or n < 1):  # type: ignore[operator]
-            raise ValueError(f"n must be a whole number of at least 1, or a list of names, got {n!r}")
-        self.n = int(n) if self.labels is None else len(self.labels)  # type: ignore[arg-type]
+        self.n: int = len(self.labels) if self.labels is not None else int(n)  # type: ignore[arg-type]
         self._features: Sequence[Any] = range(self.n) if self.labels is None else self.labels
         self._number = {feature: number for number, feature in enumerate(self._features)}
         self._reward = checked_reward_function(reward)
         fixed, forbidden = self._known("fixed", fixed), self._known("forbidden", forbidden)
-        choices = self._choices([self._known("groups", group) for group in groups])
+        choices = self._choices([self._group("groups", group) for group in groups])
         held = {choice for choice, members in choices.items() if members & fixed}
         banned = {choice for choice, members in choices.items() if members & forbidden}
         if held & banned:
@@ -137,6 +137,14 @@ class SubsetProblem(ABC):
         if excluded or required:
             self._check_possible(excluded, required)
 
+    @staticmethod
+    def _names(n: int | Iterable[Hashable]) -> Options | None:
+        if isinstance(n, Iterable):
+            return checked_options("names", list(n) if isinstance(n, str) else n)
+        if not is_whole(n) or n < 1:
+            raise ValueError(f"n must be a whole number of at least 1, or a list of names, got {n!r}")
+        return None
+
     def _known(self, name: str, features: Iterable[Hashable]) -> Subset:
         known = frozenset([features] if isinstance(features, str) else features)
         if unknown := [feature for feature in known if feature not in self._number]:
@@ -144,6 +152,12 @@ class SubsetProblem(ABC):
                 raise ValueError(f"{name} must name features 0 to {self.n - 1}, got {list(known)}")
             raise ValueError(f"{name} must hold names of features, and {unknown[0]!r} is none of them")
         return known
+
+    def _group(self, name: str, group: Iterable[Hashable]) -> Subset:
+        if isinstance(group, str) or not isinstance(group, Iterable):
+            what = f"the text {group!r}" if isinstance(group, str) else repr(group)
+            raise ValueError(f"{name} must hold groups of features, got {what}: pass a list of lists")
+        return self._known(name, group)
 
     def _sorted(self, features: Subset) -> list[Any]:
         """The features in the order in which they are numbered."""
@@ -167,7 +181,7 @@ class SubsetProblem(ABC):
         owner = {feature: choice for choice, members in choices.items() for feature in members}
         excluded, required = list[frozenset[Choice]](), list[tuple[Choice, Choice]]()
         for group in exclude:
-            features = self._known("exclude", group)
+            features = self._group("exclude", group)
             excluded.append(frozenset(owner[feature] for feature in features))
             if len(features) < 2 or len(excluded[-1]) < len(features):
                 raise ValueError(
@@ -290,7 +304,6 @@ class SubsetProblem(ABC):
         firsts = [self._numbers(members)[0] for members in self._members]
         self._column[firsts] = np.arange(len(self._free))
         self.layout = Layout("places", np.full(len(self._free), 2, dtype=np.int64))
-        """One place per choice that is neither fixed nor forbidden: 1 if it is chosen, 0 if not."""
 
     @abstractmethod
     def root(self) -> Any:
@@ -304,7 +317,7 @@ class SubsetProblem(ABC):
     def step(self, state: Any, action: Any) -> Any:
         """The state after a decision."""
 
-    def reward(self, leaf: ChosenSet) -> float:
+    def reward(self, leaf: Any) -> float:
         """The user's function."""
         return self._reward(leaf)  # type: ignore[no-any-return]
 
@@ -403,7 +416,8 @@ class SubsetProblem(ABC):
         if len(found) not in self.sizes:
             wanted = " to ".join(str(size) for size in sorted({self._least, self.k}))
             raise ProblemError(
-                f"{self._sorted(leaf)} is not a complete subset: that has {wanted} choices, and groups are whole"
+                f"{self._sorted(leaf)} is not a complete subset: that has {wanted} choices, and groups are "
+                "whole"
             )
         return found
 

@@ -362,9 +362,9 @@ class Rearrangements:
         waits = precede[self._labels][:, unused]  # for the item at a position
         after = np.where(waits, place, -1).max(axis=0)
         blocked = precede[np.ix_(unused, unused)].any(axis=0)
-        leads = precede[self._labels[:, None], self._labels].any(axis=1)
+        leads = precede[self._labels[:, None], self._labels].any(axis=1, keepdims=True)
         different = self._labels[:, None] != unused
-        possible: BoolArray = (place > after) & ~blocked & ~leads[:, None] & different & ~waits
+        possible: BoolArray = (place > after) & ~blocked & ~leads & different & ~waits
         return possible
 
     def __len__(self) -> int:

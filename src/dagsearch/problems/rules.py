@@ -5,7 +5,8 @@ independent set of that size in a graph. It is decided exactly: by counting wher
 without rules or where groups do not overlap, else by a search with bounds.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,10 @@ class ChosenSet(tuple[Any, ...]):
         return made
 
     def __eq__(self, other: object) -> bool:
-        return self.members == _as_set(other)
+        return bool(self.members == _as_set(other))
 
     def __ne__(self, other: object) -> bool:
-        return self.members != _as_set(other)
+        return bool(self.members != _as_set(other))
 
     def __hash__(self) -> int:
         return hash(self.members)
@@ -58,18 +59,18 @@ class ChosenSet(tuple[Any, ...]):
         return member in self.members
 
     def __and__(self, other: Any) -> frozenset[Any]:
-        return self.members & _as_set(other)
+        return self.members & frozenset(_as_set(other))
 
     def __or__(self, other: Any) -> frozenset[Any]:
-        return self.members | _as_set(other)
+        return self.members | frozenset(_as_set(other))
 
     def __xor__(self, other: Any) -> frozenset[Any]:
-        return self.members ^ _as_set(other)
+        return self.members ^ frozenset(_as_set(other))
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __sub__(self, other: Any) -> frozenset[Any]:
-        return self.members - _as_set(other)
+        return self.members - frozenset(_as_set(other))
 
     def __rsub__(self, other: Any) -> frozenset[Any]:
         return frozenset(other) - self.members
@@ -91,6 +92,9 @@ class ChosenSet(tuple[Any, ...]):
         if name.startswith("_") or name == "members":
             raise AttributeError(name)
         return getattr(self.members, name)
+
+
+Set.register(ChosenSet)
 
 
 def _as_set(other: Any) -> Any:
@@ -211,12 +215,10 @@ class Rules:
         excluding, dependent = rivals[np.ix_(inside, outside)], required[np.ix_(inside, outside)]
         missing = required[np.ix_(outside, outside)].sum(axis=0) > 0
         exchange = (excluding.sum(axis=0) - excluding == 0) & ~missing & ~dependent
-        held = required[np.ix_(inside, inside)].any(axis=1)[:, None]
+        held = required[np.ix_(inside, inside)].any(axis=1, keepdims=True)
         alone = np.full((inside.size, 1), inside.size - 1 in sizes)
-        add = ~excluding.any(axis=0) & ~missing & (inside.size + 1 in sizes)
-        possible = np.block(
-            [[exchange & ~held, alone & ~held], [add[None], np.zeros((1, 1), dtype=np.bool_)]]
-        )
+        add = ~excluding.any(axis=0, keepdims=True) & ~missing & (inside.size + 1 in sizes)
+        possible = np.block([[exchange & ~held, alone & ~held], [add, np.zeros((1, 1), dtype=np.bool_)]])
         moves = np.flatnonzero(possible)
         if moves.size == 0:
             return self._jumps(codes, sizes, count, rng)
@@ -226,19 +228,17 @@ class Rules:
         rows[np.arange(added.size), np.append(outside, -1)[added]] = 1
         return rows[:, :-1]
 
-    @property
+    @cached_property
     def _matrices(self) -> tuple[BoolArray, BoolArray]:
         """Whether one choice excludes another, and whether one is required by another."""
-        if not hasattr(self, "_kept"):
-            rivals, required = np.zeros((2, self.count, self.count), dtype=np.bool_)
-            for choice in range(self.count):
-                rivals[choice, _numbers(self._rivals[choice])] = True
-                required[_numbers(self._closure[choice] & ~(1 << choice)), choice] = True
-            self._kept = rivals, required
-        return self._kept
+        rivals, required = np.zeros((2, self.count, self.count), dtype=np.bool_)
+        for choice in range(self.count):
+            rivals[choice, _numbers(self._rivals[choice])] = True
+            required[_numbers(self._closure[choice] & ~(1 << choice)), choice] = True
+        return rivals, required
 
     def _jumps(self, codes: IntArray, sizes: range, count: int, rng: np.random.Generator) -> IntArray:
-        """Subsets with a choice added together with all it requires, and others dropped or added at random."""
+        """Subsets with a choice added together with all it requires, and others dropped at random."""
         own, found = _bits(np.flatnonzero(codes == 1).tolist()), set[int]()
         for _ in range(min(_TRIES, count)):
             kept = self._closure[int(rng.integers(self.count))]

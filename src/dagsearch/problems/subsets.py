@@ -297,9 +297,8 @@ class Knapsack(SubsetProblem):
             [weights[self._numbers(members)].sum() for members in self._members]
         )
         if self._room(self._root) < 0.0:
-            raise ProblemError(
-                f"what is fixed weighs {weights[self._numbers(self._root)].sum():g}, more than the limit {limit!r}"
-            )
+            fixed_weight = weights[self._numbers(self._root)].sum()
+            raise ProblemError(f"what is fixed weighs {fixed_weight:g}, more than the limit {limit!r}")
         fitting = int(np.count_nonzero(np.cumsum(np.sort(self._weights)) <= self._room(self._root)))
         self.k = min(self.k, self._held + fitting)
         needed = max(self._least, self._held + 1)
