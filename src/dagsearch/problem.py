@@ -4,6 +4,7 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 :class:`dagsearch.space.Space`), so a problem needs no base class and no import from here.
 """
 
+import inspect
 from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
@@ -156,10 +157,39 @@ def check_members(problem: Any) -> None:
     """Raise :class:`ProblemError` unless the problem has the four methods."""
     if isinstance(problem, type):
         raise ProblemError(f"pass a problem, not its class: {problem.__name__}(...)")
-    needed = ("root", "actions", "step", "reward")
+    needed = {"root": (), "actions": ("state",), "step": ("state", "action"), "reward": ("leaf",)}
+    if callable(problem) and not any(hasattr(problem, name) for name in needed):
+        raise ProblemError(
+            "a function is not a problem: for one that makes choices use ds.maximize(function, budget) or "
+            "ds.minimize(function, budget)"
+        )
     missing = [name for name in needed if not callable(getattr(problem, name, None))]
     if missing:
         raise ProblemError(
             f"{type(problem).__name__} has no method {', no method '.join(missing)}; a problem needs "
             "root(), actions(state), step(state, action) and reward(leaf)"
         )
+    for name, given in needed.items():
+        if not takes(method := getattr(problem, name), len(given)):
+            raise ProblemError(
+                f"{type(problem).__name__}.{name} must take {' and '.join(given) or 'nothing'}: "
+                f"define it as {name}({', '.join(('self', *given))}), not {name}{_parameters(method)}"
+            )
+
+
+def takes(method: Any, count: int) -> bool:
+    """Whether a method can be called with a number of arguments, as far as that is known."""
+    try:
+        inspect.signature(method).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # of methods without a signature
+        pass
+    return True
+
+
+def _parameters(method: Any) -> str:
+    """The parameters of a method as they are written."""
+    own = inspect.signature(getattr(method, "__func__", method))
+    names = [str(one.replace(annotation=one.empty)) for one in own.parameters.values()]
+    return f"({', '.join(names)})"

@@ -71,7 +71,9 @@ def as_tuple(what: str, options: Iterable[Any]) -> Options:
         raise ProblemError(
             f"{what} are more than {MOST_ACTIONS:,}, or without end: make several choices of it"
         )
-    return found
+    # JSON has no place for NumPy's numbers.
+    is_number = (np.integer, np.floating, np.bool_)
+    return tuple([option.item() if isinstance(option, is_number) else option for option in found])
 
 
 def checked_reward_function(reward: Any) -> Any:
