@@ -5,7 +5,7 @@ support fixed, forbidden or grouped features: they choose ``problem.depth`` of t
 are numbered from 0 here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ class Choosing(Evaluations):
         subset = self._problem.root()
         for number in sorted(numbers):
             subset = self._problem.step(subset, self._choices[number])
-        assert isinstance(subset, frozenset)
+        assert isinstance(subset, Set)
         return subset
 
     @property

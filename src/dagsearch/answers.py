@@ -61,6 +61,7 @@ class Answers:
         """Belief over g and v of a state, in units of the reward."""
         values = self.values()
         explored = values.explored
+        state = explored.space.as_leaf(state)
         node = explored.find(state)
         if node >= 0:
             g, v, visits = explored.score(node), explored.value(node), int(explored.graph.visits[node])

@@ -4,6 +4,7 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 :class:`dagsearch.space.Space`), so a problem needs no base class and no import from here.
 """
 
+import inspect
 from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
@@ -80,6 +81,8 @@ class Problem(Protocol):
         The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
         The smallest and the largest possible reward, for :class:`dagsearch.values.proofs.WithProofs`.
+    ``leaf(given) -> State``
+        The leaf that a dictionary, list or set means, so that ``tell`` accepts it.
     ``validate(state) -> None``
         Raises an error if a leaf given to ``tell`` is not a state of the problem.
     ``encode(state)`` and ``decode(encoded)``
@@ -117,6 +120,8 @@ class Layout(NamedTuple):
     numbers: "Sequence[FloatArray | None]" = ()
     """For each place the numbers that its categories are, ``nan`` for those that are none, ``None`` if none
     is; of an order, and where nothing is a number, nothing."""
+    free: bool = True
+    """Of places that are chosen or not: whether all rows with as many chosen ones as a leaf are leaves."""
 
 
 class Children:
@@ -157,10 +162,39 @@ def check_members(problem: Any) -> None:
     """Raise :class:`ProblemError` unless the problem has the four methods."""
     if isinstance(problem, type):
         raise ProblemError(f"pass a problem, not its class: {problem.__name__}(...)")
-    needed = ("root", "actions", "step", "reward")
+    needed = {"root": (), "actions": ("state",), "step": ("state", "action"), "reward": ("leaf",)}
+    if callable(problem) and not any(hasattr(problem, name) for name in needed):
+        raise ProblemError(
+            "a function is not a problem: for one that makes choices use ds.maximize(function, budget) or "
+            "ds.minimize(function, budget)"
+        )
     missing = [name for name in needed if not callable(getattr(problem, name, None))]
     if missing:
         raise ProblemError(
             f"{type(problem).__name__} has no method {', no method '.join(missing)}; a problem needs "
             "root(), actions(state), step(state, action) and reward(leaf)"
         )
+    for name, given in needed.items():
+        if not takes(method := getattr(problem, name), len(given)):
+            raise ProblemError(
+                f"{type(problem).__name__}.{name} must take {' and '.join(given) or 'nothing'}: "
+                f"define it as {name}({', '.join(('self', *given))}), not {name}{_parameters(method)}"
+            )
+
+
+def takes(method: Any, count: int) -> bool:
+    """Whether a method can be called with a number of arguments, as far as that is known."""
+    try:
+        inspect.signature(method).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # of methods without a signature
+        pass
+    return True
+
+
+def _parameters(method: Any) -> str:
+    """The parameters of a method as they are written."""
+    own = inspect.signature(getattr(method, "__func__", method))
+    names = [str(one.replace(annotation=one.empty)) for one in own.parameters.values()]
+    return f"({', '.join(names)})"

@@ -226,7 +226,8 @@ class Search:
         Parameters
         ----------
         evaluated : Proposal or leaf
-            What was evaluated: a proposal, or any leaf, asked for or not.
+            What was evaluated: a proposal, or any leaf, asked for or not. A leaf may be given as it is
+            written: named choices as a dictionary, a subset, order or sequence as a list.
         reward : float
             Its reward. A reward that is not finite is refused, and the model stays unchanged.
         noise : float, optional
@@ -253,7 +254,7 @@ class Search:
     ) -> Told:
         """A reward, checked, that is told after ``seconds`` of the search; now by default."""
         proposal = evaluated if isinstance(evaluated, Proposal) else None
-        leaf = evaluated if proposal is None else proposal.leaf
+        leaf = self.explored.space.as_leaf(evaluated) if proposal is None else proposal.leaf
         value = checked_reward(reward, leaf)
         variance = None if noise is None else checked_noise(noise)
         when = self.data.clock() if seconds is None else seconds

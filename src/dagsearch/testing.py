@@ -1,5 +1,6 @@
 """Checks of a user's problem before it is searched."""
 
+import warnings
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass
@@ -20,6 +21,8 @@ _FINDINGS_SHOWN = 20
 _CHILDREN_COMPARED = 8
 # Number of leaves below a state up to which their list is checked completely.
 _LEAVES_LISTED = 100
+# Types of states without parts.
+_SINGLE = (int, float, complex, type(None))
 
 
 def check_problem(
@@ -56,6 +59,11 @@ def check_problem(
     ProblemError
         With one line per finding.
 
+    Warns
+    -----
+    UserWarning
+        If leaves are single numbers or ``None``, which no covariance can compare.
+
     Examples
     --------
     >>> from dagsearch.problems import TicTacToe
@@ -68,6 +76,21 @@ def check_problem(
         more = len(findings) - _FINDINGS_SHOWN
         shown += f"\n- and {more} more" if more > 0 else ""
         raise ProblemError(f"{type(problem).__name__} cannot be searched; correct this first:\n{shown}")
+    _warn_if_incomparable(Space(problem))
+
+
+def _warn_if_incomparable(space: Space) -> None:
+    """Warn if leaves are single values without parts, of which no covariance can tell which are alike."""
+    told = space.covariance, space.items, space.inclusion, space.coding
+    leaves = space.random_leaves
+    if any(one is not None for one in told) or not all(isinstance(leaf, _SINGLE) for leaf in leaves):
+        return
+    warnings.warn(
+        f"the leaves of {type(space.problem).__name__}, such as {leaves[0]!r}, have no parts by which they "
+        "could be alike, so that a search learns nothing from one about another: let states be tuples of "
+        "decisions, or give the problem items(state) or covariance",
+        stacklevel=3,
+    )
 
 
 class _Stop(Exception):
@@ -222,7 +245,7 @@ class _Walker:
 
     def _random_state(self) -> State:
         state = self._call("root")
-        for _ in range(int(self._rng.integers(max(self._leaf_depths, default=1)))):
+        for _ in range(int(self._rng.integers(max([1, *self._leaf_depths])))):
             if len(choices := self._call("actions", state)) > 0:
                 state = self._call("step", state, choices[int(self._rng.integers(len(choices)))])
         return state

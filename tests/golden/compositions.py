@@ -7,7 +7,7 @@ writes ``compositions.json`` there. A refactoring must change neither.
 import hashlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from itertools import pairwise
 from pathlib import Path
 
@@ -263,7 +263,7 @@ def digest(search: ds.Search) -> dict[str, object]:
 
 def _text(value: object) -> str:
     """The same text in every process, also of sets."""
-    if isinstance(value, frozenset):
+    if isinstance(value, Set):
         return str(sorted(value))
     if isinstance(value, tuple):
         return str([_text(part) for part in value])

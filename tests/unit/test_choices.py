@@ -1,6 +1,7 @@
 """Choices, orders and sequences: the problems, and their states as arrays."""
 
 import itertools
+import json
 import math
 import pickle
 import tracemalloc
@@ -34,7 +35,7 @@ def plain(reward=pipeline):
     return Choices({"a": [1, 2, 3], "b": ["x", "y"], "c": [None, (1, 2), 0.5]}, reward)
 
 
-def conditional(reward=pipeline):
+def conditional(reward=pipeline, forbid=None):
     return Choices(
         {
             "scaler": ["none", "standard"],
@@ -45,6 +46,7 @@ def conditional(reward=pipeline):
             "seed": [0, 1],
         },
         reward,
+        forbid,
     )
 
 
@@ -53,8 +55,23 @@ WEIGHTS = np.array([2.0, 3.0, 1.5, 5.0, 6.5, 4.0])
 PROBLEMS = {
     "plain": plain,
     "conditional": conditional,
+    "forbid": lambda: Choices(
+        {"a": [1, 2, 3], "b": [1, 2], "c": range(4)},
+        pipeline,
+        forbid=lambda c: (c["b"] == 2 and c["c"] % 2 == 1) or (c["a"] == 3 and c["c"] > 1),
+    ),
+    "forbid, conditional": lambda: conditional(
+        forbid=lambda c: (
+            c.get("leaves", 0) + c["seed"] > 3 or (c["model"] == "svm" and c["C"] * c["seed"] > 1)
+        )
+    ),
     "order": lambda: Orders("abcde", reward=lambda order: order.index("c")),
     "selection": lambda: Orders("abcde", reward=len, length=3),
+    "order, before": lambda: Orders("abcde", len, before=["ab", "ac", "cd"]),
+    "order, copies": lambda: Orders("aabbc", len),
+    "order, copies, before": lambda: Orders("aabbcd", len, before=["ab", "cd"]),
+    "selection, before": lambda: Orders("abcde", len, length=3, before=["ab", "cd"]),
+    "selection, copies": lambda: Orders("aabbcd", len, length=4, before=["ac"]),
     "fixed": lambda: Sequences("abc", 4, reward=lambda letters: letters.count("a")),
     "forbidden": lambda: Sequences("abc", 4, len, forbidden=[("a", "a"), ("b", "c"), ("c", "c")]),
     "free": lambda: Sequences("ab", 4, len, min_length=1),
@@ -64,6 +81,20 @@ PROBLEMS = {
     "capacity, empty": lambda: Knapsack(6, 0, 6, len, capacity=(WEIGHTS, 13)),
     "capacity, fixed": lambda: Knapsack(6, 1, 6, len, fixed=[3], capacity=(WEIGHTS, 13)),
     "subsets": lambda: Subsets(9, 4, len, fixed=[2], forbidden=[4], groups=[(0, 1)]),
+    "names": lambda: Subsets(list("badcefgh"), 4, len, fixed=["d"], groups=[("a", "e")]),
+    "exclude": lambda: Subsets(8, 3, len, exclude=[(0, 1, 2), (2, 3)]),
+    "require": lambda: Subsets("abcdefgh", 4, len, require=[("a", "b"), ("b", "c"), ("d", "e")]),
+    "rules, range": lambda: SubsetRange(
+        "abcdefghi",
+        1,
+        5,
+        len,
+        fixed="g",
+        groups=[("d", "e")],
+        exclude=[("a", "b"), ("b", "c", "f")],
+        require=[("a", "d"), ("f", "c")],
+    ),
+    "names, capacity": lambda: Knapsack("abcdef", 1, 6, len, fixed=["d"], capacity=(WEIGHTS, 13)),
     "plain subsets": lambda: Subsets(6, 3, len),
     "one size": lambda: SubsetRange(6, 3, 3, len),
     "free, dead end": lambda: Sequences("abc", 4, len, forbidden=[("c", x) for x in "abc"], min_length=2),
@@ -239,7 +270,19 @@ def test_neighbours_of_free_sequences_have_one_letter_changed_inserted_or_droppe
 
 
 @pytest.mark.parametrize(
-    "kind", ["range", "capacity", "capacity, empty", "capacity, fixed", "subsets", "one size"]
+    "kind",
+    [
+        "range",
+        "capacity",
+        "capacity, empty",
+        "capacity, fixed",
+        "subsets",
+        "one size",
+        "names",
+        "exclude",
+        "require",
+        "rules, range",
+    ],
 )
 def test_neighbours_of_subsets_have_one_choice_added_dropped_or_exchanged(kind):
     problem = PROBLEMS[kind]()
@@ -249,6 +292,125 @@ def test_neighbours_of_subsets_have_one_choice_added_dropped_or_exchanged(kind):
         differ, change = np.sum(codes != row, axis=1), np.sum(codes - row, axis=1)
         near = codes[(differ == 1) | ((differ == 2) & (change == 0))]
         assert found(problem, leaf) == {tuple(other) for other in near.tolist()}
+
+
+def test_rules_leave_out_what_breaks_them_and_nothing_else():
+    rng = np.random.default_rng(0)
+    possible = 0
+    for _ in range(60):
+        n, k = 7, int(rng.integers(1, 5))
+        exclude = [
+            tuple(rng.choice(n, int(rng.integers(2, 4)), replace=False)) for _ in range(rng.integers(4))
+        ]
+        require = [tuple(rng.choice(n, 2, replace=False).tolist()) for _ in range(rng.integers(4))]
+        fixed = set(rng.choice(n, int(rng.integers(2)), replace=False).tolist())
+        expected = {
+            chosen
+            for chosen in map(frozenset, combinations(range(n), k))
+            if all(len(chosen & set(group)) < 2 for group in exclude)
+            and all(a in chosen or b not in chosen for a, b in require)
+            and fixed <= chosen
+        }
+        settings = {"fixed": fixed, "exclude": exclude, "require": require}
+        if not expected:
+            with pytest.raises(ValueError, match=r"exclude|require|k must be"):
+                Subsets(n, k, len, **settings)
+            continue
+        possible += 1
+        problem = Subsets(n, k, len, **settings)
+        check_problem(problem)
+        assert set(leaves_of(problem)) == expected
+        assert [leaf for leaf, _ in problem.leaves(problem.root())] == [
+            leaf for leaf in map(set, combinations(range(n), k)) if leaf in expected
+        ]
+        for leaf in expected:
+            assert found(problem, leaf) <= rows(problem, expected - {leaf})
+    assert possible > 20
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"n": "abc", "k": 2, "exclude": [tuple("abc")]},
+            r"no subset of 2 choices is left by exclude \('a', 'b', 'c'\)$",
+        ),
+        (
+            {"n": "abcd", "k": 1, "require": [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c")]},
+            "no subset of 1 choices is left by require .'a', 'b'., require",
+        ),
+        (
+            {"n": "abcd", "k": 2, "fixed": ["a", "b"], "exclude": [tuple("abd")]},
+            r"exclude allows one of \('a', 'b', 'd'\)",
+        ),
+        ({"n": "abc", "k": 2, "fixed": "b", "forbidden": "a", "require": ["ab"]}, "require must hold pairs"),
+        (
+            {"n": "abc", "k": 2, "fixed": "b", "forbidden": "a", "require": [("a", "b")]},
+            "'a', 'b'. cannot be fixed",
+        ),
+        (
+            {"n": "abc", "k": 2, "exclude": [("a", "z")]},
+            "exclude must hold names of features, and 'z' is none",
+        ),
+        ({"n": "abc", "k": 2, "exclude": [("a",)]}, "at least two features"),
+        (
+            {"n": "abc", "k": 2, "exclude": [("a", "b")], "groups": [("a", "b")]},
+            "that can be chosen one by one",
+        ),
+        ({"n": "abc", "k": 2, "exclude": ["ab"]}, "exclude must hold groups of features, got the text 'ab'"),
+        ({"n": "aba", "k": 2}, "names contain 'a' twice"),
+        ({"n": 5, "k": 2, "reward": 3}, "reward must be a function of a leaf, got 3"),
+        ({"n": 0.5, "k": 2}, "whole number of at least 1, or a list of names"),
+    ],
+)
+def test_subsets_that_cannot_be_are_refused_by_name(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Subsets(**{"reward": len, **settings})
+
+
+def test_features_that_require_each_other_are_exchanged_together():
+    pairs = [(2 * i + j, 2 * i + 1 - j) for i in range(4) for j in range(2)]
+    problem = Subsets(8, 4, len, require=pairs)
+    (row,) = problem.codes([frozenset({0, 1, 2, 3})])
+    near = {problem.leaf_of(one) for seed in range(20) for one in near_at_random(problem, row, seed)}
+    assert near >= {frozenset({0, 1, 4, 5}), frozenset({2, 3, 6, 7})}
+    assert near <= set(leaves_of(problem))
+    assert ds.search(Subsets(8, 4, sum, require=pairs), budget=6, seed=0).best_state == {4, 5, 6, 7}
+
+
+@KINDS
+def test_every_leaf_is_printed_written_as_json_and_told_as_it_was_written(make):
+    problem = make()
+    search = ds.Search.default(problem, seed=0)
+    for leaf in leaves_of(problem)[:5]:
+        written = json.loads(json.dumps(leaf))
+        assert "object at" not in repr(leaf)
+        if not any(isinstance(value, tuple) for value in getattr(leaf, "chosen", ())):
+            assert search.tell(written, 1.0).leaf == leaf
+            assert type(search.history[-1].leaf) is type(leaf)
+            assert search.belief(written) == search.belief(leaf)
+
+
+def test_a_complete_subset_is_a_set_that_json_can_write():
+    result = ds.search(Subsets(["b", "a", "c"], 2, lambda chosen: len(chosen & {"a", "b"})), budget=3, seed=0)
+    leaf = result.best_state
+    assert leaf == {"a", "b"}
+    assert {"a", "b"} == leaf
+    assert leaf == frozenset("ab")
+    assert hash(leaf) == hash(frozenset("ab"))
+    assert leaf != ("a", "b")
+    assert list(leaf) == ["a", "b"]
+    assert json.dumps(leaf) == '["a", "b"]'
+    assert str(leaf) == "{'a', 'b'}"
+    assert str(ds.problems.ChosenSet()) == "set()"
+    assert "a" in leaf
+    assert {"a"} < leaf
+    assert leaf <= {"a", "b", "c"}
+    assert {"a", "c"} - leaf == {"c"}
+    assert leaf - {"a"} == leaf & {"b"} == {"b"}
+    assert leaf | {"c"} == {"c"} | leaf == leaf.union("c") == set("abc")
+    assert leaf.isdisjoint({"c"})
+    assert not hasattr(leaf, "nothing")
 
 
 def test_a_capacity_leaves_out_what_is_too_heavy_and_nothing_else():
@@ -328,6 +490,75 @@ def test_neighbours_of_orders_are_exchanged_moved_reversed_or_replaced(kind):
         assert found(problem, leaf) == rows(problem, near - {leaf})
 
 
+def is_in_order(order, before):
+    return not any(y == b and a in order[place:] for a, b in before for place, y in enumerate(order))
+
+
+@pytest.mark.parametrize(
+    ("items", "length", "before"),
+    [
+        ("abcde", 5, ["ab", "ac", "cd"]),
+        ("aabbc", 5, []),
+        ("aabbcd", 6, ["ab", "cd"]),
+        ("abcde", 3, ["ab", "cd"]),
+        ("aabbcd", 4, ["ac"]),
+    ],
+)
+def test_orders_with_copies_and_precedence_are_all_of_these_and_no_others(items, length, before):
+    problem = Orders(items, len, length=length, before=before)
+    expected = {order[:length] for order in set(permutations(items)) if is_in_order(order, before)}
+    assert set(leaves_of(problem)) == expected
+    assert len(all_states(problem)) == len(
+        {order[:level] for order in expected for level in range(length + 1)}
+    )
+    codes = problem.codes(sorted(expected))
+    for order, row in zip(sorted(expected), codes.tolist(), strict=True):
+        for item in set(items):  # the k-th copy from the front has the k-th number of its item
+            own = [code for code, placed in zip(row, order, strict=True) if placed == item]
+            assert own == list(range(min(own), min(own) + len(own))) if own else True
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["order, before", "order, copies", "order, copies, before", "selection, before", "selection, copies"],
+)
+def test_neighbours_of_orders_keep_copies_and_precedence(kind):
+    problem = PROBLEMS[kind]()
+    leaves = set(leaves_of(problem))
+    pool = list(problem._label_of)
+    for leaf in leaves:
+        near, n = set(), len(leaf)
+        for i, j in combinations(range(n), 2):
+            swapped = list(leaf)
+            swapped[i], swapped[j] = leaf[j], leaf[i]
+            near |= {tuple(swapped), leaf[:i] + leaf[i : j + 1][::-1] + leaf[j + 1 :]}
+            for m in range(i, j):
+                near.add(leaf[:i] + leaf[m + 1 : j + 1] + leaf[i : m + 1] + leaf[j + 1 :])
+        near |= {(*leaf[:i], item, *leaf[i + 1 :]) for i in range(n) for item in problem.labels}
+        assert len(pool) <= 6  # longer blocks than three are the other part of a shorter one
+        assert found(problem, leaf) == rows(problem, (near & leaves) - {leaf})
+
+
+def test_an_order_that_breaks_the_precedence_cannot_be_told():
+    search = ds.Search.default(Orders(["paint", "dry", "dry"], before=[("paint", "dry")]), seed=0)
+    with pytest.raises(ds.ProblemError, match="'paint' must come before 'dry'"):
+        search.tell(("dry", "paint", "dry"), 1.0)
+    with pytest.raises(ds.ProblemError, match="of \\['paint', 'dry'\\], 'dry' 2 times"):
+        search.tell(("paint", "paint", "dry"), 1.0)
+
+
+def test_a_hundred_items_with_precedence_have_possible_neighbours():
+    rng = np.random.default_rng(0)
+    before = [tuple(sorted(pair)) for pair in rng.choice(100, size=(150, 2)).tolist() if pair[0] != pair[1]]
+    problem = Orders(range(100), len, before=before)
+    leaf, path = problem.random_leaf((), rng)
+    assert Space(problem).replayed(path) == leaf
+    near = problem.neighbours(problem.codes([leaf])[0], 100, rng)
+    assert len({row.tobytes() for row in near}) == 100
+    for row in near:
+        assert Space(problem).replayed(problem.leaf_of(row)) is not None
+
+
 def completions(problem, wanted):
     """The leaves with the values of ``wanted`` where these are options, and any option elsewhere."""
     states = [problem.root()]
@@ -363,6 +594,89 @@ def test_neighbours_of_conditional_choices_keep_what_can_be_kept():
         assert {tuple(one) for one in few.tolist()} <= set().union(*possible)
 
 
+def places_of(problem):
+    return {name: getattr(options, "options", options) for name, options in problem._places.items()}
+
+
+def test_what_is_forbidden_does_not_exist():
+    plainly = {"a": [1, 2, 3], "b": [1, 2], "c": range(4)}
+    for free, forbid in [
+        (
+            Choices(plainly, pipeline),
+            lambda c: (c["b"] == 2 and c["c"] % 2 == 1) or (c["a"] == 3 and c["c"] > 1),
+        ),
+        (
+            conditional(),
+            lambda c: c.get("leaves", 0) + c["seed"] > 3 or (c["model"] == "svm" and c["C"] * c["seed"] > 1),
+        ),
+        (Choices(plainly, pipeline), lambda c: sum(c.values()) != 5),
+        (Choices(plainly, pipeline), lambda c: dict(c) != {"a": 3, "b": 1, "c": 2}),
+    ]:
+        limited = Choices(places_of(free), pipeline, forbid)
+        leaves = leaves_of(limited)
+        assert set(leaves) == {leaf for leaf in leaves_of(free) if not forbid(dict(leaf))}
+        check_problem(limited)
+        for leaf in leaves:
+            near = limited.neighbours(limited.codes([leaf])[0], 1000, np.random.default_rng(0))
+            assert set(map(limited.leaf_of, near)) <= set(leaves) - {leaf}
+        result = ds.search(limited, budget=1000, seed=0)
+        assert result.stopped == "exhausted"
+        assert {evaluation.leaf for evaluation in result.history} == set(leaves)
+
+
+def test_a_forbidden_choice_cannot_be_told():
+    search = ds.Search.default(Choices({"a": [1, 2], "b": [1, 2]}, forbid=lambda c: c["a"] == c["b"]), seed=0)
+    with pytest.raises(
+        ds.ProblemError, match=r"{'a': 1, 'b': 1} is not a state of this problem: forbid is true"
+    ):
+        search.tell({"a": 1, "b": 1}, 3.0)
+    search.tell({"b": 1, "a": 2}, 3.0)
+    assert search.ask().leaf == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("forbid", "message"),
+    [
+        (lambda c: True, "forbid leaves no combination"),
+        (lambda c: c["a"] + c["b"] > 1, "forbid leaves no combination"),
+        (lambda c: c["z"] == 1, "forbid looks at 'z', which is not a place"),
+        (lambda c: 1 / 0, "forbid failed for choices with {} .ZeroDivisionError"),
+        (3, "forbid must be a function of the choices, got 3"),
+    ],
+)
+def test_predicates_that_cannot_be_are_refused(forbid, message):
+    with pytest.raises(ds.ProblemError, match=message):
+        Choices({"a": [1, 2], "b": [1, 2]}, pipeline, forbid)
+
+
+def test_choices_that_are_equal_by_force_are_changed_together():
+    problem = Choices(
+        {"a": range(5), "b": range(5), "c": range(2)}, forbid=lambda c: c["a"] != c["b"] or c["c"]
+    )
+    (row,) = problem.codes([problem.leaf({"a": 2, "b": 2, "c": 0})])
+    near = {problem.leaf_of(one)["a"] for seed in range(20) for one in near_at_random(problem, row, seed)}
+    assert near == {0, 1, 3, 4}
+
+
+def near_at_random(problem, row, seed):
+    return problem.neighbours(row, 100, np.random.default_rng(seed))
+
+
+def test_a_predicate_is_asked_little_where_there_are_many_places():
+    calls = []
+
+    def forbid(chosen):
+        calls.append(1)
+        return chosen["x150"] == chosen["x199"]
+
+    problem = Choices({f"x{i}": range(5) for i in range(200)}, forbid=forbid)
+    rng = np.random.default_rng(0)
+    leaf, path = problem.random_leaf(problem.root(), rng)
+    calls.clear()
+    assert Space(problem).replayed(path) == leaf
+    assert len(calls) < 2000
+
+
 def holds(problem, row, name, value):
     return problem.leaf_of(np.array(row)).get(name) == value
 
@@ -370,7 +684,7 @@ def holds(problem, row, name, value):
 @KINDS
 def test_few_neighbours_are_drawn_from_all_of_them(make):
     problem, rng = make(), np.random.default_rng(0)
-    if problem.layout.kind == "places" and make is conditional:
+    if make in (conditional, PROBLEMS["forbid, conditional"]):
         return  # what appears is drawn
     leaf = leaves_of(problem)[-1]
     near, row = found(problem, leaf), problem.codes([leaf])[0]
@@ -503,7 +817,13 @@ def test_leaves_that_cannot_be_are_refused():
 
 def test_orders_and_sequences_that_cannot_be_are_refused():
     for make, message in [
-        (lambda: Orders([1, 1], len), "items contain 1 twice"),
+        (lambda: Orders([1, [1]], len), r"items contain \[1\], which is not hashable"),
+        (lambda: Orders("abc", before=["ab", "bc", "ca"]), "'a' before 'b' before 'c' before 'a'|'b' before"),
+        (lambda: Orders("abc", before=["aa"]), "before has a cycle, .* 'a' before 'a'"),
+        (lambda: Orders("abc", before=["ad"]), "before must hold pairs of items, .* got 'ad'"),
+        (lambda: Orders("abc", before=[("a",)]), r"before must hold pairs of items, .* got \('a',\)"),
+        (lambda: Orders("abc", before=[3]), "before must hold pairs of items, .* got 3"),
+        (lambda: Orders("abc", 3), "reward must be a function of a leaf, got 3"),
         (lambda: Orders([1, 2], len, length=3), "length must be a whole number between 1 and 2"),
         (lambda: Sequences("ab", 0, len), "length must be"),
         (lambda: Sequences("ab", 3, len, min_length=4), "min_length must be"),

@@ -613,3 +613,109 @@ def test_other_mistakes_are_told():
 
     with pytest.raises(ds.EvaluationError, match=r"chooses 'b'.*nor on a copy of choose"):
         ds.maximize(hides, budget=2, seed=0)
+
+
+class Own:
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        return [0, 1] if len(state) < 3 else []
+
+    def step(self, state, action):
+        return (*state, action)
+
+    def reward(self, leaf):
+        return sum(leaf)
+
+
+class OneArgument(Own):
+    def step(self, state):
+        return state
+
+
+class NoLeaf(Own):
+    def reward(self):
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ds.problems.Choices([1]), r"places must map names to options, .* got \[1\]"),
+        (lambda: ds.problems.Choices(3), "places must map names to options, .* got 3"),
+        (lambda: ds.problems.Choices({"a": [1]}, reward=3), "reward must be a function of a leaf, got 3"),
+        (lambda: ds.problems.Subsets(5, 2, reward=3), "reward must be a function of a leaf, got 3"),
+        (
+            lambda: ds.maximize(lambda choose: choose("a"), 3),
+            r"choose\('a'\) must .*: choose\('a', \[1, 2, 3\]\)$",
+        ),
+        (
+            lambda: ds.maximize(lambda choose: choose("b", [1]) + choose("a"), 3),
+            r"choose\('a'\) must be given a name and options: choose\('a', \[1, 2, 3\]\)$",
+        ),
+        (
+            lambda: ds.maximize(lambda choose: choose([1, 2]), 3),
+            r"choose\(\[1, 2\]\) must .* choose\('name', \[1, 2\]\)$",
+        ),
+        (lambda: ds.maximize(lambda choose: choose(1, [1, 2]), 3), "name of a choice must be text, got 1"),
+        (lambda: ds.maximize(lambda: 1, 3), r"must take one argument, choose, .* def function\(choose\)"),
+        (lambda: ds.search(lambda choose: choose("a", [1]), 3), r"ds\.maximize\(function, budget\)"),
+        (
+            lambda: ds.search(OneArgument(), 3),
+            r"OneArgument.step must take state and action: define it as step\(self, state, action\), "
+            r"not step\(self, state\)$",
+        ),
+        (lambda: ds.search(NoLeaf(), 3), r"NoLeaf.reward must take leaf: .* not reward\(self\)$"),
+        (
+            lambda: ds.search(ds.problems.Orders("abc"), 3),
+            "without a reward: pass reward=function, or .* ask and tell",
+        ),
+    ],
+)
+def test_mistakes_are_told_in_one_line_with_what_to_do(call, message):
+    with pytest.raises(ds.DagSearchError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_argument_is_named():
+    with pytest.raises(TypeError, match="'n' and 'k'"):
+        ds.problems.Subsets(reward=3)
+
+
+@pytest.mark.parametrize("leaf", [7, None, 2.5])
+def test_states_without_parts_are_warned_about(leaf):
+    class Single(Own):
+        def root(self):
+            return "root"
+
+        def actions(self, state):
+            return [0, 1] if state == "root" else []
+
+        def step(self, state, action):
+            return leaf
+
+        def reward(self, leaf):
+            return 1.0
+
+    with pytest.warns(UserWarning, match="have no parts by which they could be alike"):
+        ds.testing.check_problem(Single())
+    Single.items = lambda self, state: [state]
+    ds.testing.check_problem(Single())
+
+
+def test_choices_of_a_function_are_told_as_a_dictionary():
+    problem = ds.problems.FunctionProblem(lambda choose: choose("a", range(5)) * choose("b", range(3)))
+    search = ds.Search.default(problem, seed=0)
+    assert search.tell({"b": 2, "a": 3}, 6).leaf == {"a": 3, "b": 2}
+    result = search.run(5)
+    assert json.loads(json.dumps(result.best_state)) == dict(result.best_state) == result.best_state
+    assert result.best_state["a"] in range(5)
+    with pytest.raises(ds.ProblemError, match="9 cannot be chosen for 'a'"):
+        search.tell({"a": 9, "b": 2}, 6)
+
+
+def test_numbers_of_numpy_become_plain_ones():
+    result = ds.maximize(lambda choose: choose("a", list(np.arange(3))) + choose("b", [np.float32(1)]), 3)
+    assert json.dumps(result.best_state) == '{"a": 2, "b": 1.0}'

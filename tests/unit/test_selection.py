@@ -160,7 +160,7 @@ def test_only_leaves_may_be_best():
     problem = SubsetRange(40, 1, 4, reward=lambda chosen: float(len(chosen)), fixed=[0])
     search = ds.Search.default(problem, initial=8, seed=0)
     search.run(25)
-    assert all(isinstance(leaf, frozenset) for leaf in search.sample_optimum().leaves)
+    assert all(isinstance(leaf, ds.problems.ChosenSet) for leaf in search.sample_optimum().leaves)
 
 
 def test_leaves_of_small_sizes_have_nothing_left_to_gain():

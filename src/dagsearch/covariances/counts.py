@@ -9,7 +9,7 @@ made only of partial orders and of what these are compared with, a block at a ti
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,8 @@ _MOST_FEATURES = 1200
 _MOST_EQUAL = 32
 # Number of rows after which sums are made afresh, so that rounding errors do not add up.
 _AFRESH = 64
-# Largest number of pairs of items whose order is kept for every state: 16 kB each.
-_MOST_PAIRS = 4096
+# Largest number of pairs of items whose order is kept for every state: 20 kB each.
+_MOST_PAIRS = 5000
 # Numbers in a block of features: 16 MB.
 _BLOCK = 2_000_000
 
@@ -294,7 +294,7 @@ class OrderViews:
         rank = np.full((len(codes), self._items), self._items, dtype=np.float32)
         row, place = np.nonzero(codes >= 0)
         rank[row, codes[row, place]] = place
-        return np.asarray(np.sign(rank[:, self._upper[1]] - rank[:, self._upper[0]]))
+        return signs_of_pairs(rank)
 
     def described(self, codes: IntArray) -> FloatArray:
         """What comparing states needs beside their codes, one row each: who comes before whom.
@@ -403,6 +403,20 @@ def _joint(first: FloatArray, second: FloatArray, undecided: BoolArray, pair: Fl
 def _agreement(one: int, other: int, chance: float) -> float:
     """Inner product of two states at a place: the chance of equality, where one of them is undecided."""
     return chance if one < 0 else np.float64(other == one) + chance * np.float64(other < 0)
+
+
+@compiled
+def signs_of_pairs(rank: Any) -> FloatArray:
+    """Sign of rank j − rank i for all pairs i < j of each row, shape ``(rows, pairs)``."""
+    rows, items = rank.shape
+    found = np.empty((rows, items * (items - 1) // 2), dtype=np.float32)
+    for row in range(rows):
+        own, pair = rank[row], 0
+        for i in range(items):
+            for j in range(i + 1, items):
+                found[row, pair] = np.float32(own[j] > own[i]) - np.float32(own[j] < own[i])
+                pair += 1
+    return found
 
 
 @compiled

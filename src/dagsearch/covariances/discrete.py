@@ -1,7 +1,7 @@
 """States as items or as places that hold values, compared by what they share or by where they differ."""
 
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from itertools import chain
@@ -22,18 +22,18 @@ from dagsearch.space import Space
 
 def items_of(state: State) -> Iterable[Hashable]:
     """What a state consists of, by its type: elements of a set, otherwise places with their values."""
-    return state if isinstance(state, (frozenset, set)) else _places_of(state)
+    return state if isinstance(state, Set) else _places_of(state)
 
 
 def _places_of(state: State) -> list[tuple[Hashable, Hashable]]:
     """Places and their values. The elements of a set, also of one inside a state, are places of their own."""
     if isinstance(state, Mapping):
         return list(state.items())
-    if isinstance(state, (set, frozenset)):
+    if isinstance(state, Set):
         return [(element, True) for element in in_order(state)]
     found: list[tuple[Hashable, Hashable]] = []
     for name, part in _parts_of(state):
-        if isinstance(part, (set, frozenset)):
+        if isinstance(part, Set):
             found += [((name, element), True) for element in in_order(part)]
         elif isinstance(part, tuple):
             found += [((name, i), element) for i, element in enumerate(part)]

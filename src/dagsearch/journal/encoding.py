@@ -6,7 +6,7 @@ reader of a journal does not have the problem: how leaves are to be read is writ
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Problem, State
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.functions import FunctionProblem
+from dagsearch.problems.ground import SubsetProblem
 from dagsearch.problems.sequences import TupleProblem
 from dagsearch.space import Space
 
@@ -34,7 +35,7 @@ def to_json(value: Any) -> Any:
     # A named tuple would come back as a plain one.
     if type(value) is tuple:
         return {_TUPLE: [to_json(part) for part in value]}
-    if isinstance(value, frozenset):
+    if isinstance(value, Set):
         parts = [to_json(part) for part in value]
         return {_SET: sorted(parts, key=repr) if any(map(_lacks_order, parts)) else sorted(parts)}
     raise TypeError(f"{value!r} of type {type(value).__name__} cannot be written as JSON")
@@ -139,6 +140,8 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
         form, labels = "sequence", [str(letter)[:_LONGEST] for letter in problem.labels[:_MOST_LABELS]]
     else:
         form = "set" if Space(problem).inclusion is not None else None
+        names = problem.labels if isinstance(problem, SubsetProblem) else None
+        labels = None if names is None else [str(name)[:_LONGEST] for name in names[:_MOST_LABELS]]
     minimize = isinstance(problem, FunctionProblem) and problem.minimize
     game = Space(problem).has_players
     return {"form": form, "labels": labels, "minimize": minimize, "game": game}

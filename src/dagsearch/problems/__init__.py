@@ -4,8 +4,10 @@ from dagsearch.games.openspiel import OpenSpielGame, Position
 from dagsearch.problems.choices import Choices
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.problems.options import END
+from dagsearch.problems.orders import Orders
 from dagsearch.problems.paper import DigitsPixels, Synthetic, TicTacToe
-from dagsearch.problems.sequences import Orders, Prefix, Sequences
+from dagsearch.problems.rules import ChosenSet
+from dagsearch.problems.sequences import Prefix, Sequences
 from dagsearch.problems.subsets import Knapsack, SubsetRange, Subsets
 from dagsearch.problems.survey import Chosen, Decision
 
@@ -14,6 +16,7 @@ __all__ = [
     "Choices",
     "Choose",
     "Chosen",
+    "ChosenSet",
     "Decision",
     "DigitsPixels",
     "FunctionProblem",

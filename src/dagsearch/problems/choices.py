@@ -15,10 +15,19 @@ from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import Options, as_tuple, checked_options, digest, identified
+from dagsearch.problems.forbidden import Forbidden
+from dagsearch.problems.options import (
+    Options,
+    as_tuple,
+    checked_options,
+    checked_reward_function,
+    digest,
+    identified,
+)
 from dagsearch.problems.survey import NOT_TWICE, Answer, Branches, Chosen, Decision, Question, Survey, Walk
 from dagsearch.space.codes import Changes, draw_moves, product_of
 from dagsearch.space.numbers import numbers_of
+from dagsearch.space.walks import shape_rng, step_by_step
 
 # Number of states whose next question is remembered.
 _REMEMBERED: Final = 50_000
@@ -26,6 +35,11 @@ _REMEMBERED: Final = 50_000
 _NOTHING: Final = object()
 # Number of ways in which a neighbour is completed if its change makes new choices appear.
 _COMPLETIONS: Final = 3
+# With forbidden combinations: number of neighbours that are drawn for each one that is wanted, number of
+# random walks that show how many options are left, and number of tries to mend a forbidden neighbour.
+_DRAWN: Final = 4
+_WALKS: Final = 64
+_TRIES: Final = 8
 
 OptionsOf = Callable[[Mapping[str, Any]], Iterable[Hashable] | None]
 """The options of a place, given the choices before it; ``None`` or nothing if there is no such place."""
@@ -126,7 +140,11 @@ class NamedChoices(ABC):
     def actions(self, state: Chosen) -> Sequence[Decision]:
         """The options of the next choice."""
         question = self._question(state)
-        return () if question is None else question.decisions
+        return () if question is None else self._offered(state, question)
+
+    def _offered(self, state: Chosen, question: Question) -> Sequence[Decision]:
+        """The decisions to offer at a question."""
+        return question.decisions
 
     def step(self, state: Chosen, action: Decision) -> Chosen:
         """The choices with one more."""
@@ -356,11 +374,21 @@ class Choices(NamedChoices):
         The options as a sequence of hashable values, or as a function of the choices before: it is given a
         mapping from the names listed before this one to their values and returns the options, or ``None`` if
         the place does not exist in that branch. Pairs of name and options will do, too.
-    reward : callable
-        ``reward(choices)`` of complete choices, a dictionary of the places that exist.
+    reward : callable, optional
+        ``reward(choices)`` of complete choices, a dictionary of the places that exist. Without it, use
+        ``ask`` and ``tell``.
+    forbid : callable, optional
+        ``forbid(choices)`` is true for combinations that do not exist. It is given a mapping from names to
+        values, like ``reward``, and must depend on nothing else. Options are offered only where they can be
+        completed.
 
     Notes
     -----
+    To know whether choices can be completed, ``forbid`` is also asked before all of them are made. Where it
+    looks at one that is not made yet, each of its options is tried. In the worst case that takes as many
+    calls as there are combinations of the places it looks at. After 10,000 calls choices are left out, and a
+    log message says so.
+
     Which values a function may return is found out when the problem is made, by walking random and rarely
     taken branches until nothing new turns up. A value that appears later can be chosen like any other, but
     has the code −1: the covariance takes it for not decided.
@@ -378,16 +406,21 @@ class Choices(NamedChoices):
     (Decision(name='model', value='tree'), Decision(name='model', value='linear'))
     >>> problem.actions(problem.leaf({"model": "linear"}))
     ()
+    >>> few = Choices({"a": [1, 2], "b": [1, 2]}, forbid=lambda chosen: chosen["a"] == chosen["b"])
+    >>> few.actions(few.step(few.root(), Decision("a", 1)))
+    (Decision(name='b', value=2),)
     """
 
     def __init__(
         self,
         places: Mapping[str, Iterable[Hashable] | OptionsOf] | Iterable[tuple[str, Any]],
-        reward: Callable[[dict[str, Any]], float],
+        reward: Callable[[dict[str, Any]], float] | None = None,
+        forbid: Callable[[Mapping[str, Any]], object] | None = None,
     ) -> None:
-        self._reward = reward
+        self._reward = checked_reward_function(reward)
+        self._forbid, self._forbidden = forbid, None
         self._places: dict[str, Question | OptionsOf] = {}
-        for name, options in places.items() if isinstance(places, Mapping) else places:
+        for name, options in _pairs(places):
             if not isinstance(name, str):
                 raise ProblemError(f"the name of a place must be text, got {name!r}")
             if name in self._places:
@@ -403,13 +436,103 @@ class Choices(NamedChoices):
             self._use(Survey.of_walks(partial(self._found, ())))
         else:
             self._use(Survey.of_fixed(self._fixed))
+        if forbid is not None:
+            self._leave_out(Forbidden(forbid, list(self._places), self._options_after))
 
     def reward(self, leaf: Chosen) -> float:
         """The user's function."""
-        return self._reward(leaf.asdict())
+        return self._reward(leaf.asdict())  # type: ignore[no-any-return]
 
     def identity(self) -> str:
-        return identified(super().identity(), self._reward)
+        own = super().identity()
+        if self._forbid is not None:
+            own = identified(f"{own} forbid", self._forbid)
+        return identified(own, self._reward)
+
+    # What is forbidden ---------------------------------------------------------------------------------
+
+    _forbidden: Forbidden | None
+
+    def _leave_out(self, forbidden: Forbidden) -> None:
+        if forbidden.completion({}) is None:
+            raise ProblemError(
+                "forbid leaves no combination of choices, or none that could be found: it must be false for "
+                "those that are allowed"
+            )
+        self._forbidden = forbidden
+        rng, walks = shape_rng(), list[list[int]]()
+        for _ in range(_WALKS):
+            state, widths = self.root(), list[int]()
+            while actions := self.actions(state):
+                widths.append(len(actions))
+                state = self.step(state, actions[int(rng.random() * len(actions))])
+            walks.append(widths)
+        levels = (
+            [widths[level] for widths in walks if level < len(widths)]
+            for level in range(max(map(len, walks)))
+        )
+        self._survey = self._survey._replace(widths=[max(1, round(float(np.mean(own)))) for own in levels])
+        self.depth = len(self._survey.widths)
+
+    def _options_after(self, name: str, chosen: Mapping[str, Any]) -> Options:
+        options = self._places[name]
+        return options.options if isinstance(options, Question) else tuple(options(chosen) or ())
+
+    def _offered(self, state: Chosen, question: Question) -> Sequence[Decision]:
+        if self._forbidden is None:
+            return question.decisions
+        known = self._forbidden.completion(state)
+        if known is not None and question.name not in known:
+            return question.decisions  # with these others, no option is forbidden
+        found = self._forbidden.completion
+        return tuple([d for d in question.decisions if found({**state, d.name: d.value}) is not None])
+
+    def random_leaf(self, state: Chosen, rng: np.random.Generator) -> tuple[Chosen, list[Decision]]:
+        return super().random_leaf(state, rng) if self._forbidden is None else step_by_step(self, state, rng)
+
+    def leaf(self, choices: Mapping[str, Hashable]) -> Chosen:
+        leaf = super().leaf(choices)
+        self._check_allowed(leaf)
+        return leaf
+
+    def validate(self, state: Chosen) -> None:
+        super().validate(state)
+        self._check_allowed(state)
+
+    def _check_allowed(self, state: Chosen) -> None:
+        if self._forbidden is not None and self._forbidden.completion(state) is None:
+            raise ProblemError(f"{state!r} is not a state of this problem: forbid is true for it")
+
+    def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        if self._forbidden is None:
+            return super().neighbours(codes, count, rng)
+        rows = super().neighbours(codes, _DRAWN * count, rng)
+        # What the predicate has not looked at cannot make a difference.
+        read = [self._place[name] for name in self._forbidden.read_by(self.leaf_of(codes))[1]]
+        suspect = (rows[:, read] != codes[read]).any(axis=1)
+        suspect[suspect] = [self._forbidden.read_by(self.leaf_of(row))[0] for row in rows[suspect]]
+        kept, refused = rows[~suspect], rows[suspect]
+        if len(kept) == 0:
+            mended = [self._mended(row, codes, rng) for row in rng.permutation(refused)[:count]]
+            kept = np.array([row for row in mended if row is not None]).reshape(-1, codes.size)
+            kept = np.unique(kept, axis=0).astype(np.int64)
+        return np.asarray(kept if len(kept) <= count else kept[rng.permutation(len(kept))[:count]])
+
+    def _mended(self, row: IntArray, codes: IntArray, rng: np.random.Generator) -> IntArray | None:
+        """A forbidden neighbour with one more change, to a choice that decides whether it is forbidden."""
+        assert self._forbidden is not None
+        changed = set(np.flatnonzero(row != codes).tolist())
+        read = self._forbidden.read_by(self.leaf_of(row))[1]
+        places = sorted({self._place[name] for name in read} - changed)
+        for _ in range(_TRIES if places else 0):
+            place, other = places[int(rng.random() * len(places))], row.copy()
+            other[place] = int(rng.random() * len(self._values[place]))
+            leaf = self.leaf_of(other)
+            if other[place] != row[place] and not self._forbidden.read_by(leaf)[0]:
+                return np.asarray(self.codes([leaf])[0])
+        return None
+
+    # What is asked -----------------------------------------------------------------------------------
 
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
         state, asked = self.root(), list[Question]()
@@ -436,6 +559,17 @@ class Choices(NamedChoices):
                 "a place that is not in a branch is missing from the mapping: look at it with .get(name)"
             ) from error
         return self._asked(name, found, state) if found else None
+
+
+def _pairs(places: Any) -> list[tuple[Any, Any]]:
+    """Names and options, or an error that says how to give them."""
+    try:
+        listed = places.items() if isinstance(places, Mapping) else places
+        return [(name, options) for name, options in listed]
+    except (TypeError, ValueError):
+        raise ProblemError(
+            f"places must map names to options, such as {{'depth': [1, 2, 3]}}, got {places!r}"
+        ) from None
 
 
 class _Watched(Mapping[str, Any]):

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from dagsearch.errors import ProblemError
+from dagsearch.problem import takes
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.lookahead import MOST_STEPS, Watch
 from dagsearch.problems.options import Options, as_tuple, identified
@@ -61,6 +62,11 @@ class FunctionProblem(NamedChoices):
     def __init__(self, function: Callable[["Choose"], float], minimize: bool = False) -> None:
         if not callable(function):
             raise ProblemError(f"pass a function that takes choose, got {function!r}")
+        if not takes(function, 1):
+            raise ProblemError(
+                "the function must take one argument, choose, and call choose(name, options): write def "
+                "function(choose)"
+            )
         super().__init__()
         self._function, self.minimize = function, minimize
         self._busy = 0
@@ -115,7 +121,7 @@ class FunctionProblem(NamedChoices):
 class Choose:
     """What the function is given: ``choose(name, options)`` returns one of the options."""
 
-    def __call__(self, name: str, options: Iterable[T]) -> T:
+    def __call__(self, name: str, options: Iterable[T] = ...) -> T:
         """Choose one of the options.
 
         Parameters
@@ -138,11 +144,9 @@ class _Probe(Choose):
         self.asked: dict[str, Question] = {}
         self.made: dict[str, Any] = {}
 
-    def __call__(self, name: str, options: Iterable[T]) -> T:
+    def __call__(self, name: str, options: Iterable[T] = ...) -> T:  # type: ignore[assignment]
         steps = self.watch.called()
-        found = as_tuple(f"the options of {name!r}", options)
-        if not isinstance(name, str):
-            raise ProblemError(f"the name of a choice must be text, got {name!r}")
+        found = _checked(name, options)
         question = self._problem._asked(name, found, self.made)
         if steps > MOST_STEPS:
             self._problem._tell_busy(name)
@@ -179,8 +183,8 @@ class _Replay(Choose):
         self._leaf = leaf
         self._asked: dict[str, Options] = {}
 
-    def __call__(self, name: str, options: Iterable[T]) -> T:
-        found = as_tuple(f"the options of {name!r}", options)
+    def __call__(self, name: str, options: Iterable[T] = ...) -> T:  # type: ignore[assignment]
+        found = _checked(name, options)
         if name in self._asked:
             _check_same(name, self._asked[name], found)
         elif name not in self._leaf or self._leaf[name] not in found:
@@ -198,6 +202,16 @@ class _Replay(Choose):
                 f"with the choices {dict(self._leaf)!r} the function did not choose {missing[0]!r}, which it "
                 f"did before: {NOT_TWICE}"
             )
+
+
+def _checked(name: Any, options: Any) -> Options:
+    """The options of a choice, or an error that says how to call ``choose``."""
+    if options is ...:
+        wanted = f"choose({name!r}, [1, 2, 3])" if isinstance(name, str) else f"choose('name', {name!r})"
+        raise ProblemError(f"choose({name!r}) must be given a name and options: {wanted}")
+    if not isinstance(name, str):
+        raise ProblemError(f"the name of a choice must be text, got {name!r}: choose('name', options)")
+    return as_tuple(f"the options of {name!r}", options)
 
 
 def _check_same(name: str, before: Options, now: Options) -> None:

@@ -71,7 +71,25 @@ def as_tuple(what: str, options: Iterable[Any]) -> Options:
         raise ProblemError(
             f"{what} are more than {MOST_ACTIONS:,}, or without end: make several choices of it"
         )
-    return found
+    # JSON has no place for NumPy's numbers.
+    is_number = (np.integer, np.floating, np.bool_)
+    return tuple([option.item() if isinstance(option, is_number) else option for option in found])
+
+
+def checked_reward_function(reward: Any) -> Any:
+    """A reward that can be called; one that says what is missing if there is none."""
+    if reward is None:
+        return _no_reward
+    if not callable(reward):
+        raise ProblemError(f"reward must be a function of a leaf, got {reward!r}")
+    return reward
+
+
+def _no_reward(leaf: Any) -> float:
+    raise ProblemError(
+        "the problem was made without a reward: pass reward=function, or evaluate leaves yourself with ask "
+        "and tell"
+    )
 
 
 def digest(*parts: Any) -> str:

@@ -1,4 +1,4 @@
-"""Find the best order of items, or the best sequence of letters."""
+"""Find the best sequence of letters."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import BoolArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import END, checked_options, digest, identified
-from dagsearch.space.codes import draw_moves, rearranged, stretches
+from dagsearch.problems.options import END, checked_options, checked_reward_function, digest, identified
+from dagsearch.space.codes import draw_moves
 
 Letters = tuple[Any, ...]
 """Letters or items, which are hashable; a reward may ask for their own type."""
@@ -28,19 +28,21 @@ class TupleProblem:
         What the letters are called in errors.
     letters : iterable
         Different hashable values, or a text.
-    reward : callable
+    reward : callable, optional
         ``reward(leaf)`` of a complete tuple.
     """
 
-    def __init__(self, what: str, letters: Iterable[Hashable], reward: Callable[[Letters], float]) -> None:
+    def __init__(
+        self, what: str, letters: Iterable[Hashable], reward: Callable[[Letters], float] | None
+    ) -> None:
         self.labels = checked_options(what, list(letters) if isinstance(letters, str) else letters)
         """What may stand in the tuples, in the order of its numbers."""
         self._number = {letter: number for number, letter in enumerate(self.labels)}
-        self._reward = reward
+        self._reward = checked_reward_function(reward)
 
     def reward(self, leaf: Letters) -> float:
         """The user's function."""
-        return self._reward(leaf)
+        return self._reward(leaf)  # type: ignore[no-any-return]
 
     def leaf_of(self, codes: IntArray) -> Letters:
         """The tuple of the letters with these numbers; a larger number stands for none."""
@@ -63,116 +65,6 @@ class TupleProblem:
         return tuple(self.labels[number] for number in encoded)
 
 
-class Orders(TupleProblem):
-    """Find the best order of items, or the best ordered selection of ``length`` of them.
-
-    A state is the tuple of the items placed so far, from first to last; an action is the item to place next.
-
-    Parameters
-    ----------
-    items : sequence
-        Different hashable values.
-    reward : callable
-        ``reward(order)`` of a complete order, a tuple of items.
-    length : int, optional
-        Number of items to place; by default all.
-
-    Examples
-    --------
-    >>> problem = Orders("abc", reward=lambda order: order.index("b"))
-    >>> problem.actions(("c",))
-    ('a', 'b')
-    >>> problem.step(("c",), "b")
-    ('c', 'b')
-    """
-
-    def __init__(
-        self, items: Iterable[Hashable], reward: Callable[[Letters], float], length: int | None = None
-    ) -> None:
-        super().__init__("items", items, reward)
-        count = len(self.labels)
-        self.depth = count if length is None else length
-        """Number of items in a complete order."""
-        if not is_whole(self.depth) or not 1 <= self.depth <= count:
-            raise ValueError(
-                f"length must be a whole number between 1 and {count} (the number of items), got {length!r}"
-            )
-        self._stretches = stretches(self.depth)
-        self.layout = Layout("order", np.full(self.depth, count, dtype=np.int64))
-        """One place per position; the category is the item's number."""
-
-    def root(self) -> Letters:
-        """Nothing is placed."""
-        return ()
-
-    def actions(self, state: Letters) -> tuple[Hashable, ...]:
-        """The items that are not placed yet."""
-        if len(state) >= self.depth:
-            return ()
-        placed = set(state)
-        return tuple(item for item in self.labels if item not in placed)
-
-    def step(self, state: Letters, action: Hashable) -> Letters:
-        """The order with an item added at its end."""
-        return (*state, action)
-
-    def branching(self, level: int) -> int:
-        """Number of items that are left after ``level`` items."""
-        return len(self.labels) - level
-
-    def items(self, state: Letters) -> list[tuple[int, Hashable]]:
-        """The items with their positions."""
-        return list(enumerate(state))
-
-    def parents(self, state: Letters) -> list[tuple[Letters, Hashable]]:
-        """The order without its last item, and that item."""
-        return [(state[:-1], state[-1])] if state else []
-
-    def random_leaf(self, state: Letters, rng: np.random.Generator) -> tuple[Letters, list[Hashable]]:
-        """A random completion of an order, and the items it adds."""
-        left, more = self.actions(state), self.depth - len(state)
-        added = [left[place] for place in rng.permutation(len(left))[:more].tolist()]
-        return (*state, *added), added
-
-    def validate(self, state: Letters) -> None:
-        """Raise :class:`ProblemError` unless ``state`` is a tuple of different items."""
-        known = isinstance(state, tuple) and len(state) <= self.depth
-        if not known or len({self._number.get(item, -1) for item in state} - {-1}) < len(state):
-            raise ProblemError(
-                f"{state!r} is not an order of this problem: it must be a tuple of at most {self.depth} "
-                f"different items of {list(self.labels)!r}"
-            )
-
-    # Arrays ------------------------------------------------------------------------------------------
-
-    def codes(self, states: Sequence[Letters]) -> IntArray:
-        """Number of the item at each position, −1 where none is placed yet; shape ``(states, length)``."""
-        return self._codes(states, self.depth)
-
-    def path_to(self, leaf: Letters) -> list[Hashable]:
-        """The items from first to last."""
-        return list(leaf)
-
-    def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """Codes of orders one change away, each once: all, or ``count`` of them at random.
-
-        Two items exchanged, one item moved to another position, one stretch reversed or, where not all items
-        are placed, one item replaced by one that is not.
-        """
-        moves, is_unused = self._stretches, np.ones(len(self.labels), dtype=np.bool_)
-        is_unused[codes] = False
-        unused = np.flatnonzero(is_unused)
-        group, number = draw_moves(np.append(moves, np.full(self.depth, unused.size)), count, rng)
-        moved, place = group < moves.size, group[group >= moves.size] - moves.size
-        replaced = np.tile(codes, (place.size, 1))
-        replaced[np.arange(place.size), place] = unused[number[~moved]]
-        return np.concatenate([rearranged(codes, group[moved], number[moved]), replaced])
-
-    def identity(self) -> str:
-        """A digest of the items and the length, and what the reward says of itself."""
-        return identified(digest(self.labels, self.depth), self._reward)
-
-
 @dataclass(frozen=True, slots=True)
 class Prefix:
     """An inner state of :class:`Sequences` of free length: a sequence that has not ended."""
@@ -193,8 +85,8 @@ class Sequences(TupleProblem):
         Different hashable values, the letters.
     length : int
         Number of letters; the largest number if ``min_length`` is given.
-    reward : callable
-        ``reward(letters)`` of a complete sequence, a tuple.
+    reward : callable, optional
+        ``reward(letters)`` of a complete sequence, a tuple. Without it, use ``ask`` and ``tell``.
     forbidden : iterable of pairs
         Letters ``(a, b)`` such that ``b`` must not follow ``a``. Only letters from which a complete sequence
         can be reached are offered.
@@ -217,7 +109,7 @@ class Sequences(TupleProblem):
         self,
         alphabet: Iterable[Hashable],
         length: int,
-        reward: Callable[[Letters], float],
+        reward: Callable[[Letters], float] | None = None,
         forbidden: Iterable[tuple[Hashable, Hashable]] = (),
         min_length: int | None = None,
     ) -> None:
@@ -333,6 +225,10 @@ class Sequences(TupleProblem):
     @staticmethod
     def _letters(state: Prefix | Letters) -> Letters:
         return state.letters if isinstance(state, Prefix) else state
+
+    def leaf(self, given: Iterable[Hashable]) -> Letters:
+        """The complete sequence that a list of letters means; for ``tell``."""
+        return tuple(given)
 
     def validate(self, state: Prefix | Letters) -> None:
         """Raise :class:`ProblemError` unless decisions can lead to ``state``."""

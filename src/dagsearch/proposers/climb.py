@@ -99,7 +99,9 @@ class _Landscape:
         self.moves = moves
         self._scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
-        self._by_swaps = self._by_codes and self._scores.rates_swaps and view.space.is_of_one_size
+        coding = view.space.coding
+        may_swap = coding is not None and coding.layout.free and view.space.is_of_one_size
+        self._by_swaps = may_swap and self._scores.rates_swaps
         self._known = known.read(view.explored) if self._by_codes else None
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin

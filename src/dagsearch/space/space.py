@@ -91,6 +91,7 @@ class Space:
     branching: Callable[[int], float] | None = _member()
     from_state: Callable[[State], Problem] | None = _member()
     reward_range: tuple[float, float] | None = _member()
+    leaf: Callable[[Any], State] | None = _member()
     validate: Callable[[State], None] | None = _member()
     encode: Callable[[State], Any] | None = _member()
     decode: Callable[[Any], State] | None = _member()
@@ -121,6 +122,11 @@ class Space:
                 "use tuples or frozensets, or give the problem a key(state) method"
             ) from error
         return identity
+
+    def as_leaf(self, given: Any) -> State:
+        """A leaf that a user has written down: as a dictionary, list or set, if it is not a state."""
+        is_written = isinstance(given, (dict, list, set)) and type(given).__hash__ is None
+        return given if not is_written or self.leaf is None else self.leaf(given)
 
     def player(self, state: State) -> int:
         """Who decides at a state, ``MAX`` or ``MIN``: as the problem's ``player`` says, or always ``MAX``."""
