@@ -46,6 +46,7 @@ class Pending:
 
     def add(self, proposal: Proposal) -> Proposal:
         """Make a proposal pending."""
+        self._explored.space.remember(proposal.actions)
         node = self._explored.node(proposal.leaf)
         if not self._repeats:  # no leaf is asked for twice, even if its reward comes late or never
             self._explored.graph.closed[node] = True

@@ -255,6 +255,8 @@ class Search:
         """A reward, checked, that is told after ``seconds`` of the search; now by default."""
         proposal = evaluated if isinstance(evaluated, Proposal) else None
         leaf = self.explored.space.as_leaf(evaluated) if proposal is None else proposal.leaf
+        if proposal is not None:
+            self.space.remember(proposal.actions)
         value = checked_reward(reward, leaf)
         variance = None if noise is None else checked_noise(noise)
         when = self.data.clock() if seconds is None else seconds

@@ -171,7 +171,9 @@ class JournalRecorder(Recorder):
     def learnt(self, covariance: Covariance, noise: float, offset: float) -> None:
         """Record hyperparameters; JSON has no infinite offset."""
         values = [parameter.value for parameter in covariance.hyperparameters]
-        self.journal.append("learn", {"values": values, "noise": noise, "offset": offset if math.isfinite(offset) else None})
+        self.journal.append(
+            "learn", {"values": values, "noise": noise, "offset": offset if math.isfinite(offset) else None}
+        )
 
     def close(self) -> None:
         """Release the file: another search may resume it."""

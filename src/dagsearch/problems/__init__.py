@@ -9,7 +9,7 @@ from dagsearch.problems.paper import DigitsPixels, Synthetic, TicTacToe
 from dagsearch.problems.rules import ChosenSet
 from dagsearch.problems.sequences import Prefix, Sequences
 from dagsearch.problems.subsets import Knapsack, SubsetRange, Subsets
-from dagsearch.problems.survey import Chosen, Decision
+from dagsearch.space.survey import Chosen, Decision
 
 __all__ = [
     "END",

@@ -6,7 +6,6 @@ Places of the arrays are names, so that a name means the same wherever it is ask
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from random import Random
 from typing import Any, Final
 
 import numpy as np
@@ -17,24 +16,16 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
 from dagsearch.problems.forbidden import Forbidden
 from dagsearch.problems.options import (
-    Options,
     as_tuple,
     checked_options,
     checked_reward_function,
     digest,
     identified,
 )
-from dagsearch.problems.survey import NOT_TWICE, Answer, Branches, Chosen, Decision, Question, Survey, Walk
-from dagsearch.space.codes import Changes, draw_moves, product_of
-from dagsearch.space.numbers import numbers_of
+from dagsearch.space.named import NamedCodes
+from dagsearch.space.survey import Answer, Asked, Chosen, Decision, Options, Question, Survey, Walk
 from dagsearch.space.walks import shape_rng, step_by_step
 
-# Number of states whose next question is remembered.
-_REMEMBERED: Final = 50_000
-# What is no option of any question.
-_NOTHING: Final = object()
-# Number of ways in which a neighbour is completed if its change makes new choices appear.
-_COMPLETIONS: Final = 3
 # With forbidden combinations: number of neighbours that are drawn for each one that is wanted, number of
 # random walks that show how many options are left, and number of tries to mend a forbidden neighbour.
 _DRAWN: Final = 4
@@ -62,7 +53,8 @@ class NamedChoices(ABC):
     def __init__(self, fixed: tuple[Question, ...] | None = None) -> None:
         self._fixed = fixed
         """The questions, where the same ones are asked on every way: nothing is to be found out."""
-        self._forget()
+        self._questions: dict[tuple[str, Options], Question] = {}
+        self._ways = Asked(self._discover)
 
     @abstractmethod
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
@@ -72,53 +64,22 @@ class NamedChoices(ABC):
         """Number names and values as a survey found them."""
         self._survey = survey
         self.depth = len(survey.widths)
-        self._names, self._values = tuple(survey.values), list(survey.values.values())
-        self._place = {name: place for place, name in enumerate(self._names)}
-        self._code = [{value: code for code, value in enumerate(values)} for values in self._values]
-        optional = np.array([name in survey.optional for name in self._names], dtype=np.bool_)
-        sizes = np.array([len(values) for values in self._values], dtype=np.int64)
-        self._absent: list[int] = np.where(optional, sizes, -1).tolist()
-        self._numbers = [numbers_of(values) for values in self._values]
-        known = self._numbers if any(numbers is not None for numbers in self._numbers) else ()
-        layout = Layout("places", sizes + optional, known)
-        self.layout = layout if has_layout else None
-        self._changes_at = Changes(layout)
-        self._codes_of: dict[Question, IntArray] = {}
-        self._is_steering = np.array([name in survey.steering for name in self._names], dtype=np.bool_)
+        self._arrays = NamedCodes(survey, self._walk)
+        self.layout = self._arrays.layout if has_layout else None
 
     # What is asked -----------------------------------------------------------------------------------
-
-    def _forget(self) -> None:
-        self._questions: dict[tuple[str, Options], Question] = {}
-        self._known = Branches()
 
     def _walk(self, answer: Answer) -> Walk:
         """One complete way through the choices; what is known of it is not found out again."""
         if self._fixed is not None:
             return Walk(self._fixed, tuple(map(answer, self._fixed)))
-        walk, complete = self._known.follow(answer)
-        return walk if complete else self._found(walk.values, answer)
-
-    def _found(self, known: Sequence[Hashable], answer: Answer) -> Walk:
-        """One complete way, found out anew and remembered; raise if what was remembered has changed."""
-        if len(self._known) > _REMEMBERED:
-            self._forget()
-        walk = self._discover(known, answer)
-        self._known.add(walk)
-        return walk
+        return self._ways.walk(answer)
 
     def _question(self, state: Chosen) -> Question | None:
         """What is to be chosen next; ``None`` at a leaf."""
         if self._fixed is not None:
             return self._fixed[len(state)] if len(state) < len(self._fixed) else None
-        branch = self._known.at(state)
-        if branch is None:
-            random = Random(0)  # any way will do that begins with the state
-            self._found(state.chosen, lambda asked: random.choice(asked.options))
-            branch = self._known.at(state)
-        if branch is None:
-            raise ProblemError(f"the choices {state.asdict()!r} do not lead to a state: {NOT_TWICE}")
-        return branch.question
+        return self._ways.question(state)
 
     def _asked(self, name: str, options: Options, made: Mapping[str, Any]) -> Question:
         """The question with this name and these options after some choices, checked when it is new."""
@@ -215,119 +176,27 @@ class NamedChoices(ABC):
         −1 where it is not decided yet, and where the value or the whole branch was not found when the problem
         was made.
         """
-        rows = [self._coded(self._undecided(state), state) for state in states]
-        return np.array(rows, dtype=np.int64).reshape(-1, len(self._names))
+        rows = [self._arrays.row(state, self._is_leaf(state)) for state in states]
+        return np.array(rows, dtype=np.int64).reshape(-1, len(self._arrays.names))
 
-    def _coded(self, row: list[int], state: Chosen) -> list[int]:
-        """A row with the codes of some choices."""
-        if self._fixed is not None:  # places and choices are in the same order
-            codes = [code_of[value] for code_of, value in zip(self._code, state.chosen, strict=False)]
-            return codes + row[len(codes) :]
-        place_of, code_of = self._place, self._code
-        for name, value in zip(state.names, state.chosen, strict=True):
-            if name in place_of:
-                place = place_of[name]
-                row[place] = code_of[place].get(value, -1)
-        return row
-
-    def _undecided(self, state: Chosen) -> list[int]:
-        """−1 for every name that may still be asked, its category "absent" for those that cannot."""
-        if not self._survey.steering:
-            return [-1] * len(self._names)
-        if self._question(state) is None:
-            return self._absent.copy()
-        open_names = self._survey.rules.open_names(state)
-        pairs = zip(self._names, self._absent, strict=True)
-        return [-1 if name in open_names else absent for name, absent in pairs]
+    def _is_leaf(self, state: Chosen) -> bool:
+        return not self._survey.steering or self._question(state) is None
 
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; the first option is chosen where a code does not fit."""
-        if self._fixed is not None:
-            pairs = zip(self._values, codes.tolist(), strict=True)
-            return Chosen(self._names, tuple([values[max(code, 0)] for values, code in pairs]))
-        return self._walk(self._answers(codes, lambda options: options[0])).chosen
-
-    def _answers(self, codes: IntArray, otherwise: Callable[[Options], Hashable]) -> Answer:
-        """Answers with the value that the codes give to a name, or ``otherwise`` if it is not an option."""
-        places = zip(self._names, self._values, codes.tolist(), strict=True)
-        wanted = {name: values[code] for name, values, code in places if 0 <= code < len(values)}
-
-        def answer(question: Question) -> Hashable:
-            value = wanted.get(question.name, _NOTHING)
-            return value if value in question.options else otherwise(question.options)
-
-        return answer
+        return self._arrays.walk_of(codes).chosen
 
     def path_to(self, leaf: Chosen) -> list[Decision]:
         """The decisions in their order."""
         return [Decision(*item) for item in self.items(leaf)]
 
     def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-        """Codes of leaves with one choice changed, each once: all, or ``count`` of them at random.
-
-        Where the change decides which other choices there are, these keep their values if they can. Those
-        that appear, and those whose value is not an option any more, are drawn, in several ways if there is
-        room for them. What is asked is what the survey was asked; :meth:`leaf_of` asks the problem itself.
-        """
-        if not self._survey.steering:
-            return self._changes_at.around(codes, count, rng)
-        place, code = self._changes(codes, count, rng)
-        rows = np.tile(codes, (place.size, 1))
-        rows[np.arange(place.size), place] = code
-        steered = rows[self._is_steering[place]]
-        if len(steered) == 0:
-            return rows
-        kept = rows[~self._is_steering[place]]
-        ways = min(max((count - len(kept)) // len(steered), 1), _COMPLETIONS)
-        completed = [self._completed(row, rng) for row in np.repeat(steered, ways, axis=0)]
-        return np.concatenate([kept, np.unique(completed, axis=0)])
-
-    def _changes(self, codes: IntArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """Place and new category of changes of single choices in the branch of a leaf."""
-        walk = self._guessed(self._answers(codes, lambda options: options[0]))
-        found: list[IntArray] = []
-        places: list[int] = []
-        for question in walk.questions:
-            place = self._place.get(question.name)
-            if place is not None:
-                others = self._options_of(question, place, int(codes[place]), rng)
-                found.append(others[others != codes[place]])
-                places.append(place)
-        group, number = draw_moves([len(some) for some in found], count, rng)
-        starts = np.cumsum([0, *map(len, found)])[:-1]
-        return np.array(places, dtype=np.int64)[group], np.concatenate(found)[starts[group] + number]
-
-    def _options_of(self, question: Question, place: int, own: int, rng: np.random.Generator) -> IntArray:
-        """Codes of the options of a question that are known; of many numbers near and far ones."""
-        if question not in self._codes_of:
-            code_of = self._code[place]
-            known = [code_of[value] for value in question.options if value in code_of]
-            self._codes_of[question] = np.array(known, dtype=np.int64)
-        some, ladder = self._codes_of[question], self._changes_at.ladders.get(place)
-        if ladder is None or not 0 <= own < len(self._values[place]):
-            return some
-        around = ladder.around(own, rng)
-        return around if len(some) == len(self._values[place]) else np.intersect1d(around, some)
-
-    def _completed(self, codes: IntArray, rng: np.random.Generator) -> list[int]:
-        """The codes of a leaf with random options where codes do not fit."""
-        random = rng.random
-        walk = self._guessed(self._answers(codes, lambda options: options[int(random() * len(options))]))
-        return self._coded(self._absent.copy(), walk.chosen)
-
-    def _guessed(self, answer: Answer) -> Walk:
-        """One complete way through the choices as the survey found it, or else as the problem has it."""
-        walk, complete = self._survey.rules.follow(answer)
-        return walk if complete else self._walk(answer)
+        """Codes of leaves with one choice changed, each once: all, or ``count`` of them at random."""
+        return self._arrays.neighbours(codes, count, rng)
 
     def every(self, most: int) -> IntArray | None:
         """Codes of all leaves as the survey found them, one row each; ``None`` if they are more."""
-        if not self._survey.steering:
-            return product_of(np.array([len(values) for values in self._values]), most)
-        ways = self._survey.rules.every(most)
-        if ways is None:
-            return None
-        return np.array([self._coded(self._absent.copy(), way.chosen) for way in ways], dtype=np.int64)
+        return self._arrays.every(most)
 
     # For a journal -------------------------------------------------------------------------------------
 
@@ -356,9 +225,6 @@ class NamedChoices(ABC):
     def identity(self) -> str:
         """A digest of all names and values that were found."""
         return digest(self._survey.values, sorted(self._survey.optional))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_questions": {}, "_known": Branches(), "_codes_of": {}}
 
 
 class Choices(NamedChoices):
@@ -433,7 +299,7 @@ class Choices(NamedChoices):
         always = tuple(options for options in self._places.values() if isinstance(options, Question))
         super().__init__(always if len(always) == len(self._places) else None)
         if self._fixed is None:
-            self._use(Survey.of_walks(partial(self._found, ())))
+            self._use(Survey.of_walks(partial(self._ways.found, ())))
         else:
             self._use(Survey.of_fixed(self._fixed))
         if forbid is not None:
@@ -503,12 +369,18 @@ class Choices(NamedChoices):
         if self._forbidden is not None and self._forbidden.completion(state) is None:
             raise ProblemError(f"{state!r} is not a state of this problem: forbid is true for it")
 
+    def every(self, most: int) -> IntArray | None:
+        rows = super().every(most)
+        if rows is None or self._forbidden is None:
+            return rows
+        return rows[[not self._forbidden.read_by(self.leaf_of(row))[0] for row in rows]]
+
     def neighbours(self, codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
         if self._forbidden is None:
             return super().neighbours(codes, count, rng)
         rows = super().neighbours(codes, _DRAWN * count, rng)
         # What the predicate has not looked at cannot make a difference.
-        read = [self._place[name] for name in self._forbidden.read_by(self.leaf_of(codes))[1]]
+        read = [self._arrays.place[name] for name in self._forbidden.read_by(self.leaf_of(codes))[1]]
         suspect = (rows[:, read] != codes[read]).any(axis=1)
         suspect[suspect] = [self._forbidden.read_by(self.leaf_of(row))[0] for row in rows[suspect]]
         kept, refused = rows[~suspect], rows[suspect]
@@ -523,10 +395,10 @@ class Choices(NamedChoices):
         assert self._forbidden is not None
         changed = set(np.flatnonzero(row != codes).tolist())
         read = self._forbidden.read_by(self.leaf_of(row))[1]
-        places = sorted({self._place[name] for name in read} - changed)
+        places = sorted({self._arrays.place[name] for name in read} - changed)
         for _ in range(_TRIES if places else 0):
             place, other = places[int(rng.random() * len(places))], row.copy()
-            other[place] = int(rng.random() * len(self._values[place]))
+            other[place] = int(rng.random() * len(self._arrays.values[place]))
             leaf = self.leaf_of(other)
             if other[place] != row[place] and not self._forbidden.read_by(leaf)[0]:
                 return np.asarray(self.codes([leaf])[0])

@@ -9,8 +9,8 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import takes
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.lookahead import MOST_STEPS, Watch
-from dagsearch.problems.options import Options, as_tuple, identified
-from dagsearch.problems.survey import NOT_TWICE, Answer, Chosen, Question, Survey, Walk
+from dagsearch.problems.options import as_tuple, identified
+from dagsearch.space.survey import NOT_TWICE, Answer, Chosen, Options, Question, Survey, Walk
 
 logger = logging.getLogger(__name__)
 
@@ -71,14 +71,14 @@ class FunctionProblem(NamedChoices):
         self._function, self.minimize = function, minimize
         self._busy = 0
         # A way without an end is often that of the first or the last options.
-        self._found((), lambda asked: asked.options[0])
-        self._found((), lambda asked: asked.options[-1])
+        self._ways.found((), lambda asked: asked.options[0])
+        self._ways.found((), lambda asked: asked.options[-1])
         if self._question(self.root()) is None:
             raise ProblemError(
                 "the function makes no choice, or hides choose where it cannot be followed: let it call "
                 "choose(name, options), and hand choose to other functions as an argument"
             )
-        survey = Survey.of_walks(partial(self._found, ()))
+        survey = Survey.of_walks(partial(self._ways.found, ()))
         self._use(survey, has_layout=survey.complete)
 
     def reward(self, leaf: Chosen) -> float:

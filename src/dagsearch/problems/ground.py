@@ -14,9 +14,10 @@ from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Layout
-from dagsearch.problems.options import Options, checked_options, checked_reward_function, digest, identified
+from dagsearch.problems.options import checked_options, checked_reward_function, digest, identified
 from dagsearch.problems.rules import ChosenSet, Rules
 from dagsearch.space.codes import draw_moves
+from dagsearch.space.survey import Options
 
 Subset = Any
 """A frozenset of features, which are whole numbers or the names that were given, or a ``ChosenSet``."""

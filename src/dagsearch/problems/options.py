@@ -12,8 +12,7 @@ import numpy as np
 
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MOST_ACTIONS
-
-Options = tuple[Hashable, ...]
+from dagsearch.space.survey import Options
 
 
 class _End(Enum):

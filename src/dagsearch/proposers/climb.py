@@ -25,7 +25,10 @@ _MOST_CHECKED = 32
 
 
 import os
-ALL=int(os.environ.get("DAG_ALL","1"))
+
+ALL = int(os.environ.get("DAG_ALL", "1"))
+
+
 class Climb:
     """Climbs the expected improvement from several leaves, one change at a time.
 

@@ -67,9 +67,10 @@ def draw_moves(
 
 def product_of(categories: IntArray, most: int) -> IntArray | None:
     """All rows of codes with these numbers of categories; ``None`` if they are more than ``most``."""
-    if math.prod(np.asarray(categories).tolist()) > most:
+    sizes = np.asarray(categories).tolist()
+    if math.prod(sizes) > most:
         return None
-    return np.indices(categories).reshape(len(categories), -1).T
+    return np.indices(tuple(sizes)).reshape(len(sizes), -1).T
 
 
 class Changes:

@@ -35,7 +35,9 @@ def numbers_of(options: Sequence[Hashable]) -> FloatArray | None:
     Dates and spans of time are numbers of days. ``True`` and ``False`` are none: they are names.
     """
     import os
-    if os.environ.get("DAG_NUM")=="0": return None
+
+    if os.environ.get("DAG_NUM") == "0":
+        return None
     found = np.array([_number(option) for option in options], dtype=np.float64)
     return found if np.unique(found[np.isfinite(found)]).size >= _FEWEST else None
 
@@ -92,7 +94,7 @@ class Ladder:
             place = int(np.searchsorted(self._rank[self._ordered], self._rank[own])) + self._steps
             near = self._ordered[place[(place >= 0) & (place < len(self._ordered))]]
         found = np.unique(np.concatenate([near, far, self._others]))
-        return found[found != own]
+        return np.asarray(found[found != own])
 
 
 def scale_features(numbers: FloatArray) -> list[FloatArray | None]:

@@ -12,6 +12,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import LONGEST_PATH, MAX, MIN, Action, Layout, Problem, State, is_current
 from dagsearch.space.codes import Coding
+from dagsearch.space.paths import DecidedPaths, paths_are_states
 from dagsearch.space.tuples import inferred_coding
 from dagsearch.space.walks import Path, Walk, random_path, shape_rng, step_by_step
 
@@ -237,10 +238,29 @@ class Space:
             return None
         if self.has_players or self.items is not None or self.inclusion is not None:
             return None  # the problem says in another way what its states are
-        paths = self.paths
         with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
-            return inferred_coding(paths)
+            found = inferred_coding(self.paths)
+            if found is None and self.decided is not None:
+                found = self.decided.coding()
+            return found
         return None
+
+    @cached_property
+    def decided(self) -> DecidedPaths | None:
+        """The decisions behind the states, where nothing else shows them; ``None`` if they do not matter."""
+        problem, leaf = self.problem, self.paths[0].states[-1]
+        if isinstance(leaf, (set, frozenset)) or not paths_are_states(problem, self.key, self.paths):
+            return None
+        found = DecidedPaths(problem, self.key)
+        for path in self.paths:
+            found.learn(path.actions)
+        return found
+
+    def remember(self, actions: Sequence[Action]) -> None:
+        """Remember what led to a leaf, where its state does not show it."""
+        decided = self.__dict__.get("decided")
+        if decided is not None:
+            decided.learn(actions)
 
     @cached_property
     def few_codes(self) -> IntArray | None:

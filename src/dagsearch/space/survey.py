@@ -5,12 +5,15 @@ Walks are counted, not timed: the same problem must give the same arrays in ever
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from random import Random
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problems.options import Options
+
+Options = tuple[Hashable, ...]
+"""What can be chosen."""
 
 NOT_TWICE: Final = (
     "it does not choose the same way twice: which choices there are must depend on earlier choices alone, "
@@ -26,6 +29,8 @@ _MOST: Final = 4000
 _NAMES: Final = 500
 
 
+# Number of branches that are remembered.
+_REMEMBERED: Final = 50_000
 # Number of names in a row that explain nothing alone, after which the search for an explanation ends.
 _IN_VAIN: Final = 3
 
@@ -195,6 +200,47 @@ class Branches:
         return None if number is None else self._all[number]
 
 
+class Asked:
+    """Finds out what is asked after which answers, and remembers it.
+
+    Parameters
+    ----------
+    discover : callable
+        ``discover(known, answer)`` goes one complete way that begins with the answers that are known.
+    """
+
+    def __init__(self, discover: Callable[[Sequence[Hashable], Answer], Walk]) -> None:
+        self._discover = discover
+        self._known = Branches()
+
+    def walk(self, answer: Answer) -> Walk:
+        """One complete way through the choices; what is known of it is not found out again."""
+        walk, complete = self._known.follow(answer)
+        return walk if complete else self.found(walk.values, answer)
+
+    def found(self, known: Sequence[Hashable], answer: Answer) -> Walk:
+        """One complete way, found out anew and remembered; raise if what was remembered has changed."""
+        if len(self._known) > _REMEMBERED:
+            self._known = Branches()
+        walk = self._discover(known, answer)
+        self._known.add(walk)
+        return walk
+
+    def question(self, state: "Chosen") -> Question | None:
+        """What is to be chosen next; ``None`` at a leaf."""
+        branch = self._known.at(state)
+        if branch is None:
+            random = Random(0)  # any way will do that begins with the state
+            self.found(state.chosen, lambda asked: random.choice(asked.options))
+            branch = self._known.at(state)
+        if branch is None:
+            raise ProblemError(f"the choices {state.asdict()!r} do not lead to a state: {NOT_TWICE}")
+        return branch.question
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_known": Branches()}
+
+
 class Rules:
     """What is asked next, as a function of few answers: what walks have in common.
 
@@ -237,10 +283,9 @@ class Rules:
             name = question.name
             made[name] = answer(question)
             key = tuple([made.get(other, _ABSENT) for other in looks_at[name]])
-            following = after[name].get(key, _ABSENT)
-            if following is _ABSENT:
+            question = after[name].get(key, _UNKNOWN)
+            if question is _UNKNOWN or (question is not None and question.name in made):  # a wrong rule
                 return Walk(tuple(asked), tuple(made.values())), False
-            question = following
         return Walk(tuple(asked), tuple(made.values())), True
 
     def every(self, most: int) -> list[Walk] | None:
@@ -256,8 +301,8 @@ class Rules:
             for value in reversed(question.options):
                 answers = {**made, question.name: value}
                 key = tuple([answers.get(other, _ABSENT) for other in self._looks_at[question.name]])
-                following = self._next[question.name].get(key, _ABSENT)
-                if following is _ABSENT:
+                following = self._next[question.name].get(key, _UNKNOWN)
+                if following is _UNKNOWN or (following is not None and following.name in answers):
                     return None
                 if following is None:
                     found.append(Walk((*asked, question), tuple(answers.values())))
@@ -299,6 +344,8 @@ class _Absent:
 
 
 _ABSENT: Final = _Absent()
+# What comes next where no walk has shown it.
+_UNKNOWN: Final = Question("", ())
 
 
 class _Seen(NamedTuple):
