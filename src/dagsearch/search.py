@@ -320,10 +320,6 @@ class Search:
         elif self.outstanding.find(proposal.leaf, proposal) is not None:
             self.forget(proposal, again=True)
 
-    def take_deadly(self, runs: int) -> Proposal | None:
-        """The pending proposal whose evaluation has ended the last ``runs`` runs, if there is one."""
-        return self.outstanding.take_deadly(runs)
-
     def way_to(self, leaf: State) -> Proposal:
         """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
         return self.outstanding.way_to(leaf)

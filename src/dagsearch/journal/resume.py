@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 # A larger relative difference between beliefs is not a rounding error.
 _ROUNDING = 1e-6
+# After so many runs in a row that began with the same pending leaf and ended without a reward, it is named.
+_RUNS_ENDED = 2
 
 
 def start_journal(
@@ -77,7 +79,13 @@ def resume_search(
         journal.close()
         raise
     search.outstanding.offer(search.pending)
-    search.outstanding.fruitless_runs = replay.fruitless_runs
+    if replay.fruitless_runs >= _RUNS_ENDED:
+        logger.warning(
+            "the last %d runs ended without a reward while %r was evaluated; it is evaluated again. If it "
+            "ends its process, run with n_jobs=1: then it ends a worker instead, and counts as failed",
+            replay.fruitless_runs + 1,
+            search.pending[0].leaf,
+        )
     search.data.continue_clock()
     search.record_with(recorder)
     return search

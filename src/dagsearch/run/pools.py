@@ -6,7 +6,15 @@ import pickle
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
@@ -14,10 +22,12 @@ from typing import Any, Protocol, cast
 import cloudpickle
 
 from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.forks import only_here
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
 from dagsearch.run.processes import Evaluating, Processes
+from dagsearch.run.programs import Watch
 from dagsearch.run.worker import evaluate
 
 # With at most this number of workers, no evaluation is submitted in advance.
@@ -101,13 +111,11 @@ class _Ended(Future[Any]):
         return self._error
 
 
-def ended_with(error: Exception) -> "Future[Any]":
-    """The future of an evaluation that has failed."""
-    return _Ended(None, error)
-
-
 class SerialPool:
     """One evaluation at a time, in the calling thread."""
+
+    def __init__(self) -> None:
+        self._watch = Watch()
 
     def workers(self) -> int:
         """One."""
@@ -115,8 +123,10 @@ class SerialPool:
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Evaluate. Ctrl-C is raised at once; any other error is kept in the future."""
+        self._watch.open()
         try:
-            return Running(proposal, _Ended(problem.reward(proposal.leaf), None))
+            with only_here():
+                return Running(proposal, _Ended(problem.reward(proposal.leaf), None))
         except Exception as error:
             return Running(proposal, _Ended(None, error))
 
@@ -128,7 +138,8 @@ class SerialPool:
         """Do nothing: it has ended."""
 
     def close(self) -> None:
-        """Nothing."""
+        """Watch no longer over the programs of evaluations."""
+        self._watch.close()
 
 
 class _WaitingPool:
@@ -263,6 +274,7 @@ class ExecutorPool(_WaitingPool):
         self._executor = executor
         self._stuck: list[Future[Any]] = []  # late evaluations that still occupy a worker
         self._cluster = _Cluster(executor) if hasattr(executor, "_client") else None
+        self._watch = Watch()
 
     def workers(self) -> int:
         """Number of workers of the executor now, plus one evaluation in advance if there are many."""
@@ -285,6 +297,8 @@ class ExecutorPool(_WaitingPool):
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Submit an evaluation to the executor."""
+        if isinstance(self._executor, ThreadPoolExecutor):
+            self._watch.open()
         try:
             if self._cluster is None:
                 return Running(proposal, self._executor.submit(evaluate, problem, proposal.leaf))
@@ -302,6 +316,7 @@ class ExecutorPool(_WaitingPool):
 
     def close(self) -> None:
         """Leave the executor as it was: the caller owns it."""
+        self._watch.close()
         if self._cluster is not None:
             self._cluster.close()
 
