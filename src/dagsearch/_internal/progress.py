@@ -18,9 +18,10 @@ class _Stderr:
         self._stream: Any = sys.stderr
         self._encoding = getattr(self._stream, "encoding", None) or "utf-8"
         self._descriptor: int | None = None
+        original: Any = sys.__stderr__
         try:
             self.is_terminal = self._stream is not None and bool(self._stream.isatty())
-            if self._stream is not None and self._stream is sys.__stderr__:
+            if self._stream is not None and self._stream is original:
                 # What cannot be written would stay in Python's buffer, and change the exit code in the end.
                 self._stream.flush()
                 self._descriptor = self._stream.fileno()

@@ -17,12 +17,14 @@ from concurrent.futures import (
 )
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import TIMEOUT_MAX
 from typing import Any, Protocol, cast
 
 import cloudpickle
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.forks import only_here
+from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
@@ -171,7 +173,7 @@ class _WaitingPool:
         until = math.inf if patience is None else time.monotonic() + patience
         while not ended:
             left = min(self._time_left(awaited), until - time.monotonic())
-            timeout = None if left == math.inf else max(0.0, left)
+            timeout = None if left > TIMEOUT_MAX else max(0.0, left)
             wait([one.future for one in awaited], timeout, FIRST_COMPLETED)
             for one in awaited:
                 one.late = not one.future.done() and self._is_over(one) and self._give_up(one)
@@ -369,7 +371,7 @@ def make_pool(
     if executor is not None and n_jobs is not None:
         raise ValueError("executor and n_jobs are both given: give only one of them")
     if timeout is not None and (not is_finite(timeout) or timeout <= 0.0):
-        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+        raise ValueError(f"timeout must be a positive number of seconds, got {shown(timeout)}")
     if executor is None and n_jobs is None:
         if timeout is not None:
             raise ValueError(
@@ -378,12 +380,14 @@ def make_pool(
         return SerialPool()
     if executor is None:
         if not is_whole(n_jobs) or (n_jobs is not None and n_jobs < 1 and n_jobs != -1):
-            raise ValueError(f"n_jobs must be a positive whole number, or -1 for all cores, got {n_jobs!r}")
+            raise ValueError(
+                f"n_jobs must be a positive whole number, or -1 for all cores, got {shown(n_jobs)}"
+            )
         jobs = (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs or 1)
         _check_picklable(problem, by_value=True)
         return ProcessPool(jobs, timeout, deterministic)
     if not callable(getattr(executor, "submit", None)):
-        raise ValueError(f"executor must have a submit method, got {executor!r}")
+        raise ValueError(f"executor must have a submit method, got {shown(executor)}")
     if isinstance(executor, ProcessPoolExecutor):
         _check_picklable(problem, by_value=False)
     elif hasattr(executor, "_client"):  # Dask can send lambdas, too

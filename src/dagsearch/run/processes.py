@@ -1,10 +1,13 @@
 """Worker processes: each has its own connection, so that one that dies or hangs takes no other with it."""
 
+import io
 import os
 import signal
+import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from multiprocessing import Pipe
@@ -135,7 +138,8 @@ class _Attendant(Thread):
         with self._lock:
             if self._closed:
                 raise _Death("was ended")
-            process.start()
+            with _flushable():
+                process.start()
             self._process, self._mark, self._connection, self._problem = process, mark, here, None
         there.close()
 
@@ -192,6 +196,32 @@ class _Attendant(Thread):
         with self._lock:
             self._closed = True
             self._kill()
+
+
+_STARTING = Lock()
+
+
+@contextmanager
+def _flushable() -> Iterator[None]:
+    """While entered, both standard streams can be flushed, as loky does before it starts a process.
+
+    One that is closed or full is replaced; what other threads print there meanwhile would be lost anyway.
+    """
+    with _STARTING:
+        before = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = (io.StringIO() if _is_broken(stream) else stream for stream in before)
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
+
+
+def _is_broken(stream: Any) -> bool:
+    try:
+        stream.flush()
+    except (AttributeError, OSError, ValueError):  # none, full or closed
+        return True
+    return False
 
 
 def _end(attendants: "list[_Attendant]", tasks: "SimpleQueue[_Task | None]") -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch._internal.texts import described, shortened
+from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
 from dagsearch.results import Evaluation, Proposal, Result
@@ -314,7 +314,9 @@ def _reward_of(ended: Running) -> float:
 def checked_budget(budget: int) -> int:
     """``budget``; raises unless it is a positive whole number."""
     if not is_whole(budget) or budget <= 0:
-        raise ValueError(f"budget must be a positive whole number of evaluations, got {budget!r}")
+        raise ValueError(
+            f"budget must be a positive whole number of evaluations, at most 2**53, got {shown(budget)}"
+        )
     return int(budget)
 
 
@@ -326,7 +328,8 @@ def checked_on_error(on_error: OnError) -> OnError:
     elif is_finite(on_error) and abs(on_error) <= LARGEST_REWARD:
         return float(on_error)
     raise ValueError(
-        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less, got {on_error!r}"
+        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less, "
+        f"got {shown(on_error)}"
     )
 
 
