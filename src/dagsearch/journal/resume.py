@@ -209,7 +209,7 @@ class Replay(Recorder):
             search.outstanding.discard_fantasies()
             self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
-            search.forget(search.pending[content["pending"]], again=content["again"])
+            search.forget(self._pending(content["pending"]), again=content["again"])
         elif event.kind == "reroot":
             search.reroot(self._codec.decode(content["state"]))
         elif event.kind == "steer":
@@ -221,6 +221,12 @@ class Replay(Recorder):
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         self._count_runs(event.kind)
         self._check_size(event)
+
+    def _pending(self, place: int) -> Proposal:
+        """The pending proposal that an event names by its place."""
+        if not 0 <= place < len(self._search.pending):
+            raise LookupError(f"of {len(self._search.pending)} pending proposals it names number {place}")
+        return self._search.pending[place]
 
     def _read_values(self) -> None:
         """Back up where a descent did, if that draws random numbers or adds up rewards."""
@@ -259,7 +265,7 @@ class Replay(Recorder):
         search = self._search
         evaluated: Proposal | State = self._codec.decode(content["leaf"])
         if content["pending"] is not None and content["actions"] == []:
-            evaluated = search.pending[content["pending"]]
+            evaluated = self._pending(content["pending"])
         elif content["actions"] is not None:
             leaf, actions = walked(search.problem, content["actions"])
             evaluated = Proposal(leaf, actions, tuple(content["path"]))
