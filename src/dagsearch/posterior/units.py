@@ -47,7 +47,7 @@ def checked_reward(reward: Any, leaf: State) -> float:
         ) from error
     if not abs(value) <= LARGEST_REWARD:
         raise RewardError(
-            f"the reward of {leaf!r} is {shown(reward)}; the model is unchanged: tell a finite number up to "
+            f"the reward of {leaf!r} is {shown(reward)}; the model is unchanged: tell a finite number below "
             f"{LARGEST_REWARD:g} instead; for a failed evaluation, one close to the worst successful reward"
         )
     return value
