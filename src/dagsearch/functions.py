@@ -5,7 +5,11 @@ from dataclasses import replace
 from os import PathLike
 from typing import Literal, Unpack
 
+import numpy as np
+
+from dagsearch._internal.checks import checked_flag
 from dagsearch._internal.hints import did_you_mean
+from dagsearch._internal.texts import shown
 from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchInterrupted
 from dagsearch.journal.journal import has_begun
@@ -101,6 +105,9 @@ def search(
         On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
     budget, stop = checked_budget(budget), Stop(patience, target, seconds, confidence)
+    noisy = checked_flag("noisy", noisy)
+    if progress != "notebook" and not isinstance(progress, bool | np.bool_):
+        raise ValueError(f"progress must be True, False or 'notebook', got {shown(progress)}")
     for name in execution.keys() - Execution.__annotations__.keys():
         hint = did_you_mean(name, Settings.__annotations__, "help(dagsearch.search) lists all")
         raise TypeError(f"{name!r} is not a setting of a search: {hint}")

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, TypedDict
 
+from dagsearch._internal.checks import is_whole
+from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import (
     Covariance,
@@ -68,6 +70,8 @@ def default_parts(
     initial: int = INITIAL,
 ) -> Parts:
     """The parts of :meth:`dagsearch.Search.default`."""
+    if not is_whole(initial) or initial < 0:
+        raise ValueError(f"initial must be a whole number of at least 0, got {shown(initial)}")
     space = Space.of(problem)
     check_first_path(space)
     check_actions(space)

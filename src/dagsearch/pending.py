@@ -38,9 +38,6 @@ class Pending:
         self._keys: Counter[Hashable] = Counter()  # of their leaves
         self.offered: list[Proposal] = []
         """Proposals to give out again before new ones; some may no longer be pending."""
-        self.fruitless_runs = 0
-        """Number of runs in a row, before a resumed one, that began with the first proposal offered here and
-        ended without any reward."""
         self._fantasies = 0
         self._first_fantasy = 0  # index of its proposal
 
@@ -115,12 +112,6 @@ class Pending:
             if any(offered is proposal for proposal in self.proposals):
                 return offered
         return None
-
-    def take_deadly(self, runs: int) -> Proposal | None:
-        """The first proposal offered, if at least ``runs`` runs have ended while it was evaluated."""
-        deadly = self.next_offered() if self.fruitless_runs >= runs else None
-        self.fruitless_runs = 0
-        return deadly
 
     # Fantasies ----------------------------------------------------------------------------------------
 

@@ -251,7 +251,7 @@ class Record:
 
     def _drop(self, event: Event) -> Waiting | None:
         place = event.content["pending"]
-        return self.pending.pop(place) if place is not None and place < len(self.pending) else None
+        return self.pending.pop(place) if place is not None and 0 <= place < len(self.pending) else None
 
     def _on_tell(self, event: Event) -> None:
         content = event.content

@@ -8,8 +8,9 @@ from typing import Any, Self, Unpack, overload
 
 import numpy as np
 
-from dagsearch._internal.checks import is_whole
+from dagsearch._internal.checks import checked_flag, generator_of, is_whole
 from dagsearch._internal.deadline import Deadline, OutOfTime
+from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
 from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
@@ -106,7 +107,7 @@ class Search:
         self.data = Data(self.explored, self.posterior)
         self.outstanding = Pending(self.posterior, self.explored_values, repeats)
         self.deadline: Deadline = self.explored.deadline
-        self.repeats, self.rng = repeats, np.random.default_rng(seed)
+        self.repeats, self.rng = repeats, generator_of(seed)
         self._view = View(
             self.posterior, self.explored_values, self.data, Remaining(self.explored), self.deadline
         )
@@ -172,7 +173,7 @@ class Search:
             If every leaf has been evaluated or asked for, and none may be evaluated again.
         """
         if n is not None and (not is_whole(n) or n < 1):
-            raise ValueError(f"n must be a positive whole number of leaves, got {n!r}")
+            raise ValueError(f"n must be a positive whole number of leaves, got {shown(n)}")
         with self.one_thread():
             first = self._ask()
             if n is None:
@@ -323,10 +324,6 @@ class Search:
         elif self.outstanding.find(proposal.leaf, proposal) is not None:
             self.forget(proposal, again=True)
 
-    def take_deadly(self, runs: int) -> Proposal | None:
-        """The pending proposal whose evaluation has ended the last ``runs`` runs, if there is one."""
-        return self.outstanding.take_deadly(runs)
-
     def way_to(self, leaf: State) -> Proposal:
         """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
         return self.outstanding.way_to(leaf)
@@ -452,7 +449,7 @@ class Search:
 
         ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`.
         """
-        space = Space.of(problem)
+        noisy, space = checked_flag("noisy", noisy), Space.of(problem)
         search = cls(space, seed=seed, **default_parts(space, covariance, noisy, initial))
         settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
         start_journal(search, journal, "Search.default", settings)
@@ -506,6 +503,7 @@ class Search:
             same run, whatever the timing, but a slow evaluation may keep workers waiting.
         """
         on_error, budget = checked_on_error(on_error), checked_budget(budget)
+        deterministic = checked_flag("deterministic", deterministic)
         pool = make_pool(self.problem, executor, n_jobs, timeout, deterministic)
         return evaluations(self, pool, budget, stop or Stop(), on_error)
 

@@ -541,6 +541,28 @@ def test_consistent_files_that_lack_a_field_are_refused_by_name(tmp_path, capsys
     assert tried > 60
 
 
+@pytest.mark.parametrize("place", [-1, -5, 7, 2**70])
+@pytest.mark.parametrize("kind", ["tell", "forget"])
+def test_an_event_about_a_proposal_that_is_not_pending_is_refused(kind, place, tmp_path, capsys):
+    search = search_in(tmp_path / "run.db")
+    search.run(4)
+    search.forget(search.ask(), again=False, note={"failure": "none"})
+    search.close()
+
+    def change(events):
+        for event in events:
+            if event[0] == kind:
+                event[2]["pending"] = place
+        return events
+
+    copy = tmp_path / "copy.db"
+    rewritten(tmp_path / "run.db", change, copy)
+    with pytest.raises(JournalError, match=f"it names number {place}"):
+        ds.Search.resume(copy, Sum())
+    assert main(["show", str(copy)]) == 0
+    assert "best" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "events",
     [

@@ -1,6 +1,8 @@
+import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from matplotlib.image import imread
@@ -114,3 +116,50 @@ def test_example_tables(name, target, monkeypatch, tmp_path, capsys):
     assert (tmp_path / f"{name}.csv").read_bytes() == written
     assert cli.main(["example", name, "nowhere/table.csv"]) == 1
     assert "nowhere" in capsys.readouterr().err
+
+
+def journal_in(folder):
+    """A journal that commands can read."""
+    path = folder / "run.db"
+    dagsearch.search(dagsearch.problems.Subsets(8, 3, reward=sum), 6, seed=0, journal=path)
+    return path
+
+
+COMMANDS = ["show run.db", "show run.db --json", "report run.db --out page", "backup run.db copy.db"]
+
+
+def run_in_shell(command, folder):
+    """Exit code of a command, and what it says on standard error."""
+    whole = f"exec {sys.executable} -m dagsearch {command}"
+    done = subprocess.run(["sh", "-c", whole], cwd=folder, env=environment(), capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_output_to_a_full_disk_is_an_error_in_one_line(command, tmp_path):
+    journal_in(tmp_path)
+    code, said = run_in_shell(f"{command} >/dev/full", tmp_path)
+    assert code == 1
+    assert re.fullmatch(r"dagsearch \w+: error: the output cannot be written \(.*No space left.*\)\n", said)
+    assert run_in_shell(f"{command} >/dev/full 2>/dev/full", tmp_path)[0] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_closed_output_is_no_error(command, tmp_path):
+    journal_in(tmp_path)
+    assert run_in_shell(f"{command} >&-", tmp_path) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streams", [">&-", ">&- 2>&-"])
+def test_workers_start_though_standard_streams_are_closed(streams, tmp_path):
+    code = (
+        "import dagsearch as ds; from support.problems import Sum; "
+        "open('count', 'w').write(str(len(ds.search(Sum(), 6, seed=0, n_jobs=2).history)))"
+    )
+    whole = f'exec {sys.executable} -c "{code}" {streams}'
+    subprocess.run(["sh", "-c", whole], cwd=tmp_path, env=environment(), check=True)
+    assert (tmp_path / "count").read_text() == "6"

@@ -5,26 +5,31 @@ import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import dagsearch as ds
 from dagsearch.errors import EvaluationError
+from dagsearch.journal.journal import read_events
 from dagsearch.run.pools import PoolError, ProcessPool
 from dagsearch.run.processes import ProcessDied
 from support.problems import (
+    Answering,
     Dying,
+    Forking,
     Gated,
     Poisoned,
     Raising,
+    Slow,
     SlowToLoad,
     Sum,
     Unloadable,
     Yielding,
     value,
 )
-from support.processes import PATIENCE, environment, running, wait_until
+from support.processes import PATIENCE, alive, environment, running, wait_until
 
 LEAVES = [
     frozenset({0, 1, 2, 3}),
@@ -119,54 +124,93 @@ def test_a_leaf_that_kills_its_process_is_named_and_left_out_later(tmp_path):
     again.close()
 
 
-class Death(BaseException):
-    """Ends a run as the death of its process does: nothing more is written to the journal."""
+def rewards_of_others(search):
+    """Evaluations whose reward belongs to another leaf, or to none."""
+    return [evaluation for evaluation in search.history if evaluation.reward != value(evaluation.leaf)]
 
 
-class Deadly(Sum):
-    """Leaves with 15 end the process in which the search runs."""
-
-    def reward(self, leaf):
-        if 15 in leaf:
-            raise Death
-        return value(leaf)
-
-
-@pytest.mark.parametrize("on_error", ["raise", "skip", -3.0])
-def test_a_leaf_that_ends_the_run_itself_counts_as_failed_after_three_times(tmp_path, on_error):
-    path = tmp_path / "run.db"
-    search_of(Deadly(), journal=path).close()
-    for _ in range(3):
-        search = ds.Search.resume(path, Deadly())
-        with pytest.raises(Death):
-            search.run(500)
-        (deadly,), told = search.pending, len(search.history)
-        search.close()
-    search = ds.Search.resume(path, Deadly())
-    if on_error == "raise":
-        with pytest.raises(EvaluationError, match="the process ended each of the last three times"):
-            search.run(500, on_error=on_error)
-    else:
-        with pytest.raises(Death):  # at another such leaf
-            search.run(500, on_error=on_error)
-        assert search.pending
-    assert deadly.leaf not in {proposal.leaf for proposal in search.pending}
-    rewards = [evaluation.reward for evaluation in search.history if evaluation.leaf == deadly.leaf]
-    assert rewards == ([-3.0] if on_error == -3.0 else [])
-    assert len(search.history) >= told
+@pytest.mark.slow
+@pytest.mark.parametrize("waits", [True, False])
+@pytest.mark.parametrize("how", ["return", "raise", "exit", "exec", "interrupt"])
+def test_a_process_that_an_evaluation_forks_does_not_answer_for_its_worker(how, waits, tmp_path):
+    search = search_of(Forking(how, waits), journal=tmp_path / "run.db")
+    search.run(12, n_jobs=2)
     search.close()
+    assert rewards_of_others(search) == []
+    again = ds.Search.resume(tmp_path / "run.db", search.problem)
+    again.close()
+    assert len(again.history) == 12
+    assert rewards_of_others(again) == []
 
 
-def test_runs_with_rewards_in_between_are_not_counted(tmp_path):
-    path = tmp_path / "run.db"
-    search = search_of(Sum(), journal=path)
-    by_hand = search.ask()
-    for _ in range(4):
-        search.run(1)
+@pytest.mark.parametrize("how", ["return", "raise", "exec"])
+def test_a_process_that_an_evaluation_forks_does_not_continue_the_search(how, tmp_path, capfd):
+    search, process = search_of(Forking(how), journal=tmp_path / "run.db"), os.getpid()
+    try:
+        search.run(3)
+        with ThreadPoolExecutor(2) as executor:
+            search.run(4, executor=executor)
+    finally:
+        if os.getpid() != process:
+            os._exit(77)
     search.close()
-    search = ds.Search.resume(path, Sum())
-    assert search.run(1).history[-1].leaf == by_hand.leaf
+    assert (len(search.history), rewards_of_others(search)) == (7, [])
+    shown = capfd.readouterr().err
+    assert shown.count("RuntimeError: in the child") == (7 if how == "raise" else 0)
+    assert shown.count("FileNotFoundError") == (7 if how == "exec" else 0)
+
+
+def test_answers_to_other_messages_are_ignored():
+    pool = ProcessPool(1, timeout=None, deterministic=False)
+    try:
+        (first,) = started(pool, Answering(), LEAVES[:1])
+        assert first.future.result(timeout=PATIENCE).get() == value(LEAVES[0])
+    finally:
+        pool.close()
+
+
+KILLED = """
+import sys
+import dagsearch as ds
+from support.problems import Slow
+ds.search(Slow(sys.argv[1]), 4, journal=sys.argv[2], seed=0, **eval(sys.argv[3]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [{}, {"n_jobs": 2}])
+def test_kills_of_the_search_do_not_count_against_the_leaf_that_was_evaluated(where, tmp_path, caplog):
+    problem, path = Slow(tmp_path / "begun"), tmp_path / "run.db"
+    problem.folder.mkdir()
+    command = [sys.executable, "-c", KILLED, problem.folder, path, repr(where)]
+    for begun in range(1, 5):
+        with running(command, env=environment()) as run:  # which is killed in the end
+            wait_until(lambda: len(problem.begun()) >= begun * where.get("n_jobs", 1), run)  # noqa: B023
+    pending = [event.content["leaf"] for event in read_events(path) if event.kind == "ask"]
+    assert len(pending) == where.get("n_jobs", 1)
+    problem.open()
+    result = ds.search(problem, 4, journal=path, **where)
+    evaluated = [sorted(evaluation.leaf) for evaluation in result.history]
+    assert len(evaluated) == 4
+    assert all(sorted(leaf) in evaluated for leaf in pending)
+    assert [event for event in read_events(path) if event.kind == "forget"] == []
+    assert "the last 4 runs ended without a reward" in caplog.text
+    assert "n_jobs=1" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_leaf_that_kills_every_worker_is_given_up_in_a_resumed_run_too(tmp_path):
+    (tmp_path / "begun").mkdir()
+    problem, path = Poisoned(tmp_path / "begun"), tmp_path / "run.db"
+    search = search_of(problem, journal=path)
+    search.propose(POISONED, sorted(POISONED))
     search.close()
+    search = ds.Search.resume(path, problem)
+    result = search.run(3, n_jobs=1, on_error="skip")
+    search.close()
+    assert problem.begun()["0-1-2-15"] == 3
+    assert POISONED not in {evaluation.leaf for evaluation in result.history}
+    assert POISONED not in {proposal.leaf for proposal in ds.Search.resume(path, problem).pending}
 
 
 def test_an_exception_that_cannot_be_unpickled_is_a_failure_of_its_leaf():
@@ -217,15 +261,6 @@ from support.problems import Sleeping
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 ds.search(Sleeping(sys.argv[1]), 8, n_jobs=2)
 """
-
-
-def alive(process):
-    """Whether a process is there and not a zombie."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.slow

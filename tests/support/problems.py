@@ -3,6 +3,8 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 import uuid
 from collections import Counter
@@ -84,6 +86,16 @@ class Gated(Sum):
     def hanging(self):
         """Those that do not end."""
         return set(self.folder.glob("hanging.*"))
+
+
+class Slow(Gated):
+    """All evaluations end once the gate is open."""
+
+    def reward(self, leaf):
+        (self.folder / f"begun.{name_of(leaf)}.{uuid.uuid4()}").touch()
+        while not self.gate.exists():
+            time.sleep(0.01)
+        return value(leaf)
 
 
 class Dying(Sum):
@@ -188,3 +200,85 @@ class Sleeping(Sum):
         (Path(self.folder) / str(os.getpid())).touch()
         time.sleep(3600.0)
         return value(leaf)
+
+
+class Forking(Sum):
+    """Evaluations fork; the child comes back as well, or fails to become another program.
+
+    Parameters
+    ----------
+    how : str
+        What the child does: ``"return"``, ``"raise"``, ``"exit"``, ``"exec"`` or ``"interrupt"``.
+    waits : bool
+        Whether the parent waits for it, so that its answer would be the first.
+    """
+
+    def __init__(self, how, waits=True):
+        super().__init__()
+        self.how, self.waits = how, waits
+
+    def reward(self, leaf):
+        child = os.fork()
+        if child == 0:
+            return self.in_child()
+        if self.waits:
+            os.waitpid(child, 0)
+        return value(leaf)
+
+    def in_child(self):
+        if self.how == "raise":
+            raise RuntimeError("in the child")
+        if self.how == "exit":
+            raise SystemExit(3)
+        if self.how == "exec":
+            os.execv("/nowhere/to/be/found", ["found"])
+        if self.how == "interrupt":
+            raise KeyboardInterrupt
+        return 1000.0
+
+
+class Answering(Sum):
+    """Evaluations send answers of their own to whoever waits for them."""
+
+    def reward(self, leaf):
+        for frame in sys._current_frames().values():
+            while frame is not None:
+                if frame.f_code.co_name == "serve":
+                    for number in (-1, 1000):
+                        frame.f_locals["connection"].send(("ended", number, None))
+                frame = frame.f_back
+        return value(leaf)
+
+
+class Programs(Sum):
+    """Evaluations start programs that do not end, say which in a folder, and wait.
+
+    Parameters
+    ----------
+    folder : path
+        Where a file of the process's number is made for each of them.
+    how : str
+        ``"child"``: it is waited for. ``"session"``: it is in a session of its own and nobody waits.
+        ``"shell"``: it is started by a shell which has ended.
+    dies : bool
+        Whether the process that evaluates kills itself.
+    """
+
+    def __init__(self, folder, how, dies=False):
+        super().__init__()
+        self.folder, self.how, self.dies = str(folder), how, dies
+
+    def reward(self, leaf):
+        if self.how == "shell":
+            os.system(f"sleep 3600 & touch {self.folder}/$!")
+        else:
+            program = subprocess.Popen(["sleep", "3600"], start_new_session=self.how == "session")
+            (Path(self.folder) / str(program.pid)).touch()
+        if self.dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(3600.0)
+        return value(leaf)
+
+    def started(self):
+        """The numbers of the programs."""
+        return [int(path.name) for path in Path(self.folder).iterdir()]

@@ -49,6 +49,15 @@ def wait_until(holds: Callable[[], object], process: "subprocess.Popen[bytes] | 
         time.sleep(0.01)
 
 
+def alive(process: int) -> bool:
+    """Whether a process is there and not a zombie; needs ``/proc``."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
 def read_until(words: bytes, process: "subprocess.Popen[bytes]") -> None:
     """Read what a program writes to its standard error until some words appear."""
     shown = b""

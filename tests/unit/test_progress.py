@@ -1,11 +1,16 @@
 """Progress: a bar in a terminal, a few lines elsewhere."""
 
 import io
+import os
+import subprocess
 import sys
 
 import pytest
 
 from dagsearch._internal.progress import Progress
+from support.processes import PATIENCE, environment
+
+needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 
 
 class Terminal(io.StringIO):
@@ -44,3 +49,78 @@ def test_a_terminal_gets_a_bar(monkeypatch):
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
 def test_nothing_is_shown_unless_wanted(monkeypatch, stream):
     assert shown(monkeypatch, stream(), 20, shown=False) == ""
+
+
+class Failing(io.StringIO):
+    """Writes nothing, for one reason or another."""
+
+    def __init__(self, error, terminal):
+        super().__init__()
+        self.error, self.terminal = error, terminal
+
+    def isatty(self):
+        return self.terminal
+
+    def write(self, text):
+        raise self.error
+
+    def flush(self):
+        raise self.error
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize(
+    "error", [BrokenPipeError(), OSError(28, "No space left on device"), ValueError("I/O on closed file")]
+)
+def test_a_stream_that_cannot_be_written_to_is_no_error(monkeypatch, error, terminal):
+    shown(monkeypatch, Failing(error, terminal), 20)
+
+
+def test_a_closed_or_missing_stream_is_no_error(monkeypatch):
+    for stream in (io.StringIO(), None):
+        if stream is not None:
+            stream.close()
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Progress(4, "subset", True) as bar:
+            for _ in range(4):
+                bar.update(0.5)
+
+
+RUN = """
+import dagsearch as ds
+result = ds.search(ds.problems.Subsets(12, 3, reward=sum), 30, seed=0, progress=True)
+print(len(result.history))
+"""
+
+
+def run_with(stderr):
+    """Exit code and output of a search that shows its progress where ``stderr`` says."""
+    command = f"exec {sys.executable} -c '{RUN}' {stderr}"
+    done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, env=environment(), text=True)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("stderr", ["2>&-", pytest.param("2>/dev/full", marks=needs_full)])
+def test_a_search_whose_standard_error_is_closed_or_full_succeeds(stderr):
+    assert run_with(stderr) == (0, "30\n")
+
+
+def test_a_search_whose_progress_nobody_reads_any_more_succeeds():
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN], stdout=subprocess.PIPE, stderr=writer, env=environment(), text=True
+    )
+    os.close(writer)
+    assert (done.returncode, done.stdout) == (0, "30\n")
+
+
+def test_a_search_whose_terminal_goes_away_succeeds():
+    master, terminal = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN], stdout=subprocess.PIPE, stderr=terminal, env=environment(), text=True
+    )
+    os.close(terminal)
+    os.close(master)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (0, "30\n")

@@ -1,15 +1,43 @@
-"""Checks of arguments that must be numbers."""
+"""Checks of arguments that must be numbers, seeds, or yes and no."""
 
 import math
 import numbers
 from typing import Any
 
+import numpy as np
+
+from dagsearch._internal.texts import shown
+
+LARGEST_WHOLE = 2**53
+"""Larger whole numbers are not exact everywhere that they are stored and shown."""
+
 
 def is_finite(value: Any) -> bool:
-    """Whether ``value`` is a finite real number."""
-    return isinstance(value, numbers.Real) and math.isfinite(value)
+    """Whether ``value`` is a real number that is finite as a float."""
+    try:
+        return isinstance(value, numbers.Real) and math.isfinite(value)
+    except OverflowError:  # a whole number or a fraction that is too large for a float
+        return False
 
 
 def is_whole(value: Any) -> bool:
-    """Whether ``value`` is a whole number and not a bool."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    """Whether ``value`` is a whole number of at most :data:`LARGEST_WHOLE` in size, and not a bool."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return whole and -LARGEST_WHOLE <= value <= LARGEST_WHOLE
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """The argument ``name`` as a bool; raises unless it is one."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def generator_of(seed: Any) -> np.random.Generator:
+    """The random numbers of the argument ``seed``."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"seed must be a whole number of at least 0, a numpy Generator or None, got {shown(seed)}"
+        ) from error

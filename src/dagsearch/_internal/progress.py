@@ -1,5 +1,6 @@
 """How far a run has got: a bar in a terminal, a few lines where there is none."""
 
+import os
 import sys
 import time
 from typing import Any, Self
@@ -8,6 +9,46 @@ from tqdm import tqdm
 
 # Lines of a whole run, where there is no terminal.
 _LINES = 10
+
+
+class _Stderr:
+    """Standard error, as long as it can be written to: to show progress must not end what is shown."""
+
+    def __init__(self) -> None:
+        self._stream: Any = sys.stderr
+        self._encoding = getattr(self._stream, "encoding", None) or "utf-8"
+        self._descriptor: int | None = None
+        original: Any = sys.__stderr__
+        try:
+            self.is_terminal = self._stream is not None and bool(self._stream.isatty())
+            if self._stream is not None and self._stream is original:
+                # What cannot be written would stay in Python's buffer, and change the exit code in the end.
+                self._stream.flush()
+                self._descriptor = self._stream.fileno()
+        except (OSError, ValueError):
+            self.is_terminal, self._stream = False, None
+
+    def write(self, text: str) -> int:
+        """Write, unless an earlier attempt has failed."""
+        try:
+            if self._stream is None:
+                pass
+            elif self._descriptor is None:
+                self._stream.write(text)
+                self._stream.flush()
+            else:
+                left = text.encode(self._encoding, "backslashreplace")
+                while left:
+                    left = left[os.write(self._descriptor, left) :]
+        except (OSError, ValueError):
+            self._stream = None
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: every text is written at once."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)  # such as the encoding and the width of the terminal
 
 
 class Progress:
@@ -29,11 +70,11 @@ class Progress:
     """
 
     def __init__(self, total: int, unit: str, shown: bool, done: int = 0) -> None:
-        terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._stderr = _Stderr()
         self._bar: Any = None
-        if shown and terminal:
-            self._bar = tqdm(total=total, initial=done, unit=unit)
-        self._lines = shown and not terminal and sys.stderr is not None
+        if shown and self._stderr.is_terminal:
+            self._bar = tqdm(total=total, initial=done, unit=unit, file=self._stderr)
+        self._lines = shown and not self._stderr.is_terminal
         self._total, self._unit, self._done = total, unit, done
         self._first = done + 1
         self._began = time.perf_counter()
@@ -49,8 +90,7 @@ class Progress:
             found = "" if best is None else f", best {best:.4g}"
             took = time.perf_counter() - self._began
             line = f"{self._done} of {self._total} {self._unit}s{found}, {took:.0f} s"
-            sys.stderr.write(f"{line}\n")
-            sys.stderr.flush()
+            self._stderr.write(f"{line}\n")
 
     def _is_due(self) -> bool:
         if self._done == self._first:  # a sign of life

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from dagsearch._internal.checks import LARGEST_WHOLE
+from dagsearch._internal.texts import shown
+
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``ArgumentParser.add_subparsers`` returns: a command adds its parser there."""
 
@@ -17,8 +20,8 @@ def positive(text: str) -> int:
         number = int(text)
     except ValueError:
         number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive whole number, got {text!r}")
+    if not 1 <= number <= LARGEST_WHOLE:
+        raise argparse.ArgumentTypeError(f"must be a positive whole number, got {shown(text)}")
     return number
 
 

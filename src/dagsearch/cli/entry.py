@@ -9,7 +9,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from dagsearch import __version__
 from dagsearch.cli import backup, demo, example, play, report, resume, select, show, watch
@@ -36,17 +37,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run_one_of(commands: Sequence[Command], program: str, about: str, arguments: Sequence[str] | None) -> int:
     """Run the command that the arguments name; returns the exit code."""
+    if sys.stdout is None or sys.stderr is None:  # the shell has closed it
+        nowhere = open(os.devnull, "w")  # noqa: SIM115
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     options = _parser(commands, program, about).parse_args(arguments)
     try:
         code = int(options.run(options))
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader, such as head, has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at its end
+        _discard(sys.stdout)
         return 141  # the shell's code for a process that wrote to a closed pipe
+    except OSError as error:  # commands name the files that they cannot read or write; this is their output
+        _discard(sys.stdout)
+        try:
+            print(
+                f"{program} {options.command}: error: the output cannot be written ({error})", file=sys.stderr
+            )
+            sys.stderr.flush()
+        except OSError:
+            _discard(sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130  # the shell's code for a process that Ctrl-C ended
+
+
+def _discard(stream: TextIO) -> None:
+    """Let a stream that cannot be written to lose what Python flushes at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _parser(commands: Sequence[Command], program: str, about: str) -> argparse.ArgumentParser:

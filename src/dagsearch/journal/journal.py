@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from dagsearch._internal.texts import shown
 from dagsearch.errors import JournalError
 from dagsearch.journal.file import LockedFile, sync_folder
 from dagsearch.journal.file import is_in_use as file_in_use
@@ -171,6 +172,8 @@ def _as_json(content: dict[str, Any]) -> str:
 
 
 def _checked_path(path: str | PathLike[str]) -> Path:
+    if not isinstance(path, str | PathLike):
+        raise JournalError(f"journal must be the path of a file, got {shown(path)}")
     if os.fspath(path) in ("", ":memory:"):
         raise JournalError(f"journal={path!r} names no file: give a file name, or leave the journal out")
     return Path(path)

@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 
 # A larger relative difference between beliefs is not a rounding error.
 _ROUNDING = 1e-6
+# After so many runs in a row that began with the same pending leaf and ended without a reward, it is named.
+_RUNS_ENDED = 2
 
 
 def start_journal(
@@ -77,7 +79,13 @@ def resume_search(
         journal.close()
         raise
     search.outstanding.offer(search.pending)
-    search.outstanding.fruitless_runs = replay.fruitless_runs
+    if replay.fruitless_runs >= _RUNS_ENDED:
+        logger.warning(
+            "the last %d runs ended without a reward while %r was evaluated; it is evaluated again. If it "
+            "ends its process, run with n_jobs=1: then it ends a worker instead, and counts as failed",
+            replay.fruitless_runs + 1,
+            search.pending[0].leaf,
+        )
     search.data.continue_clock()
     search.record_with(recorder)
     return search
@@ -201,7 +209,7 @@ class Replay(Recorder):
             search.outstanding.discard_fantasies()
             self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
-            search.forget(search.pending[content["pending"]], again=content["again"])
+            search.forget(self._pending(content["pending"]), again=content["again"])
         elif event.kind == "reroot":
             search.reroot(self._codec.decode(content["state"]))
         elif event.kind == "steer":
@@ -213,6 +221,12 @@ class Replay(Recorder):
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         self._count_runs(event.kind)
         self._check_size(event)
+
+    def _pending(self, place: int) -> Proposal:
+        """The pending proposal that an event names by its place."""
+        if not 0 <= place < len(self._search.pending):
+            raise LookupError(f"of {len(self._search.pending)} pending proposals it names number {place}")
+        return self._search.pending[place]
 
     def _read_values(self) -> None:
         """Back up where a descent did, if that draws random numbers or adds up rewards."""
@@ -251,7 +265,7 @@ class Replay(Recorder):
         search = self._search
         evaluated: Proposal | State = self._codec.decode(content["leaf"])
         if content["pending"] is not None and content["actions"] == []:
-            evaluated = search.pending[content["pending"]]
+            evaluated = self._pending(content["pending"])
         elif content["actions"] is not None:
             leaf, actions = walked(search.problem, content["actions"])
             evaluated = Proposal(leaf, actions, tuple(content["path"]))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.checks import is_whole
+from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import RewardError
 from dagsearch.problem import State
@@ -37,24 +38,19 @@ def checked_reward(reward: Any, leaf: State) -> float:
         if isinstance(reward, (np.ndarray, np.generic)) and np.iscomplexobj(reward):
             raise TypeError("it is complex")  # NumPy would leave the imaginary part out
         value = float(reward)
+    except OverflowError:
+        value = math.inf
     except Exception as error:  # an object of the user's may raise anything
         raise RewardError(
-            f"the reward of {leaf!r} is {_shown(reward)}, which is not a number ({error}); the model is "
+            f"the reward of {leaf!r} is {shown(reward)}, which is not a number ({error}); the model is "
             "unchanged: tell a finite number instead"
         ) from error
     if not abs(value) <= LARGEST_REWARD:
         raise RewardError(
-            f"the reward of {leaf!r} is {value}; the model is unchanged: tell a finite number below "
+            f"the reward of {leaf!r} is {shown(reward)}; the model is unchanged: tell a finite number below "
             f"{LARGEST_REWARD:g} instead; for a failed evaluation, one close to the worst successful reward"
         )
     return value
-
-
-def _shown(reward: Any) -> str:
-    try:
-        return repr(reward)
-    except Exception:
-        return f"an object of type {type(reward).__name__}"
 
 
 class Warp(NamedTuple):
@@ -109,7 +105,7 @@ class Standardizer:
 
     def __init__(self, count: int) -> None:
         if not is_whole(count) or count < 0:
-            raise ValueError(f"standardize must be a whole number of at least 0, got {count!r}")
+            raise ValueError(f"standardize must be a whole number of at least 0, got {shown(count)}")
         self._missing = int(count)
         self._waiting: list[Episode] = []
         self.units = Units()

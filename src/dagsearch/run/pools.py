@@ -6,18 +6,30 @@ import pickle
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import TIMEOUT_MAX
 from typing import Any, Protocol, cast
 
 import cloudpickle
 
 from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.forks import only_here
+from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
 from dagsearch.run.processes import Evaluating, Processes
+from dagsearch.run.programs import Watch
 from dagsearch.run.worker import evaluate
 
 # With at most this number of workers, no evaluation is submitted in advance.
@@ -101,13 +113,11 @@ class _Ended(Future[Any]):
         return self._error
 
 
-def ended_with(error: Exception) -> "Future[Any]":
-    """The future of an evaluation that has failed."""
-    return _Ended(None, error)
-
-
 class SerialPool:
     """One evaluation at a time, in the calling thread."""
+
+    def __init__(self) -> None:
+        self._watch = Watch()
 
     def workers(self) -> int:
         """One."""
@@ -115,8 +125,10 @@ class SerialPool:
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Evaluate. Ctrl-C is raised at once; any other error is kept in the future."""
+        self._watch.open()
         try:
-            return Running(proposal, _Ended(problem.reward(proposal.leaf), None))
+            with only_here():
+                return Running(proposal, _Ended(problem.reward(proposal.leaf), None))
         except Exception as error:
             return Running(proposal, _Ended(None, error))
 
@@ -128,7 +140,8 @@ class SerialPool:
         """Do nothing: it has ended."""
 
     def close(self) -> None:
-        """Nothing."""
+        """Watch no longer over the programs of evaluations."""
+        self._watch.close()
 
 
 class _WaitingPool:
@@ -160,7 +173,7 @@ class _WaitingPool:
         until = math.inf if patience is None else time.monotonic() + patience
         while not ended:
             left = min(self._time_left(awaited), until - time.monotonic())
-            timeout = None if left == math.inf else max(0.0, left)
+            timeout = None if left > TIMEOUT_MAX else max(0.0, left)
             wait([one.future for one in awaited], timeout, FIRST_COMPLETED)
             for one in awaited:
                 one.late = not one.future.done() and self._is_over(one) and self._give_up(one)
@@ -263,6 +276,7 @@ class ExecutorPool(_WaitingPool):
         self._executor = executor
         self._stuck: list[Future[Any]] = []  # late evaluations that still occupy a worker
         self._cluster = _Cluster(executor) if hasattr(executor, "_client") else None
+        self._watch = Watch()
 
     def workers(self) -> int:
         """Number of workers of the executor now, plus one evaluation in advance if there are many."""
@@ -285,6 +299,8 @@ class ExecutorPool(_WaitingPool):
 
     def start(self, problem: Problem, proposal: Proposal) -> Running:
         """Submit an evaluation to the executor."""
+        if isinstance(self._executor, ThreadPoolExecutor):
+            self._watch.open()
         try:
             if self._cluster is None:
                 return Running(proposal, self._executor.submit(evaluate, problem, proposal.leaf))
@@ -302,6 +318,7 @@ class ExecutorPool(_WaitingPool):
 
     def close(self) -> None:
         """Leave the executor as it was: the caller owns it."""
+        self._watch.close()
         if self._cluster is not None:
             self._cluster.close()
 
@@ -354,7 +371,7 @@ def make_pool(
     if executor is not None and n_jobs is not None:
         raise ValueError("executor and n_jobs are both given: give only one of them")
     if timeout is not None and (not is_finite(timeout) or timeout <= 0.0):
-        raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}")
+        raise ValueError(f"timeout must be a positive number of seconds, got {shown(timeout)}")
     if executor is None and n_jobs is None:
         if timeout is not None:
             raise ValueError(
@@ -363,12 +380,14 @@ def make_pool(
         return SerialPool()
     if executor is None:
         if not is_whole(n_jobs) or (n_jobs is not None and n_jobs < 1 and n_jobs != -1):
-            raise ValueError(f"n_jobs must be a positive whole number, or -1 for all cores, got {n_jobs!r}")
+            raise ValueError(
+                f"n_jobs must be a positive whole number, or -1 for all cores, got {shown(n_jobs)}"
+            )
         jobs = (os.cpu_count() or 1) if n_jobs == -1 else int(n_jobs or 1)
         _check_picklable(problem, by_value=True)
         return ProcessPool(jobs, timeout, deterministic)
     if not callable(getattr(executor, "submit", None)):
-        raise ValueError(f"executor must have a submit method, got {executor!r}")
+        raise ValueError(f"executor must have a submit method, got {shown(executor)}")
     if isinstance(executor, ProcessPoolExecutor):
         _check_picklable(problem, by_value=False)
     elif hasattr(executor, "_client"):  # Dask can send lambdas, too

@@ -1,11 +1,15 @@
 """Worker processes: each has its own connection, so that one that dies or hangs takes no other with it."""
 
+import io
 import os
 import signal
+import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from multiprocessing import Pipe
 from multiprocessing.util import Finalize
 from queue import SimpleQueue
@@ -15,6 +19,7 @@ from typing import Any
 import cloudpickle
 
 from dagsearch.problem import Problem, State
+from dagsearch.run.programs import CAN_FIND, end_programs, new_mark
 from dagsearch.run.worker import BEGUN, LEAF, PROBLEM, UNUSABLE, serve
 
 # How often an evaluation is begun if its process dies each time.
@@ -55,6 +60,8 @@ class _Attendant(Thread):
         self._lock = Lock()
         self._task: _Task | None = None
         self._process: Any = None
+        self._mark = ""  # of the process and of the programs that it starts
+        self._numbers = count()  # of messages
         self._connection: Any = None
         self._problem: bytes | None = None  # what the process was sent
         self._closed = False
@@ -98,20 +105,27 @@ class _Attendant(Thread):
     def _ask(self, task: _Task) -> tuple[str, Any]:
         """What the worker answers; raises if it dies."""
         self._ensure_process()
+        sent = set()
         try:
             if self._problem is not task.problem:
-                self._connection.send_bytes(PROBLEM + task.problem)
+                sent.add(self._send(PROBLEM, task.problem))
                 self._problem = task.problem
-            self._connection.send_bytes(LEAF + task.leaf)
+            sent.add(self._send(LEAF, task.leaf))
         except OSError:
             raise self._death() from None
-        kind, content = self._received()
+        kind, content = self._received(sent)
         if kind == BEGUN:
             task.future.began = time.monotonic()
-            kind, content = self._received()
+            kind, content = self._received(sent)
         elif kind == UNUSABLE:
-            self.kill()  # it has the leaf, too
+            self._kill()  # it has the leaf, too
         return kind, content
+
+    def _send(self, kind: str, content: bytes) -> int:
+        """Send a message; returns its number."""
+        number = next(self._numbers)
+        self._connection.send((kind, number, content))
+        return number
 
     def _ensure_process(self) -> None:
         if self._process is not None and self._process.is_alive():
@@ -119,26 +133,33 @@ class _Attendant(Thread):
         from loky.backend import get_context  # starts processes without importing the main module there
 
         here, there = Pipe()
-        process = get_context("loky").Process(target=serve, args=(there, os.getpid()))
+        mark = new_mark()
+        process = get_context("loky").Process(target=serve, args=(there, os.getpid(), mark), env={mark: "1"})
         with self._lock:
             if self._closed:
                 raise _Death("was ended")
-            process.start()
-            self._process, self._connection, self._problem = process, here, None
+            with _flushable():
+                process.start()
+            self._process, self._mark, self._connection, self._problem = process, mark, here, None
         there.close()
 
-    def _received(self) -> tuple[str, Any]:
+    def _received(self, sent: "set[int]") -> tuple[str, Any]:
+        """Kind and content of the next answer to one of these messages."""
         try:
-            while not self._connection.poll(_LOOK):
-                if not self._process.is_alive() and not self._connection.poll(0):
-                    raise self._death()
-            return self._connection.recv()  # type: ignore[no-any-return]
+            while True:
+                while not self._connection.poll(_LOOK):
+                    if not self._process.is_alive() and not self._connection.poll(0):
+                        raise self._death()
+                kind, number, content = self._connection.recv()
+                if number in sent:
+                    return kind, content
         except (EOFError, OSError):
             raise self._death() from None
 
     def _death(self) -> _Death:
         self._process.join(_LOOK)
         code = self._process.exitcode
+        end_programs(self._mark)
         self._connection.close()
         self._process = None
         if code is not None and code < 0:
@@ -153,25 +174,54 @@ class _Attendant(Thread):
             if task is None or task.future is not future or future.done():
                 return False
             task.given_up = True
-            _kill(self._process)  # before the next task is given to it
+            self._kill()  # before the next task is given to it
         return True
 
-    def kill(self) -> None:
-        """End the process, whatever it does."""
-        _kill(self._process)
+    def _kill(self) -> None:
+        """End the process, whatever it does, with the programs that it has started."""
+        if self._process is None or not self._process.is_alive():
+            return
+        if CAN_FIND:
+            end_programs(self._mark)
+            with suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGKILL)  # even if it has changed its environment
+            self._process.join()
+        else:
+            from loky.backend.utils import kill_process_tree
+
+            kill_process_tree(self._process)
 
     def close(self) -> None:
         """Start no further process, and end the one there is."""
         with self._lock:
             self._closed = True
-            _kill(self._process)
+            self._kill()
 
 
-def _kill(process: Any) -> None:
-    if process is not None and process.is_alive():
-        from loky.backend.utils import kill_process_tree  # also the programs that an evaluation has started
+_STARTING = Lock()
 
-        kill_process_tree(process)
+
+@contextmanager
+def _flushable() -> Iterator[None]:
+    """While entered, both standard streams can be flushed, as loky does before it starts a process.
+
+    One that is closed or full is replaced; what other threads print there meanwhile would be lost anyway.
+    """
+    with _STARTING:
+        before = sys.stdout, sys.stderr
+        sys.stdout, sys.stderr = (io.StringIO() if _is_broken(stream) else stream for stream in before)
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
+
+
+def _is_broken(stream: Any) -> bool:
+    try:
+        stream.flush()
+    except (AttributeError, OSError, ValueError):  # none, full or closed
+        return True
+    return False
 
 
 def _end(attendants: "list[_Attendant]", tasks: "SimpleQueue[_Task | None]") -> None:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
+from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
 from dagsearch.results import Evaluation, Proposal, Result
-from dagsearch.run.pools import Pool, Running, breakdown, ended_with
-from dagsearch.run.processes import ProcessDied
+from dagsearch.run.pools import Pool, Running, breakdown
 from dagsearch.run.steering import Request
 from dagsearch.run.stopping import Stop
-from dagsearch.run.worker import Outcome, described
+from dagsearch.run.worker import Outcome
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -27,11 +27,6 @@ logger = logging.getLogger(__name__)
 _GLANCE = 0.25
 # Skill of a model below which the search logs that it hardly predicts.
 _POOR = 0.1
-
-# A leaf counts as failed if this number of runs in a row began with it and none of them, nor the run that had
-# asked for it, has told a reward since.
-_RUNS_ENDED = 2
-_DEADLY = "the process ended each of the last three times that this leaf was evaluated"
 
 OnError = Literal["raise", "skip"] | float
 """What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
@@ -205,7 +200,7 @@ class Runner(Generic[T]):
                 raise
             except (DagSearchError, ValueError, TypeError, LookupError) as error:
                 logger.warning("the request to %s was refused: %s", request.action, error)
-                self._record(request, request.value, str(error))
+                self._record(request, request.value, shortened(str(error)))
 
     def _record(self, request: Request, value: Any = None, refused: str | None = None) -> None:
         self._search.recorder.steered(request.action, value, request.name, refused)
@@ -263,12 +258,6 @@ def evaluations(
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
 
-    deadly = search.take_deadly(_RUNS_ENDED)
-    if deadly is not None:
-        told = take(Running(deadly, ended_with(ProcessDied(_DEADLY))), False)
-        budget -= 1
-        if told is not None:
-            yield told
     yield from Runner(search, pool, take, stop).steps(budget, total)
 
 
@@ -325,7 +314,9 @@ def _reward_of(ended: Running) -> float:
 def checked_budget(budget: int) -> int:
     """``budget``; raises unless it is a positive whole number."""
     if not is_whole(budget) or budget <= 0:
-        raise ValueError(f"budget must be a positive whole number of evaluations, got {budget!r}")
+        raise ValueError(
+            f"budget must be a positive whole number of evaluations, at most 2**53, got {shown(budget)}"
+        )
     return int(budget)
 
 
@@ -337,7 +328,8 @@ def checked_on_error(on_error: OnError) -> OnError:
     elif is_finite(on_error) and abs(on_error) <= LARGEST_REWARD:
         return float(on_error)
     raise ValueError(
-        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less, got {on_error!r}"
+        f"on_error must be 'raise', 'skip' or a reward of size {LARGEST_REWARD:g} or less, "
+        f"got {shown(on_error)}"
     )
 
 

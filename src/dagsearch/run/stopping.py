@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.texts import shown
 
 
 @dataclass(frozen=True)
@@ -21,17 +22,20 @@ class Stop:
 
     def __post_init__(self) -> None:
         if self.patience is not None and (not is_whole(self.patience) or self.patience < 1):
-            raise ValueError(f"patience must be a positive whole number, got {self.patience!r}")
+            raise ValueError(
+                f"patience must be a positive whole number, at most 2**53, got {shown(self.patience)}"
+            )
         if self.target is not None and not is_finite(self.target):
-            raise ValueError(f"target must be a finite number, got {self.target!r}")
+            raise ValueError(f"target must be a finite number, got {shown(self.target)}")
         if self.seconds is not None and (not is_finite(self.seconds) or self.seconds <= 0.0):
-            raise ValueError(f"seconds must be positive and finite, got {self.seconds!r}")
+            raise ValueError(f"seconds must be positive and finite, got {shown(self.seconds)}")
         if self.confidence is not None and not (is_finite(self.confidence) and 0.0 < self.confidence < 1.0):
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
+            raise ValueError(f"confidence must be between 0 and 1, got {shown(self.confidence)}")
 
     def rules(self) -> dict[str, float]:
-        """The rules that are set, by name."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        """The rules that are set, by name, as plain numbers: they may be fractions, or NumPy's."""
+        kinds = {"patience": int, "target": float, "seconds": float, "confidence": float}
+        return {name: kinds[name](value) for name, value in asdict(self).items() if value is not None}
 
     def reason(
         self, best_reward: float, since_best: int, seconds: float, probability: Callable[[], float | None]

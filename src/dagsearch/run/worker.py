@@ -2,8 +2,10 @@
 
 A worker evaluates the leaves that its parent sends, until the parent is gone.
 
-A message to the worker is one of the kinds :data:`PROBLEM` and :data:`LEAF` with the pickled object; to the
-parent it is one of the kinds :data:`BEGUN`, :data:`ENDED` and :data:`UNUSABLE` with its content.
+A message is a tuple of its kind, a number and its content. To the worker the kinds are :data:`PROBLEM` and
+:data:`LEAF`, with the pickled object. To the parent they are :data:`BEGUN`, :data:`ENDED` and
+:data:`UNUSABLE`, with the number of the message that they answer. Only the worker itself answers, not a
+process that an evaluation has forked.
 """
 
 import os
@@ -17,10 +19,13 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
+from dagsearch._internal.forks import only_here
+from dagsearch._internal.texts import described, shortened
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Problem, State
+from dagsearch.run.programs import end_programs
 
-PROBLEM, LEAF = b"P", b"L"
+PROBLEM, LEAF = "problem", "leaf"
 BEGUN, ENDED, UNUSABLE = "begun", "ended", "unusable"
 
 # Seconds between two looks at whether the parent still exists, in case its end of the pipe does not tell.
@@ -57,7 +62,7 @@ class Outcome(NamedTuple):
             sent = cloudpickle.dumps(error)
         except Exception:
             sent = b""
-        return cls(0.0, sent, described(error), "".join(traceback.format_exception(error)))
+        return cls(0.0, sent, described(error), shortened("".join(traceback.format_exception(error))))
 
     def get(self) -> float:
         """The reward; raises the error if there is one."""
@@ -75,56 +80,57 @@ class Outcome(NamedTuple):
 def evaluate(problem: Problem, leaf: State) -> Outcome:
     """Compute a reward in another thread or process. Whatever is wrong is in the outcome."""
     try:
-        return Outcome(checked_reward(problem.reward(leaf), leaf))
+        with only_here():
+            return Outcome(checked_reward(problem.reward(leaf), leaf))
     except (Exception, SystemExit) as error:
         return Outcome.of(error)
 
 
-def described(error: Any) -> str:
-    """Class and message of an error, even if the message cannot be made."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return type(error).__name__
+def serve(connection: Connection, parent: int, mark: str) -> None:
+    """Evaluate what comes through a connection.
 
-
-def serve(connection: Connection, parent: int) -> None:
-    """Evaluate what comes through a connection; ``parent`` is the process at its other end."""
+    Parameters
+    ----------
+    connection : Connection
+        This end of the connection.
+    parent : int
+        The process at its other end.
+    mark : str
+        The mark of this process and of the programs that evaluations start, which end with the parent.
+    """
     # Ctrl-C in a terminal reaches the workers, too. The parent decides what it means. SIG_IGN would be passed
     # on to programs that an evaluation starts.
     signal.signal(signal.SIGINT, lambda *_: None)
-    messages: SimpleQueue[bytes] = SimpleQueue()
-    Thread(target=_receive, args=(connection, parent, messages), daemon=True).start()
+    messages: SimpleQueue[tuple[str, int, bytes]] = SimpleQueue()
+    Thread(target=_receive, args=(connection, parent, mark, messages), daemon=True).start()
     problem: Any = None
     while True:
-        message = messages.get()
-        kind, content = message[:1], message[1:]
+        kind, number, content = messages.get()
+        try:
+            with only_here():
+                loaded = pickle.loads(content)
+        except BaseException as error:
+            failed = (UNUSABLE, described(error)) if kind == PROBLEM else (ENDED, Outcome.of(error))
+            connection.send((failed[0], number, failed[1]))
+            continue
         if kind == PROBLEM:
-            try:
-                problem = pickle.loads(content)
-            except BaseException as error:
-                connection.send((UNUSABLE, described(error)))
+            problem = loaded
         else:
-            connection.send((ENDED, _evaluated(connection, problem, content)))
+            connection.send((BEGUN, number, None))
+            connection.send((ENDED, number, evaluate(problem, loaded)))
 
 
-def _evaluated(connection: Connection, problem: Any, content: bytes) -> Outcome:
-    try:
-        leaf = pickle.loads(content)
-    except Exception as error:
-        return Outcome.of(error)
-    connection.send((BEGUN, None))
-    return evaluate(problem, leaf)
-
-
-def _receive(connection: Connection, parent: int, messages: "SimpleQueue[bytes]") -> None:
+def _receive(
+    connection: Connection, parent: int, mark: str, messages: "SimpleQueue[tuple[str, int, bytes]]"
+) -> None:
     """Queue messages; end the process once nobody is left who could send one, even during an evaluation."""
     try:
         while True:
             if connection.poll(_LOOK):
-                messages.put(connection.recv_bytes())
+                messages.put(connection.recv())
             elif os.getppid() != parent:
                 break
     except (EOFError, OSError):
         pass
+    end_programs(mark)
     os._exit(1)

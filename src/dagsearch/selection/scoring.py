@@ -19,6 +19,8 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
+from dagsearch._internal.forks import only_here
+from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import REACH
 from dagsearch.problem import Problem
@@ -106,14 +108,14 @@ class SubsetScorer:
         failure = None
         scores = np.full(len(self._folds), np.nan)
         try:
-            with quiet() if self._silent else nullcontext():
+            with only_here(), quiet() if self._silent else nullcontext():
                 data = _safe_indexing(self._data, list(chosen), axis=1)
                 for number, fold in enumerate(self._folds):
                     scores[number] = self._score(data, fold)
             if not np.all(np.isfinite(scores)):
                 failure = f"the score is {scores[~np.isfinite(scores)][0]} on a fold"
         except Exception as error:  # the estimator is the user's: none of its errors may end the search
-            failure = f"{type(error).__name__}: {error}"
+            failure = described(error)
         if failure is not None:
             scores = np.full(len(self._folds), np.nan)
         return Scored(chosen, scores, time.perf_counter() - began, failure)

@@ -5,6 +5,7 @@
 - :mod:`pair`: a search on such a disk, beside a model that never crashes.
 - :mod:`world`: what is done to both.
 - :mod:`selectors`: the same for a feature selector.
+- :mod:`workers`: worker processes whose evaluations fork and die.
 - :mod:`machine`: the rules by which Hypothesis chooses operations.
 - :mod:`campaign`: many sequences of operations in several processes.
 - :mod:`report`: the figures, added to those of earlier runs.

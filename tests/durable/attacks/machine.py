@@ -1,6 +1,7 @@
 """The rules of the attack, for Hypothesis: any operation in any order, with a fault at any write."""
 
 import importlib.util
+import os
 import shutil
 import sys
 import tempfile
@@ -16,7 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.durable.attacks.disk import ENDS, MOMENTS, Fault
 from tests.durable.attacks.kinds import KINDS
 from tests.durable.attacks.selectors import VARIANTS, SelectorWorld
-from tests.durable.attacks.world import World
+from tests.durable.attacks.workers import MANNERS, WORKERS, WorkersWorld
+from tests.durable.attacks.world import FORKS, World
 
 _NUMBERS = st.integers(0, 10_000)
 _REWARDS = st.one_of(
@@ -100,7 +102,7 @@ class _Attack(RuleBasedStateMachine):
     """Number of operations of a sequence."""
     sequences: int
     """Number of sequences that one seed stands for."""
-    world: World | SelectorWorld
+    world: World | SelectorWorld | WorkersWorld
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,11 +211,11 @@ class SearchAttack(_Attack):
         self._count("reroot")
         self.world.reroot(first, second)
 
-    @rule(budget=st.integers(1, 3))
-    def run(self, budget: int) -> None:
-        """Let the search evaluate leaves itself."""
-        self._count("run")
-        self.world.run(budget)
+    @rule(budget=st.integers(1, 3), forks=st.none() | st.sampled_from(FORKS))
+    def run(self, budget: int, forks: str | None = None) -> None:
+        """Let the search evaluate leaves itself; perhaps evaluations fork."""
+        self._count("run" if forks is None else "run with forks")
+        self.world.run(budget, forks)
 
     @rule()
     def look(self) -> None:
@@ -287,13 +289,41 @@ class SelectorAttack(_Attack):
         self.world.copy(by_backup)
 
 
+class WorkersAttack(_Attack):
+    """Attacks worker processes."""
+
+    steps, sequences = 10, 3
+    world: WorkersWorld
+
+    @initialize()
+    def begin(self) -> None:
+        """Begin; processes start when there is work."""
+        self.figures["sequences"] += 1
+        self.world = WorkersWorld(self._folder, self.figures)
+
+    @rule(manners=st.lists(st.tuples(st.sampled_from(MANNERS), st.booleans()), min_size=1, max_size=4))
+    def evaluate(self, manners: list[tuple[str, bool]]) -> None:
+        """Evaluate leaves at once."""
+        self._count("evaluate")
+        self.world.evaluate(manners)
+
+    def teardown(self) -> None:
+        """End the processes, too."""
+        try:
+            super().teardown()
+        finally:
+            if hasattr(self, "world"):
+                self.world.close()
+
+
 def kinds_installed() -> list[str]:
     """The kinds of search and selector that can be attacked with what is installed."""
     searches = [name for name, kind in KINDS.items() if importlib.util.find_spec(kind.needs) is not None]
-    return [*searches, *VARIANTS]
+    return [*searches, *VARIANTS, *([WORKERS] if hasattr(os, "fork") else [])]
 
 
-def machine_of(name: str, figures: Counter[str]) -> type[SearchAttack | SelectorAttack]:
+def machine_of(name: str, figures: Counter[str]) -> type[SearchAttack | SelectorAttack | WorkersAttack]:
     """The machine that attacks a kind of search or selector, and counts in ``figures``."""
-    base = SelectorAttack if name in VARIANTS else SearchAttack
+    special = {WORKERS: WorkersAttack, **dict.fromkeys(VARIANTS, SelectorAttack)}
+    base = special.get(name, SearchAttack)
     return type("Machine", (base,), {"name": name, "figures": figures})

@@ -5,9 +5,10 @@ model carries out what the file holds of the operation: everything or nothing. A
 same, to the last bit.
 """
 
+import os
 import shutil
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from typing import Any
 
@@ -20,6 +21,37 @@ from tests.durable.attacks.disk import Crash
 from tests.durable.attacks.pair import Pair, Refusal, outcome_of
 
 Act = Callable[[Search], Any]
+
+FORKS = ("return", "raise", "exec") if hasattr(os, "fork") else ()
+"""What a child does that an evaluation forks: it returns, raises, or fails to become another program."""
+_WENT_ON = 99  # exit code of a child that did not end with its evaluation
+
+
+@contextmanager
+def _forking(problem: Any, forks: str) -> Iterator[None]:
+    """While entered, every evaluation forks, and waits for its child."""
+    process, reward, codes = os.getpid(), problem.reward, list[int]()
+
+    def forking(leaf: State) -> float:
+        child = os.fork()
+        if child > 0:
+            codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+            return float(reward(leaf))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # it prints its error
+        if forks == "raise":
+            raise RuntimeError("in the child")
+        if forks == "exec":
+            os.execv("/nowhere/to/be/found", ["found"])
+        return 1000.0
+
+    problem.reward = forking
+    try:
+        yield
+    finally:
+        if os.getpid() != process:
+            os._exit(_WENT_ON)
+        del problem.reward
+    assert _WENT_ON not in codes, "a child that an evaluation forked went on with the search"
 
 
 class World(Pair):
@@ -130,10 +162,14 @@ class World(Pair):
                 state = problem.step(state, actions[number % len(actions)])
         self._change("reroot", lambda search: search.reroot(state))
 
-    def run(self, budget: int) -> None:
-        """Let the search evaluate leaves itself; the model does what the journal says."""
+    def run(self, budget: int, forks: str | None = None) -> None:
+        """Let the search evaluate leaves itself; the model does what the journal says.
+
+        ``forks`` says what children do that evaluations fork; none of them may go on with the search.
+        """
         before = self._number_of_events()
-        self._attempt(lambda: self.search.run(budget, on_error="skip"))
+        with nullcontext() if forks is None else _forking(self.search.problem, forks):
+            self._attempt(lambda: self.search.run(budget, on_error="skip"))
         events = read_events(self.path)[before:]
         for event in events:
             self._follow(event)

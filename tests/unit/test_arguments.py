@@ -1,0 +1,215 @@
+"""Arguments and rewards that newcomers get wrong: one line that names the argument, and no lost reward."""
+
+import json
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import dagsearch as ds
+from dagsearch._internal.texts import shortened, shown
+from dagsearch.errors import EvaluationError, RewardError
+from dagsearch.journal.journal import read_events
+from dagsearch.sklearn import DAGSearchSelector, FailedSubsetsWarning
+from support.problems import Sum
+
+HUGE = 10**400  # too large for a float
+ENDLESS = 10**5000  # has more digits than Python converts to text
+
+WRONG = [
+    ("seed", "x"),
+    ("seed", 1.5),
+    ("seed", -1),
+    ("progress", "foo"),
+    ("progress", 2),
+    ("progress", None),
+    ("journal", 3),
+    ("journal", b"run.db"),
+    ("noisy", "yes"),
+    ("noisy", 1),
+    ("deterministic", "no"),
+    ("target", HUGE),
+    ("target", Decimal("nan")),
+    ("patience", ENDLESS),
+    ("seconds", HUGE),
+    ("confidence", -HUGE),
+    ("on_error", HUGE),
+    ("on_error", "ignore"),
+    ("n_jobs", ENDLESS),
+    ("timeout", HUGE),
+    ("budget", HUGE),
+    ("budget", ENDLESS),
+    ("budget", "10"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda value: shown(value)[:16])
+def test_an_argument_that_makes_no_sense_is_named_in_one_line(name, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = {"budget": 5, "journal": "run.db", "seed": 0, name: value}
+    with pytest.raises(ValueError if name != "journal" else ds.JournalError, match=name) as caught:
+        ds.search(Sum(), **arguments)
+    assert re.fullmatch(r".{10,300}", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("seed", "x"), ("noisy", "yes"), ("journal", 3), ("initial", "x"), ("initial", -1)]
+)
+def test_the_constructor_names_them_too(name, value):
+    with pytest.raises((ValueError, ds.JournalError), match=name) as caught:
+        ds.Search.default(Sum(), **{name: value})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "stored"),
+    [
+        ("target", Fraction(1, 2), 0.5),
+        ("target", np.float32(0.5), 0.5),
+        ("patience", np.int64(5), 5),
+        ("seconds", Fraction(1000), 1000.0),
+        ("confidence", np.float32(0.5), 0.5),
+    ],
+)
+def test_rules_for_stopping_may_be_numbers_of_any_library(name, value, stored, tmp_path):
+    ds.search(Sum(), 4, journal=tmp_path / "run.db", seed=0, **{name: value})
+    (run,) = [event for event in read_events(tmp_path / "run.db") if event.kind == "run"]
+    assert run.content["stop"] == {name: stored}
+
+
+@pytest.mark.parametrize(
+    "reward",
+    [
+        1e308,
+        10**300,
+        HUGE,
+        -HUGE,
+        ENDLESS,
+        Fraction(HUGE),
+        Decimal("1e400"),
+        Decimal("sNaN"),
+        np.finfo(float).max,
+        np.longdouble("1e400"),
+        np.float32("inf"),
+        np.array([1.0, 2.0]),
+        "1.0",
+        "x" * 10_000_000,
+        b"1",
+        1j,
+        None,
+    ],
+    ids=lambda reward: type(reward).__name__,
+)
+def test_a_reward_that_cannot_be_told_is_an_error_in_one_line(reward, tmp_path):
+    check_refused(reward, tmp_path)
+
+
+def test_so_it_is_from_another_process(tmp_path):
+    check_refused(ENDLESS, tmp_path, n_jobs=1)
+
+
+def check_refused(reward, tmp_path, **where):
+    problem = ds.problems.Subsets(6, 2, reward=lambda leaf: reward)
+    with pytest.raises(EvaluationError, match="RewardError: the reward of") as caught:
+        ds.search(problem, 5, seed=0, journal=tmp_path / "run.db", **where)
+    assert len(str(caught.value)) < 1000
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value.__cause__, RewardError)
+    again = ds.Search.resume(tmp_path / "run.db", problem)
+    assert (again.history, again.pending) == ([], ())
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("reward", "told"),
+    [
+        (Fraction(1, 4), 0.25),
+        (Decimal("0.25"), 0.25),
+        (10**99, 1e99),
+        (-1e100, -1e100),
+        (np.float16(2.5), 2.5),
+        (np.int64(-(2**63)), -(2.0**63)),
+        (np.bool_(True), 1.0),
+        (np.array(3), 3.0),
+    ],
+)
+def test_numbers_of_any_library_are_rewards(reward, told, tmp_path):
+    problem = ds.problems.Subsets(6, 2, reward=lambda leaf: reward if 0 in leaf else 0.0)
+    result = ds.search(problem, 15, seed=0, journal=tmp_path / "run.db")
+    assert {evaluation.reward for evaluation in result.history} == {told, 0.0}
+    ds.Search.resume(tmp_path / "run.db", problem).close()
+
+
+def test_a_timeout_longer_than_the_system_can_wait_is_none():
+    assert len(ds.search(Sum(), 3, seed=0, n_jobs=1, timeout=1e300).history) == 3
+
+
+# Long texts ---------------------------------------------------------------------------------------
+
+
+def test_both_ends_of_a_long_text_are_kept():
+    text = shortened("a" * 3000 + "b" * 3000)
+    assert text.startswith("a" * 2048 + " [… 1,904 characters …] b")
+    assert text.endswith("b" * 2048)
+    assert shortened("a" * 4096) == "a" * 4096
+    assert shown(np.arange(40).reshape(8, 5)).count("\n") == 0
+    assert shown(ENDLESS) == "an object of type int"
+
+
+MEGABYTES = "begin " + 4_000_000 * "x" + " end"
+
+
+class Verbose(Sum):
+    """Its errors are long."""
+
+    def reward(self, leaf):
+        if 15 in leaf:
+            raise RuntimeError(MEGABYTES)
+        return super().reward(leaf)
+
+
+@pytest.mark.parametrize("where", [{}, {"n_jobs": 1}])
+def test_the_journal_holds_both_ends_of_a_long_error(where, tmp_path):
+    path = tmp_path / "run.db"
+    search = ds.Search.default(Verbose(), initial=4, seed=0, journal=path)
+    search.propose(frozenset({0, 1, 2, 15}), (0, 1, 2, 15))
+    search.outstanding.offer(search.pending)
+    search.run(3, on_error="skip", **where)
+    search.close()
+    failed = [event.content["note"] for event in read_events(path) if event.kind == "forget"]
+    assert failed[0]["failure"].startswith("RuntimeError: begin xxx")
+    assert failed[0]["failure"].endswith("xxx end")
+    assert path.stat().st_size < 100_000
+
+
+def test_the_error_itself_is_not_long_either():
+    search = ds.Search.default(Verbose(), initial=4, seed=0)
+    search.propose(frozenset({0, 1, 2, 15}), (0, 1, 2, 15))
+    search.outstanding.offer(search.pending)
+    with pytest.raises(EvaluationError, match="begin xxx") as caught:
+        search.run(3)
+    assert len(str(caught.value)) < 6000
+    assert str(caught.value.__cause__) == MEGABYTES
+
+
+def test_a_selection_holds_both_ends_of_a_long_error(tmp_path):
+    class Failing(LinearRegression):
+        def fit(self, data, y):
+            if np.isclose(data, 7.0).any():
+                raise RuntimeError(MEGABYTES)
+            return super().fit(data, y)
+
+    data = np.random.default_rng(0).normal(size=(30, 6))
+    data[:, 0] = 7.0
+    path = tmp_path / "run.db"
+    selector = DAGSearchSelector(Failing(), n_features_to_select=2, budget=12, cv=2, journal=path, repeats=0)
+    with pytest.warns(FailedSubsetsWarning):
+        selector.fit(data, data[:, 1])
+    failures = [
+        json.dumps(event.content) for event in read_events(path) if "begin xxx" in json.dumps(event.content)
+    ]
+    assert failures
+    assert all(len(failure) < 10_000 for failure in failures)
