@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from dagsearch._internal.checks import LARGEST_BUDGET, is_budget, shown
+
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``ArgumentParser.add_subparsers`` returns: a command adds its parser there."""
 
@@ -17,8 +19,10 @@ def positive(text: str) -> int:
         number = int(text)
     except ValueError:
         number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be a positive whole number, got {text!r}")
+    if not is_budget(number):
+        raise argparse.ArgumentTypeError(
+            f"must be a positive whole number of at most {LARGEST_BUDGET}, got {shown(text)}"
+        )
     return number
 
 

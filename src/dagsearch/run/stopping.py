@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.checks import LARGEST_BUDGET, is_budget, is_finite, shown
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,15 @@ class Stop:
     """Stop once the best leaf so far is the best of all with this probability."""
 
     def __post_init__(self) -> None:
-        if self.patience is not None and (not is_whole(self.patience) or self.patience < 1):
-            raise ValueError(f"patience must be a positive whole number, got {self.patience!r}")
+        if self.patience is not None and not is_budget(self.patience):
+            raise ValueError(
+                f"patience must be a positive whole number of at most {LARGEST_BUDGET}, got "
+                f"{shown(self.patience)}"
+            )
         if self.target is not None and not is_finite(self.target):
-            raise ValueError(f"target must be a finite number, got {self.target!r}")
+            raise ValueError(f"target must be a finite number, got {shown(self.target)}")
         if self.seconds is not None and (not is_finite(self.seconds) or self.seconds <= 0.0):
-            raise ValueError(f"seconds must be positive and finite, got {self.seconds!r}")
+            raise ValueError(f"seconds must be positive and finite, got {shown(self.seconds)}")
         if self.confidence is not None and not (is_finite(self.confidence) and 0.0 < self.confidence < 1.0):
             raise ValueError(f"confidence must be between 0 and 1, got {self.confidence!r}")
 
