@@ -18,7 +18,7 @@ from dagsearch.problem import Problem
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.report.report import shown_progress
 from dagsearch.results import Result
-from dagsearch.run.runner import Execution, checked_budget, log_if_poor
+from dagsearch.run.runner import Execution, checked_budget, checked_steer, log_if_poor
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
 from dagsearch.values.gaussians import Gaussian
@@ -95,7 +95,8 @@ def search(
         in total.
     **execution
         Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
-        ``timeout``, ``on_error``, ``deterministic``.
+        ``timeout``, ``on_error``, ``deterministic``; and ``steer``, whether the run takes requests from
+        ``dagsearch watch --steer``, which needs a journal.
 
     Raises
     ------
@@ -111,6 +112,7 @@ def search(
     for name in execution.keys() - Execution.__annotations__.keys():
         hint = did_you_mean(name, Settings.__annotations__, "help(dagsearch.search) lists all")
         raise TypeError(f"{name!r} is not a setting of a search: {hint}")
+    checked_steer(execution.get("steer", False), journal is not None)  # before a journal is begun
     if journal is not None and has_begun(journal):
         given = {} if covariance is None else {"covariance": covariance}
         run = Search.resume(journal, problem, noisy=noisy, **given)
@@ -155,8 +157,8 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
         Maximum number of evaluations, that is, of complete runs of the function.
     **settings
         ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``confidence``, ``seed``,
-        ``progress``, ``journal``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``: as
-        for :func:`dagsearch.search`.
+        ``progress``, ``journal``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``,
+        ``steer``: as for :func:`dagsearch.search`.
 
     Returns
     -------

@@ -9,11 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dagsearch._internal.checks import is_budget, is_finite
+from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray
+from dagsearch.errors import JournalError
 from dagsearch.journal.encoding import Part, moved_parts, note_to_json, parts_of, to_json
 from dagsearch.journal.lines import Event
+from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.results import Evaluation, Result
 from dagsearch.values.gaussians import Gaussian
+
+# Size of the largest mean of a belief: squares of larger ones would overflow.
+_LARGEST = 1e150
+# Longest value of a request that is listed, in characters.
+_LONGEST = 200
 
 
 class Told(NamedTuple):
@@ -116,7 +125,7 @@ class Record:
         self.problem = "search"
         self.made_by = ""
         self.version = ""
-        self.minimized = False
+        self.minimized, self.game = False, False
         self.begun: float | None = None
         """When the search began, in seconds since 1970."""
         self.last: float | None = None
@@ -136,13 +145,12 @@ class Record:
         self.rules: dict[str, float] = {}
         """Other rules for stopping, by name."""
         self.run_began: float | None = None
-        self.paused = False
-        self.stopping = False
-        """Whether the run ends as soon as the running evaluations have ended."""
+        self.steerable = False
+        """Whether the last run takes requests."""
+        self.paused, self.stopping = False, False
+        """Whether no evaluation is started, and whether the run ends once the running ones have ended."""
         self.settled = False
         """Whether the search expects no further reward, as when every leaf has been evaluated."""
-        self.game = False
-        """Whether there are two players."""
         self.values: list[tuple[int, Gaussian]] = []
         """Beliefs over the value of a game, each with the number of rewards then."""
         self.labels: list[str] | None = None
@@ -215,15 +223,37 @@ class Record:
         self.told.append(told)
 
     def add(self, events: Iterable[Event]) -> None:
-        """Take further events, in order."""
+        """Take further events, in order.
+
+        Raises
+        ------
+        JournalError
+            If an event holds what no search writes.
+        """
         for event in events:
-            take: Callable[[Event], None] | None = getattr(self, f"_on_{event.kind}", None)
-            if take is not None:
-                take(event)
-            self.note(event.note)
-            self._steered(event)
-            self.last = event.at
-            self.events += 1
+            try:
+                self._add(event)
+            except (
+                TypeError,
+                ValueError,
+                LookupError,
+                ArithmeticError,
+                AttributeError,
+                RecursionError,
+            ) as error:
+                raise JournalError(
+                    f"event {event.number} ({event.kind}) holds what no search writes "
+                    f"({type(error).__name__}: {error})"
+                ) from error
+
+    def _add(self, event: Event) -> None:
+        take: Callable[[Event], None] | None = getattr(self, f"_on_{event.kind}", None)
+        if take is not None:
+            take(event)
+        self.note(event.note)
+        self._steered(event)
+        self.last = event.at
+        self.events += 1
 
     def _parts(self, leaf: Any) -> list[Part]:
         return parts_of(leaf, self._form, self.labels)
@@ -255,6 +285,8 @@ class Record:
 
     def _on_tell(self, event: Event) -> None:
         content = event.content
+        if abs(content["reward"]) > LARGEST_REWARD:
+            raise ValueError("the reward is too large")
         asked = self._drop(event)
         known = asked is not None and asked.leaf == content["leaf"]
         parts = asked.parts if asked is not None and known else self._parts(content["leaf"])
@@ -279,9 +311,12 @@ class Record:
 
     def _on_run(self, event: Event) -> None:
         content = event.content
-        self.budget, self.run_began, self.stopping = content["budget"], event.at, False
+        self.budget = content["budget"] if is_budget(content["budget"]) else None
+        self.run_began, self.stopping = event.at, False
         self.failed_now, self.settled = 0, False
-        self.rules, self._by = content["stop"], content["by"]
+        self.rules = {name: value for name, value in content["stop"].items() if is_finite(value)}
+        self._by, self.steerable = content["by"], content.get("steer") is True
+        self.paused = self.paused and self.steerable
 
     def _on_steer(self, event: Event) -> None:
         content = event.content
@@ -291,7 +326,7 @@ class Record:
             self.paused = content["action"] == "pause"
         elif content["action"] == "stop":
             self.stopping = True
-        elif content["action"] == "budget":
+        elif content["action"] == "budget" and is_budget(content["value"]["now"]):
             self.budget = content["value"]["now"]
 
     def _steered(self, event: Event) -> None:
@@ -300,7 +335,9 @@ class Record:
             content, value = event.content, event.content["value"]
             if isinstance(value, dict) and "now" in value:
                 value = value["now"]
-            what = content["action"] if value is None else f"{content['action']} {value}"
+            what = (
+                content["action"] if value is None else f"{content['action']} {shown(value, _LONGEST)}"
+            )
             self.steering.append(Taken(event.at, content["request"], what, content["refused"]))
         elif "steer" in event.note:
             self.steering.append(Taken(event.at, str(event.note["steer"]), event.kind, None))
@@ -356,7 +393,10 @@ class Record:
 
 
 def _belief(moments: Any) -> Gaussian | None:
-    return Gaussian(*moments) if isinstance(moments, list) and len(moments) == 2 else None
+    if not isinstance(moments, list) or len(moments) != 2 or not all(map(is_finite, moments)):
+        return None
+    mean, variance = moments
+    return Gaussian(mean, variance) if abs(mean) < _LARGEST and 0.0 <= variance < _LARGEST**2 else None
 
 
 def _encoded(leaf: Any) -> Any:

@@ -54,8 +54,11 @@ class Recorder:
     def rerooted(self, state: State) -> None:
         """The root of the search changes."""
 
-    def running(self, budget: int, rules: "Mapping[str, Any]") -> None:
-        """A run begins that ends with ``budget`` rewards in total, or earlier by one of the ``rules``."""
+    def running(self, budget: int, rules: "Mapping[str, Any]", steer: bool) -> None:
+        """A run begins that ends with ``budget`` rewards in total, or earlier by one of the ``rules``.
+
+        ``steer`` says whether it takes the user's :meth:`requests`.
+        """
 
     def requests(self) -> "Sequence[Request]":
         """What the user asks the search to do, since the last call."""

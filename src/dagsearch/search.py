@@ -33,7 +33,14 @@ from dagsearch.recorder import Recorder
 from dagsearch.report.forecasts import Forecast, forecast, progress_of
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.run.pools import make_pool
-from dagsearch.run.runner import Execution, OnError, checked_budget, checked_on_error, evaluations
+from dagsearch.run.runner import (
+    Execution,
+    OnError,
+    checked_budget,
+    checked_on_error,
+    checked_steer,
+    evaluations,
+)
 from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.space import Space
@@ -477,6 +484,7 @@ class Search:
         timeout: float | None = None,
         on_error: OnError = "raise",
         deterministic: bool = False,
+        steer: bool = False,
     ) -> Iterator[Evaluation]:
         """Evaluate ``budget`` leaves, one per iteration; all workers evaluate at the same time.
 
@@ -501,17 +509,20 @@ class Search:
         deterministic : bool
             Whether rewards are learnt in the order in which they were asked for. The same seed then gives the
             same run, whatever the timing, but a slow evaluation may keep workers waiting.
+        steer : bool
+            Whether the run takes requests from ``dagsearch watch --steer``; the search must have a journal.
         """
         on_error, budget = checked_on_error(on_error), checked_budget(budget)
         deterministic = checked_flag("deterministic", deterministic)
+        steer = checked_steer(steer, self.recorder.keeps_pending)
         pool = make_pool(self.problem, executor, n_jobs, timeout, deterministic)
-        return evaluations(self, pool, budget, stop or Stop(), on_error)
+        return evaluations(self, pool, budget, stop or Stop(), on_error, steer)
 
     def run(self, budget: int, stop: Stop | None = None, **execution: Unpack[Execution]) -> Result:
         """Evaluate ``budget`` leaves, or fewer if a rule of ``stop`` holds, and return the result.
 
-        The keywords ``executor``, ``n_jobs``, ``timeout``, ``on_error`` and ``deterministic`` are those of
-        :meth:`steps`.
+        The keywords ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic`` and ``steer`` are
+        those of :meth:`steps`.
         """
         for _ in self.steps(budget, stop, **execution):
             pass

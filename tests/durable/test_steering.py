@@ -41,8 +41,15 @@ def steered(journal, requests, budget=16, at=6, **execution):
         return weight(chosen)
 
     search = ds.Search.default(problem(reward), seed=0, initial=4, journal=journal)
-    search.run(budget, **execution)
+    search.run(budget, steer=True, **execution)
     return search
+
+
+def opened(journal):
+    """The steering file, as a run makes it."""
+    path = requests_path(journal)
+    path.touch(mode=0o600)
+    return path
 
 
 def known(search):
@@ -56,6 +63,13 @@ def known(search):
         search.steered,
         [proposal.leaf for proposal in search.pending],
     )
+
+
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
 
 
 REQUESTS = {
@@ -121,7 +135,7 @@ def test_a_script_that_runs_again_keeps_the_new_budget(journal):
         return weight(chosen)
 
     with pytest.raises(ds.SearchInterrupted):
-        ds.search(problem(reward), 12, seed=0, journal=journal)
+        ds.search(problem(reward), 12, seed=0, journal=journal, steer=True)
     assert len(ds.search(problem(reward), 12, seed=0, journal=journal).history) == 14
     assert len(ds.search(problem(reward), 12, seed=0, journal=journal).history) == 14
     assert len(ds.search(problem(reward), 16, seed=0, journal=journal).history) == 16
@@ -148,8 +162,9 @@ def test_a_leaf_that_is_known_is_not_evaluated_again(journal):
 
 def test_a_paused_search_waits_until_it_may_continue(journal):
     search = ds.Search.default(problem(), seed=0, initial=4, journal=journal)
+    opened(journal)
     send_request(journal, "pause")
-    runner = threading.Thread(target=search.run, args=(6,))
+    runner = threading.Thread(target=search.run, args=(6,), kwargs={"steer": True})
     runner.start()
     runner.join(1.0)
     assert runner.is_alive()
@@ -166,7 +181,7 @@ def test_a_resumed_search_is_still_paused(journal):
     resumed = ds.Search.resume(journal, problem())
     assert resumed.steered.paused
     send_request(journal, "continue")
-    resumed.run(2)
+    resumed.run(2, steer=True)
     assert len(resumed.history) == 8
     resumed.close()
 
@@ -183,7 +198,7 @@ def test_a_hanging_evaluation_is_forgotten(journal):
 
     search = ds.Search.default(problem(reward), seed=0, initial=4, journal=journal)
     with ThreadPoolExecutor(2) as executor:
-        runner = threading.Thread(target=search.run, args=(8,), kwargs={"executor": executor})
+        runner = threading.Thread(target=search.run, args=(8,), kwargs={"executor": executor, "steer": True})
         runner.start()
         assert hanging.wait(60.0)
         send_request(journal, "forget", sorted(calls[2]))
@@ -212,8 +227,8 @@ def test_requests_to_an_earlier_journal_of_this_name_are_ignored(journal):
 def test_lines_that_are_not_requests_are_ignored(journal, caplog):
     search = ds.Search.default(problem(), seed=0, initial=4, journal=journal)
     lines = ["not JSON", "[]", json.dumps({"request": "a"}), '{"request": 1,']
-    requests_path(journal).write_text("\n".join(lines))
-    search.run(5)
+    opened(journal).write_text("\n".join(lines))
+    search.run(5, steer=True)
     assert len(search.history) == 5
     assert "is not a request" in caplog.text
     search.close()
@@ -230,17 +245,29 @@ def test_lines_that_are_not_requests_are_ignored(journal, caplog):
         ("tell", [1, 2]),
         ("tell", {"leaf": [1], "reward": "much"}),
         ("tell", {"leaf": [1], "reward": float("nan")}),
+        ("tell", {"leaf": [1], "reward": 1e308}),
+        ("tell", {"leaf": [1], "reward": 10**400}),
+        ("budget", 2**63),
+        ("budget", 2**1024),
+        ("budget", 10**4000),
+        ("propose", [10**400]),
+        ("propose", [float("inf")]),
+        ("propose", nested(200)),
+        ("propose", "x" * 2_000_000),
     ],
+    ids=lambda one: repr(one)[:40],
 )
-def test_a_request_that_lacks_something_is_not_sent(journal, request_):
+def test_a_request_that_lacks_something_or_is_too_large_is_not_sent(journal, request_):
     steered(journal, []).close()
-    with pytest.raises(ValueError, match=r"must be|needs"):
+    with pytest.raises(ValueError, match=r"must be|needs|more than|not finite|longer"):
         send_request(journal, *request_)
-    assert not requests_path(journal).exists()
+    assert requests_path(journal).read_bytes() == b""
 
 
-def test_a_search_that_nobody_steers_has_no_file_beside_its_journal(journal):
-    steered(journal, []).close()
+def test_a_search_that_is_not_steered_has_no_file_beside_its_journal(journal):
+    search = ds.Search.default(problem(), seed=0, initial=4, journal=journal)
+    search.run(6)
+    search.close()
     assert [path.name for path in journal.parent.iterdir()] == ["run.db"]
 
 
@@ -265,8 +292,9 @@ class Walk:
 
 def test_leaves_of_a_problem_of_ones_own_can_be_proposed(journal):
     search = ds.Search.paper(Walk(), seed=0, journal=journal)
+    opened(journal)
     send_request(journal, "propose", {"tuple": ["b", "b", "b", "b"]})
-    search.run(1)
+    search.run(1, steer=True)
     assert search.history[0].leaf == ("b", "b", "b", "b")
     search.close()
 
@@ -295,13 +323,13 @@ KINDS = {
 def test_leaves_of_every_kind_are_proposed_told_and_replayed(journal, kind):
     one = KINDS[kind]()
     search = ds.Search.default(one, seed=0, initial=3, journal=journal)
-    search.run(5)
+    search.run(5, steer=True)
     codec, seen = StateCodec(one), {evaluation.leaf for evaluation in search.history}
     leaves = dict.fromkeys(random_leaf(one, seed) for seed in range(99))
     first, second = [leaf for leaf in leaves if leaf not in seen][:2]
     send_request(journal, "propose", json.loads(json.dumps(codec.encode(first))))
     send_request(journal, "tell", {"leaf": json.loads(json.dumps(codec.encode(second))), "reward": 2.5})
-    search.run(4)
+    search.run(4, steer=True)
     rewards = {evaluation.leaf: evaluation.reward for evaluation in search.history}
     assert rewards[second] == 2.5
     assert rewards[first] == one.reward(first)

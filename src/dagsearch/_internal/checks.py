@@ -8,8 +8,8 @@ import numpy as np
 
 from dagsearch._internal.texts import shown
 
-LARGEST_WHOLE = 2**53
-"""Larger whole numbers are not exact everywhere that they are stored and shown."""
+LARGEST_WHOLE = 2**63 - 1
+"""Larger whole numbers are refused, so that every stored one can be read; ``sys.maxsize`` is allowed."""
 
 
 def is_finite(value: Any) -> bool:
@@ -24,6 +24,11 @@ def is_whole(value: Any) -> bool:
     """Whether ``value`` is a whole number of at most :data:`LARGEST_WHOLE` in size, and not a bool."""
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     return whole and -LARGEST_WHOLE <= value <= LARGEST_WHOLE
+
+
+def is_budget(value: Any) -> bool:
+    """Whether ``value`` is a number of evaluations that a search can be given."""
+    return is_whole(value) and bool(value >= 1)
 
 
 def checked_flag(name: str, value: Any) -> bool:

@@ -14,10 +14,10 @@ def shortened(text: str, kept: int = _STORED) -> str:
     return f"{text[:kept]} [… {left_out:,} characters …] {text[-kept:]}"
 
 
-def shown(value: Any) -> str:
+def shown(value: Any, kept: int = _SHOWN) -> str:
     """A value of the user's in one line of a message, even if it has no text or a long one."""
     try:
-        return shortened(" ".join(repr(value).split()), _SHOWN)
+        return shortened(" ".join(repr(value).split()), kept)
     except Exception:  # such as a whole number of more digits than Python converts
         return f"an object of type {type(value).__name__}"
 

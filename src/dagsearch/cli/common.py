@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from dagsearch._internal.checks import LARGEST_WHOLE
+from dagsearch._internal.checks import LARGEST_WHOLE, is_budget
 from dagsearch._internal.texts import shown
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -20,8 +20,10 @@ def positive(text: str) -> int:
         number = int(text)
     except ValueError:
         number = 0
-    if not 1 <= number <= LARGEST_WHOLE:
-        raise argparse.ArgumentTypeError(f"must be a positive whole number, got {shown(text)}")
+    if not is_budget(number):
+        raise argparse.ArgumentTypeError(
+            f"must be a positive whole number of at most {LARGEST_WHOLE}, got {shown(text)}"
+        )
     return number
 
 

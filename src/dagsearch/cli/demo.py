@@ -11,7 +11,7 @@ import numpy as np
 import dagsearch as ds
 from dagsearch._internal.defaults import BUDGET
 from dagsearch.baselines import random_search
-from dagsearch.cli.common import positive
+from dagsearch.cli.common import failed, positive
 from dagsearch.problems import DigitsPixels
 from dagsearch.problems.ground import Subset
 from dagsearch.results import Result
@@ -42,6 +42,18 @@ def add_parser(commands: "Commands") -> None:
         metavar="FILE",
         help="where to write the picture (default: %(default)s)",
     )
+    demo.add_argument(
+        "--journal",
+        type=Path,
+        metavar="FILE",
+        help="write every evaluation to this file, or continue from it",
+    )
+    demo.add_argument(
+        "--steer",
+        action="store_true",
+        help="take requests from 'dagsearch watch --steer'; needs --journal, and only your own account can "
+        "send them",
+    )
     demo.set_defaults(run=run)
 
 
@@ -60,7 +72,16 @@ def run(options: argparse.Namespace) -> int:
     problem = DigitsPixels()
     print(f"Choosing {problem.k} of the 64 pixels of the digits with {options.budget} evaluations.")
     try:
-        result = ds.search(problem, options.budget, seed=options.seed, progress=True)
+        result = ds.search(
+            problem,
+            options.budget,
+            seed=options.seed,
+            progress=True,
+            journal=options.journal,
+            steer=options.steer,
+        )
+    except (ds.JournalError, ValueError) as error:
+        return failed("demo", error)
     except ds.SearchInterrupted as interruption:
         result = interruption.result
         print(f"\nStopped after {len(result.history)} evaluations.", file=sys.stderr)

@@ -40,6 +40,11 @@ def add_parser(commands: Commands) -> None:
     resume.add_argument(
         "--jobs", type=positive, help="number of evaluations at once (default: 1; for select: as before)"
     )
+    resume.add_argument(
+        "--steer",
+        action="store_true",
+        help="take requests from 'dagsearch watch --steer'; only your own account can send them",
+    )
     selection = resume.add_argument_group(
         "for journals of 'dagsearch select'",
         "Python code and schedulers that the journal names are used only if they are confirmed here.",
@@ -60,7 +65,8 @@ def run(options: argparse.Namespace) -> int:
         if options.problem is None:
             raise ValueError("the journal does not hold its problem: give --problem module:name")
         problem = imported_problem(options.problem)
-        result = resume(options.journal, problem, options.budget or record.budget, options.jobs)
+        budget = options.budget or record.budget
+        result = resume(options.journal, problem, budget, options.jobs, options.steer)
     except (DagSearchError, ValueError, OSError) as error:
         return failed("resume", error)
     print(f"best reward {result.best_reward:.6g} after {len(result.history)} evaluations")
@@ -83,13 +89,13 @@ def imported_problem(path: str) -> Problem:
     return cast(Problem, made)
 
 
-def resume(path: Path, problem: Problem, budget: int | None, jobs: int | None) -> Result:
+def resume(path: Path, problem: Problem, budget: int | None, jobs: int | None, steer: bool) -> Result:
     """Continue until the search has ``budget`` rewards; ``None`` if neither user nor journal state it."""
     if budget is None:
         raise JournalError(f"{path} does not state the number of evaluations of its run: give --budget")
     search = Search.resume(path, problem)
     try:
         left = budget - len(search.history)
-        return search.result() if left <= 0 else search.run(left, n_jobs=jobs)
+        return search.result() if left <= 0 else search.run(left, n_jobs=jobs, steer=steer)
     finally:
         search.close()

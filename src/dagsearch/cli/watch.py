@@ -3,13 +3,18 @@
 import argparse
 import errno
 import os
+import sys
+import time
 from pathlib import Path
 
-from dagsearch.cli.common import Commands, failed
+from dagsearch.cli.common import Commands, failed, printable
 from dagsearch.errors import JournalError
+from dagsearch.journal.journal import check_is_journal, has_begun
 
 # How much the page's server lowers its priority, so that a search on the same cores is not slower.
 _NICE = 10
+# Seconds between two looks for a journal that does not exist yet.
+_GLANCE = 0.25
 
 
 def add_parser(commands: Commands) -> None:
@@ -20,7 +25,8 @@ def add_parser(commands: Commands) -> None:
         description=(
             "Serve a page that shows searches while they run, from their journals alone; several are "
             "compared. Only this machine can reach it, by the address that is printed. The searches are not "
-            "disturbed: the journals are neither locked nor written. Needs pip install 'dagsearch[watch]'."
+            "disturbed: the journals are neither locked nor written. A journal that does not exist yet is "
+            "waited for. Needs pip install 'dagsearch[watch]'."
         ),
     )
     watch.add_argument("journals", type=Path, nargs="+", metavar="JOURNAL", help="journal file of a search")
@@ -29,7 +35,8 @@ def add_parser(commands: Commands) -> None:
         action="store_true",
         help=(
             "let the page pause and stop the search, change its budget, forget an evaluation, propose a leaf "
-            "and tell a reward; requests are written to JOURNAL-steer"
+            "and tell a reward. The search must have been started with --steer, or steer=True in Python; "
+            "requests are written to JOURNAL-steer"
         ),
     )
     watch.add_argument("--port", type=_port, default=0, help="port of the page (default: any that is free)")
@@ -53,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
     if hasattr(os, "nice"):  # not on Windows
         os.nice(_NICE)
     try:
+        for journal in options.journals:
+            _wait_for(journal)
         watched = Watched(options.journals, options.steer)
         serve(watched, options.port, options.steer, lambda address: print(address, flush=True))
     except OSError as error:
@@ -63,3 +72,15 @@ def run(options: argparse.Namespace) -> int:
     except JournalError as error:
         return failed("watch", error)
     return 0
+
+
+def _wait_for(journal: Path) -> None:
+    """Wait until a search has begun the journal; raises ``JournalError`` if the file is something else."""
+    told = False
+    while not has_begun(journal):
+        if not told:
+            path = printable(str(journal))
+            print(f"waiting for {path}, which no search has begun yet; Ctrl-C ends this", file=sys.stderr)
+            told = True
+        time.sleep(_GLANCE)
+    check_is_journal(journal)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dagsearch.errors import JournalError
 from dagsearch.journal.lock import is_locked, lock
+from dagsearch.journal.regular import open_regular
 
 # Only the content and the length must be on the disk; the time of the last change may be lost.
 _sync = getattr(os, "fdatasync", os.fsync)
@@ -136,7 +137,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 def is_in_use(path: Path) -> bool:
     """Whether a process has the file open for writing; neither that process nor the file is disturbed."""
     try:
-        with path.open("rb") as file:
+        with open(open_regular(path), "rb") as file:
             return is_locked(file.fileno())
     except OSError:
         return False

@@ -32,6 +32,7 @@ from dagsearch.journal.lines import (
     is_unbegun,
     last_head,
 )
+from dagsearch.journal.regular import open_regular
 
 __all__ = ["Event", "Journal", "JournalError", "backup_journal", "has_begun", "is_in_use", "read_events"]
 
@@ -211,7 +212,7 @@ def read_events(path: str | PathLike[str]) -> list[Event]:
 
 def _read(path: Path) -> Content:
     try:
-        with path.open("rb", buffering=0) as file:
+        with open(open_regular(path), "rb", buffering=0) as file:
             first = file.read(LENGTH)
             # Read after the head, so that all that the head counts is there.
             rest = file.readall()
@@ -225,6 +226,19 @@ def _read(path: Path) -> Content:
     if not is_journal(first):
         raise JournalError(f"{path} is damaged, or not a journal of dagsearch: check the path")
     return decode(path, last_head(path, first), rest)
+
+
+def check_is_journal(path: str | PathLike[str]) -> None:
+    """Raise :class:`JournalError` unless a file begins as a journal does; the rest of it is not read."""
+    path = check_is_file(path)
+    try:
+        with open(open_regular(path), "rb") as file:
+            first = file.read(LENGTH)
+    except OSError as error:
+        raise JournalError(f"cannot read {path} ({error})") from error
+    if not is_journal(first):
+        raise JournalError(f"{path} is damaged, or not a journal of dagsearch: check the path")
+    last_head(path, first)
 
 
 def has_begun(path: str | PathLike[str]) -> bool:
@@ -289,6 +303,10 @@ class News(NamedTuple):
     """Whether the file is another one than before, so that these are all of its events."""
 
 
+# Number of bytes at the end of an event that tell it from those of any other journal.
+_ENDING = 80
+
+
 class Follower:
     """Reads the events that are appended to a journal.
 
@@ -308,6 +326,7 @@ class Follower:
     def _forget(self) -> None:
         self._file: tuple[int, int] | None = None
         self._offset, self._number, self._digest = LENGTH, 0, ""
+        self._ending = b""  # the last bytes that were read: they hold the digest of the last event
 
     def read(self) -> News:
         """The events since the last call; all of them at the first call.
@@ -329,12 +348,15 @@ class Follower:
     def _read_on(self) -> News | None:
         """The events behind the last known one; ``None`` if that one is no longer there."""
         try:
-            with self.path.open("rb", buffering=0) as file:
+            with open(open_regular(self.path), "rb", buffering=0) as file:
                 found = os.fstat(file.fileno())
                 identity = (found.st_dev, found.st_ino)
                 if self._file not in (None, identity) or (self._number and found.st_size < self._offset):
                     return None
-                file.seek(self._offset)
+                # A new file may have got the number and even the length of the one before.
+                file.seek(self._offset - len(self._ending))
+                if file.read(len(self._ending)) != self._ending:
+                    return None
                 data = file.readall()
         except OSError as error:
             raise JournalError(f"cannot read {self.path} ({error})") from error
@@ -344,4 +366,5 @@ class Follower:
         restarted = self._file is None
         self._file, self._offset = identity, self._offset + len(more.data)
         self._number, self._digest = self._number + len(more.events), more.digest
+        self._ending = (self._ending + more.data)[-_ENDING:]
         return News(more.events, restarted)

@@ -12,10 +12,10 @@ Every event carries a digest of itself and of the digest before.
 
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from dagsearch._internal.checks import is_finite
 from dagsearch.errors import JournalError
 
 # Events -------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def _check_settings(path: Any, event: Event) -> None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, _NUMBER) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, _NUMBER) and not isinstance(value, bool) and is_finite(value)
 
 
 def _not_an_event(path: Any, event: Event, what: str) -> JournalError:

@@ -152,9 +152,12 @@ class JournalRecorder(Recorder):
         """Record the new root."""
         self._append("reroot", state=self._codec.encode(state))
 
-    def running(self, budget: int, rules: Mapping[str, Any]) -> None:
-        """Record the number of rewards that a run ends with, its rules for stopping, and who runs it."""
-        self._append("run", budget=budget, stop=dict(rules), by=f"{platform.node()}, process {os.getpid()}")
+    def running(self, budget: int, rules: Mapping[str, Any], steer: bool) -> None:
+        """Record when a run ends, who runs it, and whether it takes requests."""
+        if steer:
+            self._requests.open()  # so that whoever reads of the run finds the file
+        by = f"{platform.node()}, process {os.getpid()}"
+        self._append("run", budget=budget, stop=dict(rules), by=by, steer=steer)
 
     def requests(self) -> Sequence[Request]:
         """What the user asks the search to do, from a file beside the journal."""
@@ -177,4 +180,5 @@ class JournalRecorder(Recorder):
 
     def close(self) -> None:
         """Release the file: another search may resume it."""
+        self._requests.close()
         self.journal.close()

@@ -212,12 +212,13 @@ class Replay(Recorder):
             search.forget(self._pending(content["pending"]), again=content["again"])
         elif event.kind == "reroot":
             search.reroot(self._codec.decode(content["state"]))
-        elif event.kind == "steer":
-            if content["refused"] is None:
-                search.steered.take(content["action"], content["value"])
+        elif event.kind == "steer" and content["refused"] is None:
+            search.steered.take(content["action"], content["value"])
+        elif event.kind == "run":
+            search.steered.begin(content.get("steer") is True)
         elif event.kind == "settle":
             search.settle()
-        elif event.kind not in ("learn", "run", "note"):
+        elif event.kind not in ("learn", "note", "steer"):
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         self._count_runs(event.kind)
         self._check_size(event)

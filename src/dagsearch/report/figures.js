@@ -3,15 +3,19 @@ let content = JSON.parse(document.getElementById("content").textContent);
 let chosen = 0; // which run is shown in detail
 const live = content.live !== null;
 
-/* Elements. Whatever comes from a search enters as text or as a label, never as markup. */
+/* Elements. Whatever comes from a search enters as text or as a label, never as markup. Characters that control
+   the direction of text, or something else, are shown by their numbers. */
 
+const visible = (text) => text.replace(/[\p{Bidi_Control}\p{Cc}\u2028\u2029]/gu, (mark) =>
+  "\n\t".includes(mark) ? mark : `\\u${mark.codePointAt(0).toString(16).padStart(4, "0")}`);
+const plain = (value) => (typeof value === "string" ? visible(value) : value);
 function equip(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (name === "style") for (const [property, set] of Object.entries(value)) element.style.setProperty(property, set);
-    else if (value !== null) element.setAttribute(name, value);
+    else if (value !== null) element.setAttribute(name, plain(value));
   }
-  element.append(...children.flat(3).filter((child) => child !== null));
+  element.append(...children.flat(3).filter((child) => child !== null).map(plain));
   return element;
 }
 const html = (tag, attributes = {}, ...children) => equip(document.createElement(tag), attributes, children);

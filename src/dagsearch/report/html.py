@@ -5,11 +5,14 @@ import hashlib
 import html
 import json
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+# Characters without a form of their own that turn the direction of others, or end a line.
+_MARKS = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)}
 # An HTML parser looks for these inside <script>; in JSON they occur only in strings.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&"})
 # The parts of the page's script, in order: a later one uses what the earlier ones define.
@@ -126,4 +129,8 @@ def _curve(view: Mapping[str, Any], width: int = 480, height: int = 120) -> str:
 
 
 def _text(value: object) -> str:
-    return html.escape(str(value)).encode(errors="replace").decode()
+    text = "".join(
+        f"\\u{ord(c):04x}" if (unicodedata.category(c) == "Cc" and c not in "\n\t") or ord(c) in _MARKS else c
+        for c in str(value)
+    )
+    return html.escape(text).encode(errors="replace").decode()

@@ -10,7 +10,7 @@ async function steer(action, value = null) {
     const running = ["running", "paused", "stopping"].includes(content.runs[chosen].state);
     sent = answer.ok ? `Sent. The search takes it ${running ? "at its next step" : "when it is resumed: no process runs it now"}.` : `Not sent: ${told.error}`;
   } catch { sent = "Not sent: the page's server does not answer."; }
-  document.getElementById("sent")?.replaceChildren(sent);
+  document.getElementById("sent")?.replaceChildren(visible(sent));
 }
 /* A leaf in the journal's form. Where numbers stand for names, it is written by names: as JSON, or with commas. */
 function asLeaf(text, labels) {
@@ -21,19 +21,21 @@ function asLeaf(text, labels) {
   }
   if (!labels || !Array.isArray(found)) return found;
   return found.map((one) => {
-    const place = labels.indexOf(String(one));
+    const place = labels.map(visible).indexOf(visible(String(one)));
     if (place < 0) throw new Error(`there is no ${one}`);
     return place;
   });
 }
 function steerSection(run) {
+  if (!run.steerable)
+    return section("steer", "Steer", "This search takes no requests: run it with steer=True in Python, or with --steer on the command line.");
   const button = (name, act) => html("button", { type: "button", click: act }, name);
   const field = (name, key, wide, type = "text") => html("label", { class: wide ? "wide" : null }, name,
     html("input", { name: key, type, required: "", autocomplete: "off", ...(type === "number" ? { step: "any" } : {}) }));
   const form = (name, fields, act) => html("form", { submit: (event) => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.target));
-    try { act(values); } catch (error) { document.getElementById("sent").replaceChildren(`Not sent: ${error.message}`); }
+    try { act(values); } catch (error) { document.getElementById("sent").replaceChildren(visible(`Not sent: ${error.message}`)); }
   } }, fields, html("button", { type: "submit" }, name));
   const leaf = (text) => asLeaf(text, run.labels);
   const best = run.best_encoded ?? [1, 2, 3];
@@ -58,7 +60,7 @@ const main = html("main");
 function sections() {
   chosen = Math.min(chosen, content.runs.length - 1);
   const run = content.runs[chosen];
-  document.title = `${run.name} · ${number(run.best)} · dagsearch`;
+  document.title = visible(`${run.name} · ${number(run.best)} · dagsearch`);
   const found = run.selection ?? null;
   const own = (make, when = true) => (found && when ? make(found) : null);
   return [headline(run), own(warningsSection, found?.warnings.length), progressSection(run), calibrationSection(run), own(inclusionSection),

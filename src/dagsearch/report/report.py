@@ -102,16 +102,34 @@ class _Run:
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.follower, self.viewed = path, Follower(path), Viewed(name, Record())
         self.trouble: str | None = None
+        self.readings = 0
+        """How often the journal was read from its beginning."""
+        self._damage: str | None = None
+        self._shown: dict[str, Any] | None = None
 
     def update(self) -> None:
         try:
             news = self.follower.read()
-            if news.restarted:
-                self.viewed = Viewed(self.viewed.name, Record())
-            self.viewed.record.add(news.events)
-            self.trouble = None
         except JournalError as error:  # it may be readable again later
             self.trouble = str(error)
+            return
+        if news.restarted:
+            self.viewed, self.readings = Viewed(self.viewed.name, Record()), self.readings + 1
+            self._damage = None
+        try:
+            self.viewed.record.add(news.events)
+        except JournalError as error:  # until the file is replaced
+            self._damage = str(error)
+        self.trouble = self._damage
+
+    def view(self, now: float) -> dict[str, Any]:
+        """What the page shows; if the journal cannot be shown any more, what it showed last."""
+        try:
+            self._shown = self.viewed.view(now, is_in_use(self.path))
+        except JournalError as error:
+            self.trouble = self.trouble or str(error)
+            self._shown = self._shown or Viewed(self.viewed.name, Record()).view(now)
+        return {**self._shown, "problem_text": self.trouble}
 
 
 class Watched:
@@ -138,10 +156,19 @@ class Watched:
         self._steer, self._clock, self._lock = steer, clock, threading.Lock()
         self._every = _LEAST
 
-    @property
-    def journals(self) -> list[Path]:
-        """The journals."""
-        return [run.path for run in self._runs]
+    def steered(self, number: Any) -> Path:
+        """The journal of a run that takes requests; raises ``ValueError`` or ``OSError`` if there is none."""
+        if type(number) is not int or not 0 <= number < len(self._runs):
+            raise ValueError(f"run must be the number of a run, from 0 to {len(self._runs) - 1}")
+        with self._lock:
+            self._update()
+            run = self._runs[number]
+        if not run.viewed.record.steerable:
+            raise OSError(
+                f"{run.viewed.name} takes no requests: run the search with steer=True, or --steer on the "
+                "command line"
+            )
+        return run.path
 
     def page(self) -> str:
         """The page as it is now; its script asks for updates."""
@@ -167,15 +194,17 @@ class Watched:
         for run in self._runs:
             run.update()
         waiting = any(run.viewed.record.pending for run in self._runs)
-        parts = [f"{run.viewed.record.events}{'r' if is_in_use(run.path) else ''}" for run in self._runs]
+        parts = [
+            f"{run.readings}.{run.viewed.record.events}{'r' if is_in_use(run.path) else ''}"
+            f"{'' if run.trouble is None else 't'}"
+            for run in self._runs
+        ]
         # Ages change as time goes by.
         return "-".join([*parts, str(int(self._clock() / 5.0)) if waiting else ""])
 
     def _views(self) -> list[dict[str, Any]]:
         now = self._clock()
-        return [
-            {**run.viewed.view(now, is_in_use(run.path)), "problem_text": run.trouble} for run in self._runs
-        ]
+        return [run.view(now) for run in self._runs]
 
 
 # In a notebook ------------------------------------------------------------------------------------

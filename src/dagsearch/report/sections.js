@@ -200,9 +200,10 @@ function leavesSection(run) {
 
 function pendingSection(run) {
   const leaf = { name: capital(run.words.leaf), kind: "long" };
-  const heads = [leaf, { name: "Age", kind: "figure" }, { name: "Worker" }, ...(content.steer ? [{ name: "Steer" }] : [])];
+  const steers = content.steer && run.steerable;
+  const heads = [leaf, { name: "Age", kind: "figure" }, { name: "Worker" }, ...(steers ? [{ name: "Steer" }] : [])];
   const rows = run.pending.map((one) => [one.leaf, duration(one.age), one.by ?? "–",
-    ...(content.steer ? [html("button", { type: "button", click: () => steer("forget", one.encoded) }, "Forget")] : [])]);
+    ...(steers ? [html("button", { type: "button", click: () => steer("forget", one.encoded) }, "Forget")] : [])]);
   const failures = run.failures.map((one) => [known(one.at) ? clock(one.at) : `${run.words.evaluation} ${one.step}`, one.leaf, one.text]);
   return section("pending", "Pending and failed evaluations", null,
     html("h3", {}, `${count(run.pending_count)} pending`), rows.length ? table(heads, rows, { label: "Pending evaluations", class: "cards" }) : null,

@@ -1,32 +1,46 @@
 """The server of the live page: for this machine alone, and for those who know its address.
 
 Every address begins with a random token. Whatever comes without it, or with a host name other than this
-machine's (as after DNS rebinding), gets an empty 404 answer.
+machine's (as after DNS rebinding), gets an empty 404 answer, and its connection is closed. The port in the
+host name may be any, so that ``ssh -L`` can forward the page to another port.
+
+Connections that have not sent a complete request are few and short-lived: whoever opens thousands of them,
+which needs no token, loses the oldest ones, and the user's own request is answered.
 """
 
+import asyncio
 import json
-import logging
+import re
 import secrets
 import socket
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dagsearch.journal.requests import send_request
 from dagsearch.report.html import policy
 from dagsearch.report.report import Watched
 
-logger = logging.getLogger(__name__)
-
 ADDRESS = "127.0.0.1"
-# Longest request to steer, in bytes.
-_LONGEST = 1 << 20
+# Longest request to steer, and longest head of a request, in bytes.
+_LONGEST, _LONGEST_HEAD = 1 << 20, 1 << 14
+# A connection may take this many seconds to send its first request; so many may be about to.
+_SECONDS_TO_ASK, _MOST_SILENT = 10.0, 64
+# Connections that the system holds until they are accepted; all of them may be accepted at once.
+_BACKLOG = 64
+# Seconds that the server's end waits for answers that are being sent.
+_SECONDS_TO_END = 2
+# What a browser on this machine may call it, at whatever port.
+_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.ASCII)
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -40,27 +54,23 @@ _HEADERS = {
 
 
 class Guarded:
-    """Answers only requests with the token, to this machine's own address.
+    """Answers only requests with the token, to a name of this machine.
 
     Parameters
     ----------
     app : ASGI application
-        Gets the other requests, without the token in their path.
+        Gets the other requests.
     token : str
         The token.
-    port : int
-        The server's port.
     """
 
-    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token
-        self._hosts = {f"{name}:{port}" for name in (ADDRESS, "localhost")}
-        self._origins = {f"http://{host}" for host in self._hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http" or not self._allowed(scope):
-            await Response(status_code=404)(scope, receive, send)
+            await Response(status_code=404, headers={"Connection": "close"})(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -70,10 +80,11 @@ class Guarded:
         origin = headers.get(b"origin", b"").decode("latin-1")
         given = scope["path"].split("/")[1:2]
         known = bool(given) and secrets.compare_digest(given[0].encode(), self._token.encode())
-        return known and host in self._hosts and (not origin or origin in self._origins)
+        # A page of this machine, too, has another origin if it comes from another port.
+        return known and _HOST.fullmatch(host) is not None and origin in ("", f"http://{host}")
 
 
-def make_app(watched: Watched, token: str, port: int, steer: bool) -> Guarded:
+def make_app(watched: Watched, token: str, steer: bool) -> Guarded:
     """The application that serves the page.
 
     Parameters
@@ -82,17 +93,21 @@ def make_app(watched: Watched, token: str, port: int, steer: bool) -> Guarded:
         What the page shows.
     token : str
         The first part of every path.
-    port : int
-        The server's port, which requests must name.
     steer : bool
         Whether requests to steer are taken; otherwise nothing is ever written.
     """
 
     async def page(request: Request) -> Response:
-        return HTMLResponse(await run_in_threadpool(watched.page), headers=_HEADERS)
+        try:
+            return HTMLResponse(await run_in_threadpool(watched.page), headers=_HEADERS)
+        except ValueError as error:  # a number that JSON does not have
+            return _refused(409, error)
 
     async def data(request: Request) -> Response:
-        content = await run_in_threadpool(watched.content, request.query_params.get("seen", ""))
+        try:
+            content = await run_in_threadpool(watched.content, request.query_params.get("seen", ""))
+        except ValueError as error:
+            return _refused(409, error)
         if content is None:
             return Response(status_code=204, headers=_HEADERS)
         return Response(content, media_type="application/json", headers=_HEADERS)
@@ -100,13 +115,14 @@ def make_app(watched: Watched, token: str, port: int, steer: bool) -> Guarded:
     async def steered(request: Request) -> Response:
         try:
             asked = await _body(request)
-            journal = watched.journals[asked["run"]] if type(asked.get("run")) is int else None
-            if journal is None:
-                raise ValueError("run must be the number of a run")
-            action, value = str(asked.get("action")), asked.get("value")
-            name = await run_in_threadpool(send_request, journal, action, value)
-        except (ValueError, TypeError, IndexError, OSError) as error:
-            return JSONResponse({"error": str(error)}, status_code=400, headers=_HEADERS)
+            if "action" not in asked:
+                raise ValueError("the request has no action")
+            journal = await run_in_threadpool(watched.steered, asked.get("run"))
+            name = await run_in_threadpool(send_request, journal, asked["action"], asked.get("value"))
+        except (ValueError, TypeError, RecursionError, ClientDisconnect) as error:
+            return _refused(400, error)
+        except OSError as error:  # the run takes no requests, or its file cannot be written
+            return _refused(409, error)
         return JSONResponse({"request": name}, headers=_HEADERS)
 
     routes = [Route(f"/{token}/", page), Route(f"/{token}/data", data)]
@@ -114,7 +130,13 @@ def make_app(watched: Watched, token: str, port: int, steer: bool) -> Guarded:
         routes.append(Route(f"/{token}/steer", steered, methods=["POST"]))
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
-    return Guarded(app, token, port)
+    return Guarded(app, token)
+
+
+def _refused(status: int, error: Exception) -> Response:
+    """The answer to a request that was not sent: one line that says why."""
+    told = " ".join(str(error).split()) or type(error).__name__
+    return JSONResponse({"error": told}, status_code=status, headers=_HEADERS)
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -132,6 +154,40 @@ async def _body(request: Request) -> dict[str, Any]:
     return asked
 
 
+class _Impatient(H11Protocol):
+    """Closes connections that do not send a request in time, and the oldest if there are too many of them.
+
+    Uvicorn has no such limits: its ``limit_concurrency`` counts silent connections as well, and would refuse
+    the user's.
+    """
+
+    _silent: ClassVar["OrderedDict[_Impatient, asyncio.TimerHandle]"] = OrderedDict()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._silent[self] = self.loop.call_later(_SECONDS_TO_ASK, self._give_up)
+        if len(self._silent) > _MOST_SILENT:
+            next(iter(self._silent))._give_up()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None:  # the head of a request is complete
+            self._has_asked()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._has_asked()
+        super().connection_lost(exc)
+
+    def _has_asked(self) -> None:
+        timer = self._silent.pop(self, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _give_up(self) -> None:
+        self._has_asked()
+        self.transport.abort()
+
+
 def serve(watched: Watched, port: int, steer: bool, announce: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C.
 
@@ -146,16 +202,23 @@ def serve(watched: Watched, port: int, steer: bool, announce: Callable[[str], No
     announce : callable
         Called with the address of the page once the server can be reached.
     """
-    import uvicorn
-
     token = secrets.token_urlsafe(24)
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((ADDRESS, port))
         port = listening.getsockname()[1]
-        app = make_app(watched, token, port, steer)
-        settings: dict[str, Any] = {"server_header": False, "access_log": False, "lifespan": "off"}
-        config = uvicorn.Config(app, log_level="warning", **settings)
-        listening.listen(128)
+        config = Config(
+            make_app(watched, token, steer),
+            http=_Impatient,
+            ws="none",
+            lifespan="off",
+            log_level="error",  # bad requests, which anyone can send, are only warnings
+            access_log=False,
+            server_header=False,
+            backlog=_BACKLOG,
+            h11_max_incomplete_event_size=_LONGEST_HEAD,
+            timeout_graceful_shutdown=_SECONDS_TO_END,
+        )
+        listening.listen(_BACKLOG)
         announce(f"http://{ADDRESS}:{port}/{token}/")
-        uvicorn.Server(config).run(sockets=[listening])
+        Server(config).run(sockets=[listening])

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from dagsearch.data import Foresight
+from dagsearch.errors import JournalError
 from dagsearch.journal.encoding import Part, leaf_text
 from dagsearch.record import Record, Told
 from dagsearch.report.dag import best_part, best_told, decisions, main_line
@@ -84,7 +85,21 @@ class Viewed:
             The time in seconds since 1970; by default that of the last event.
         running : bool
             Whether a process has the journal open for writing.
+
+        Raises
+        ------
+        JournalError
+            If the journal holds what no search writes, so that it cannot be shown.
         """
+        try:
+            return self._view(now, running)
+        except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+            raise JournalError(
+                f"{self.name} cannot be shown: it holds what no search writes ({type(error).__name__}: "
+                f"{error})"
+            ) from error
+
+    def _view(self, now: float | None, running: bool) -> dict[str, Any]:
         record = self.record
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
@@ -138,6 +153,7 @@ class Viewed:
             "leaves": _best_leaves(told, sign),
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
+            "steerable": record.steerable,
             **_activity(record, now),
             **(_game(record, left, _seconds_left(told, left), state) if record.game else {}),
         }

@@ -7,11 +7,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
-from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
+from dagsearch.problem import State
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown
 from dagsearch.run.steering import Request
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 # Seconds between two looks for requests of the user while nothing ends.
 _GLANCE = 0.25
+# Half the length of the longest refused value that the journal holds, in characters.
+_LONGEST_VALUE = 500
 # Skill of a model below which the search logs that it hardly predicts.
 _POOR = 0.1
 
@@ -45,6 +48,8 @@ class Execution(TypedDict, total=False):
     """What to do about a failed evaluation: ``"raise"`` an error, ``"skip"`` it, or tell this reward."""
     deterministic: bool
     """Whether rewards are learnt in the order in which they were asked for."""
+    steer: bool
+    """Whether the run takes requests from ``dagsearch watch --steer``."""
 
 
 T = TypeVar("T")
@@ -70,6 +75,8 @@ class Runner(Generic[T]):
         Pending proposals to evaluate before the search is asked.
     began : float, optional
         When the run began, by ``time.perf_counter()``; now by default.
+    steer : bool
+        Whether the user's requests are taken.
     """
 
     def __init__(
@@ -80,8 +87,9 @@ class Runner(Generic[T]):
         stop: Stop,
         first: Sequence[Proposal] = (),
         began: float | None = None,
+        steer: bool = False,
     ) -> None:
-        self._search, self._pool, self._take = search, pool, take
+        self._search, self._pool, self._take, self._steer = search, pool, take, steer
         self._stop = None if stop == Stop() else stop  # without rules there is nothing to check
         self._first = list(first)
         self._began = time.perf_counter() if began is None else began
@@ -92,6 +100,10 @@ class Runner(Generic[T]):
         """Evaluate ``budget`` leaves, to have ``total``, and yield what ``take`` returns for each."""
         self._total = total
         self.end("budget", left=budget)
+        steered = self._search.steered
+        if steered.paused and not self._steer:
+            logger.warning("the search was paused, but this run takes no requests: it continues")
+        steered.begin(self._steer)
         seconds = math.inf if self._stop is None or self._stop.seconds is None else self._stop.seconds
         try:
             with self._search.deadline.until(self._began + seconds):
@@ -103,8 +115,8 @@ class Runner(Generic[T]):
                 self._pool.close()
 
     def _until_the_end(self) -> Generator[T]:
-        # Only a search with a journal can be steered, and has to look for requests while it waits.
-        patience = _GLANCE if self._search.recorder.keeps_pending else None
+        # Only a run that is steered has to look for requests while it waits.
+        patience = _GLANCE if self._steer else None
         self._end_if_due(0.0)  # what an earlier run has found may be enough
         while self._go_on():
             for ended in self._pool.finished(self._running, patience):
@@ -191,7 +203,7 @@ class Runner(Generic[T]):
 
     def _take_requests(self) -> None:
         """Carry out the requests that have come since the last call; each becomes an event of the journal."""
-        for request in self._search.recorder.requests():
+        for request in self._search.recorder.requests() if self._steer else ():
             try:
                 if request.error is not None:
                     raise ValueError(request.error)
@@ -199,8 +211,10 @@ class Runner(Generic[T]):
             except JournalError:
                 raise
             except (DagSearchError, ValueError, TypeError, LookupError) as error:
-                logger.warning("the request to %s was refused: %s", request.action, error)
-                self._record(request, request.value, shortened(str(error)))
+                reason = shortened(str(error))
+                logger.warning("the request to %s was refused: %s", request.action, ascii(reason)[1:-1])
+                small = len(shown(request.value, _LONGEST_VALUE)) <= 2 * _LONGEST_VALUE
+                self._record(request, request.value if small else None, reason)
 
     def _record(self, request: Request, value: Any = None, refused: str | None = None) -> None:
         self._search.recorder.steered(request.action, value, request.name, refused)
@@ -220,11 +234,22 @@ class Runner(Generic[T]):
         elif request.action == "forget":
             self._forget(request)
         elif request.action == "propose":
-            wanted = search.way_to(request.leaf)
+            wanted = self._way_to(request.leaf)
             self.put_first(search.propose(wanted.leaf, wanted.actions, request.note))
         else:
-            search.tell(search.way_to(request.leaf), request.value["reward"], note=request.note)
+            search.tell(self._way_to(request.leaf), request.value["reward"], note=request.note)
             self._left = max(0, self._left - 1)
+
+    def _way_to(self, leaf: State) -> Proposal:
+        """The proposal of a leaf that the user names; raises ``ValueError`` if there is none."""
+        try:
+            return self._search.way_to(leaf)
+        except (DagSearchError, ValueError):
+            raise
+        except Exception as error:  # the problem's own methods, of a leaf that it may not understand
+            raise ValueError(
+                f"{leaf!r} is not a leaf of the problem ({type(error).__name__}: {error})"
+            ) from error
 
     def _set_total(self, request: Request) -> None:
         """Change the number of rewards at which the run ends."""
@@ -249,16 +274,16 @@ class Runner(Generic[T]):
 
 
 def evaluations(
-    search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError
+    search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError, steer: bool
 ) -> Iterator[Evaluation]:
     """Evaluate ``budget`` leaves by the problem's ``reward``."""
-    total = len(search.history) + budget
-    search.recorder.running(total, stop.rules())
+    total = min(len(search.history) + budget, LARGEST_WHOLE)
+    search.recorder.running(total, stop.rules(), steer)
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
 
-    yield from Runner(search, pool, take, stop).steps(budget, total)
+    yield from Runner(search, pool, take, stop, steer=steer).steps(budget, total)
 
 
 def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:
@@ -312,12 +337,22 @@ def _reward_of(ended: Running) -> float:
 
 
 def checked_budget(budget: int) -> int:
-    """``budget``; raises unless it is a positive whole number."""
-    if not is_whole(budget) or budget <= 0:
+    """``budget``; raises unless it is a positive whole number that a journal can hold."""
+    if not is_budget(budget):
         raise ValueError(
-            f"budget must be a positive whole number of evaluations, at most 2**53, got {shown(budget)}"
+            f"budget must be a positive whole number of evaluations, at most {LARGEST_WHOLE}, got "
+            f"{shown(budget)}"
         )
     return int(budget)
+
+
+def checked_steer(steer: bool, has_journal: bool) -> bool:
+    """``steer``; raises if there is no journal, beside which requests are sent."""
+    if steer not in (True, False):
+        raise ValueError(f"steer must be True or False, got {shown(steer)}")
+    if steer and not has_journal:
+        raise ValueError("steer=True needs a journal: 'dagsearch watch --steer' sends requests beside it")
+    return bool(steer)
 
 
 def checked_on_error(on_error: OnError) -> OnError:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from dagsearch._internal.checks import is_budget
 from dagsearch.problem import State
 
 ACTIONS = ("pause", "continue", "stop", "budget", "forget", "propose", "tell")
@@ -38,14 +39,19 @@ class Steered:
     budgets: dict[int, int] = field(default_factory=dict)
     """New total number of evaluations, by the number that it replaces."""
 
+    def begin(self, steer: bool) -> None:
+        """A run begins. One that takes no requests could never be told to continue: it is not paused."""
+        self.paused = self.paused and steer
+
     def take(self, action: str, value: Any) -> None:
         """Take over the effect of a request that lasts."""
         if action in ("pause", "continue"):
             self.paused = action == "pause"
-        elif action == "budget":
-            now, instead = int(value["now"]), int(value["instead"])
-            self.budgets[instead] = now
-            self.budgets.pop(now, None)  # back to an earlier budget
+        elif action == "budget" and isinstance(value, dict):
+            now, instead = value.get("now", 0), value.get("instead", 0)
+            if is_budget(now) and is_budget(instead):
+                self.budgets[instead] = now
+                self.budgets.pop(now, None)  # back to an earlier budget
 
     def total(self, budget: int) -> int:
         """The number of evaluations that the user wants now where a script says ``budget``."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
 from dagsearch._internal.texts import shown
 
 
@@ -21,9 +21,10 @@ class Stop:
     """Stop once the best leaf so far is the best of all with this probability."""
 
     def __post_init__(self) -> None:
-        if self.patience is not None and (not is_whole(self.patience) or self.patience < 1):
+        if self.patience is not None and not is_budget(self.patience):
             raise ValueError(
-                f"patience must be a positive whole number, at most 2**53, got {shown(self.patience)}"
+                f"patience must be a positive whole number of at most {LARGEST_WHOLE}, got "
+                f"{shown(self.patience)}"
             )
         if self.target is not None and not is_finite(self.target):
             raise ValueError(f"target must be a finite number, got {shown(self.target)}")

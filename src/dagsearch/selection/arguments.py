@@ -19,8 +19,9 @@ from sklearn.utils import Bunch, check_array, get_tags, indexable
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import validate_data
 
-from dagsearch._internal.checks import is_finite
+from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
 from dagsearch._internal.hints import did_you_mean
+from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance, Relevance, SetKernel
 from dagsearch.errors import ProblemError
@@ -121,8 +122,10 @@ def as_list(argument: str, given: Any, entries: str) -> list[Any]:
 
 def checked_budget(budget: Any) -> int:
     """The number of subsets to score."""
-    if not isinstance(budget, Integral) or isinstance(budget, bool) or budget < 1:
-        raise ValueError(f"budget must be a positive whole number of subsets, got {budget!r}")
+    if not is_budget(budget):
+        raise ValueError(
+            f"budget must be a positive whole number of subsets, at most {LARGEST_WHOLE}, got {shown(budget)}"
+        )
     return int(budget)
 
 

@@ -336,7 +336,7 @@ def nested_score(selector: Any, data: Any, target: Any, cv: Any, params: Mapping
         def of(rows: Any, of_rows: Mapping[str, Any]) -> dict[str, Any]:
             return dict(_check_method_params(data, params=of_rows, indices=rows))
 
-        inner = clone(selector).set_params(journal=None, callbacks=None, verbose=0)
+        inner = clone(selector).set_params(journal=None, steer=False, callbacks=None, verbose=0)
         inner._silent = selector._silent
         seen = _safe_indexing(data, train), _safe_indexing(target, train)
         inner.fit(*seen, **of(train, params))

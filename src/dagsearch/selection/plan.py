@@ -8,6 +8,7 @@ from sklearn.base import clone, is_classifier
 
 from dagsearch.covariances import Covariance
 from dagsearch.problems.ground import Subset, SubsetProblem
+from dagsearch.run.runner import checked_steer
 from dagsearch.run.stopping import Stop
 from dagsearch.selection.arguments import (
     Features,
@@ -60,6 +61,8 @@ class Plan:
     """Number of subsets to score."""
     stop: Stop
     """Rules for stopping earlier."""
+    steer: bool
+    """Whether requests of the user are taken."""
     callbacks: Sequence[Callable[[Any], Any]]
     """Called after every subset."""
     bounds: tuple[float, float]
@@ -93,6 +96,7 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
     stop = stop_rules(selector.patience, selector.target_score, selector.max_seconds, selector.confidence)
     budget, repeats = checked_budget(selector.budget), checked_repeats(selector.repeats)
     callbacks = checked_callbacks(selector.callbacks)
+    steer = checked_steer(selector.steer, selector.journal is not None)
     data, target = validated_data(selector, data, target)
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
@@ -123,6 +127,7 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         warm_start=warm_start._replace(first=[*warm_start.first, *rankings]),
         budget=budget,
         stop=stop,
+        steer=steer,
         callbacks=callbacks,
         bounds=score_bounds(scoring, estimator),
         digest=None

@@ -96,6 +96,7 @@ class SelectionRun:
         stop: Stop,
         after_each: Callable[[Entry], bool],
         progress: bool = False,
+        steer: bool = False,
     ) -> None:
         """Score subsets until the record has ``budget`` entries or a rule of ``stop`` holds.
 
@@ -113,11 +114,13 @@ class SelectionRun:
             Called with every new entry. If it returns true, the run ends after the batch.
         progress : bool
             Whether to show a progress bar.
+        steer : bool
+            Whether requests from ``dagsearch watch --steer`` are taken.
         """
         pool.begin_within_batch(len(self.record.entries))
-        runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began)
+        runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began, steer)
         budget = self.search.steered.total(budget)
-        self.search.recorder.running(budget, stop.rules())
+        self.search.recorder.running(budget, stop.rules(), steer)
         entries = runner.steps(max(0, budget - len(self.record.entries)), budget)
         self._thin_out(runner, budget)
         with closing(entries), Progress(budget, "subset", progress, len(self.record.entries)) as bar:

@@ -99,6 +99,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     journal : path-like or None, default=None
         File to which every scored subset is written. If it exists, ``fit`` continues from it. Call ``fit``
         again with the same data and arguments after a crash, or with a larger budget to score more subsets.
+    steer : bool, default=False
+        Whether ``fit`` takes requests from ``dagsearch watch --steer``. It needs a journal.
 
     Attributes
     ----------
@@ -137,7 +139,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The subsets with the best scores after the selected one: ``features``, ``score``, ``interval``.
     stopped_ : str
         Why the search ended: ``"budget"``, ``"exhausted"``, ``"patience"``, ``"target"``, ``"seconds"``,
-        ``"confidence"``, ``"callback"`` or ``"interrupted"``.
+        ``"confidence"``, ``"callback"``, ``"steered"`` or ``"interrupted"``.
     search_ : Search
         The search, with its beliefs about all subsets.
     n_features_in_ : int
@@ -186,6 +188,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         verbose: int = 0,
         callbacks: Sequence[Callable[[Bunch], Any]] | None = None,
         journal: str | PathLike[str] | None = None,
+        steer: bool = False,
     ) -> None:
         self.estimator = estimator
         self.n_features_to_select = n_features_to_select
@@ -208,6 +211,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.verbose = verbose
         self.callbacks = callbacks
         self.journal = journal
+        self.steer = steer
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Search for the subset with the best cross-validated score.
@@ -241,7 +245,15 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         chooser = Chooser(run, plan.scorer, plan.rival, self.n_jobs)
         try:
             pool, notify = BatchPool(plan.scorer, self.n_jobs), notifier(plan.callbacks, run, plan.features)
-            run.run(pool, plan.warm_start, plan.budget, plan.stop, notify, progress=bool(self.verbose))
+            run.run(
+                pool,
+                plan.warm_start,
+                plan.budget,
+                plan.stop,
+                notify,
+                progress=bool(self.verbose),
+                steer=plan.steer,
+            )
             if run.stopped not in ("seconds", "callback"):
                 chooser.redrawn, chooser.honest = plan.redrawn, plan.honest
                 chooser.score_again(plan.budget)

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.durable.attacks.disk import ENDS, MOMENTS, Fault
 from tests.durable.attacks.kinds import KINDS
 from tests.durable.attacks.selectors import VARIANTS, SelectorWorld
+from tests.durable.attacks.steering import BAD, FORGERIES
 from tests.durable.attacks.workers import MANNERS, WORKERS, WorkersWorld
 from tests.durable.attacks.world import FORKS, World
 
@@ -216,6 +217,24 @@ class SearchAttack(_Attack):
         """Let the search evaluate leaves itself; perhaps evaluations fork."""
         self._count("run" if forks is None else "run with forks")
         self.world.run(budget, forks)
+
+    @rule(forgery=st.sampled_from(list(FORGERIES) or ["none"]), budget=st.integers(1, 3))
+    def run_with_forged_steering(self, forgery: str, budget: int) -> None:
+        """Let a run that takes requests find a steering file that it must not use."""
+        self._count("run_with_forged_steering")
+        self.world.run_with_forged_steering(forgery, budget)
+
+    @rule(
+        bad=st.lists(st.sampled_from(list(BAD)), max_size=2),
+        action=st.sampled_from(["propose", "tell", "stop", "budget", "pause", "forget", "half a line"]),
+        number=_NUMBERS,
+        budget=st.integers(1, 3),
+        deleted=st.booleans(),
+    )
+    def run_steered(self, bad: list[str], action: str, number: int, budget: int, deleted: bool) -> None:
+        """Let a run take requests, some of which no search can carry out."""
+        self._count("run_steered")
+        self.world.run_steered(bad, action, number, budget, deleted)
 
     @rule()
     def look(self) -> None:

@@ -5,6 +5,7 @@ model carries out what the file holds of the operation: everything or nothing. A
 same, to the last bit.
 """
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +14,18 @@ from copy import deepcopy
 from typing import Any
 
 from dagsearch.errors import JournalError, SearchExhausted
+from dagsearch.journal.encoding import StateCodec
 from dagsearch.journal.journal import Event, backup_journal, read_events
+from dagsearch.journal.requests import requests_path
 from dagsearch.problem import State
+from dagsearch.record import Record
+from dagsearch.report.view import Viewed
 from dagsearch.results import Proposal
 from dagsearch.search import Search
+from dagsearch.space.walks import walked
 from tests.durable.attacks.disk import Crash
 from tests.durable.attacks.pair import Pair, Refusal, outcome_of
+from tests.durable.attacks.steering import BAD, FORGERIES, line, own_file, removed
 
 Act = Callable[[Search], Any]
 
@@ -56,6 +63,12 @@ def _forking(problem: Any, forks: str) -> Iterator[None]:
 
 class World(Pair):
     """The operations."""
+
+    _requests = 0
+
+    @property
+    def _codec(self) -> StateCodec:
+        return StateCodec(self.model.problem)
 
     # Operations ----------------------------------------------------------------------------------------
 
@@ -162,24 +175,70 @@ class World(Pair):
                 state = problem.step(state, actions[number % len(actions)])
         self._change("reroot", lambda search: search.reroot(state))
 
-    def run(self, budget: int, forks: str | None = None) -> None:
-        """Let the search evaluate leaves itself; the model does what the journal says.
+    def run(self, budget: int, forks: str | None = None, steer: bool = False) -> Sequence[Event]:
+        """Let the search evaluate leaves itself; the model does what the journal says. Returns the events.
 
         ``forks`` says what children do that evaluations fork; none of them may go on with the search.
         """
         before = self._number_of_events()
         with nullcontext() if forks is None else _forking(self.search.problem, forks):
-            self._attempt(lambda: self.search.run(budget, on_error="skip"))
+            self._attempt(lambda: self.search.run(budget, on_error="skip", steer=steer))
         events = read_events(self.path)[before:]
         for event in events:
             self._follow(event)
         if self._was_interrupted:
             self._after_interrupted_asks(events)
-            return
+            return events
         if self.search.result().stopped == "exhausted":
             found = outcome_of(self.model.ask)
             assert isinstance(found, Refusal), f"the model found {found!r}, the search no leaf"
         self._check_equal(self.search)
+        return events
+
+    def run_with_forged_steering(self, forgery: str, budget: int) -> None:
+        """A run must not read, nor wait for, a steering file that is not its own account's regular file."""
+        if self.search.steered.paused:  # by a run that a fault ended: nobody would let it continue
+            return
+        steering = requests_path(self.path)
+        removed(steering)
+        leaf, _ = self.kind.random_leaf(budget)
+        told = {"leaf": json.loads(json.dumps(self._codec.encode(leaf))), "reward": 1e6}
+        text = line(self.path, "tell", told, self._name()) + line(self.path, "stop", None, self._name())
+        if forgery in FORGERIES:
+            FORGERIES[forgery](steering, text)
+        events = self.run(budget, steer=forgery in FORGERIES)
+        removed(steering)
+        assert not any(event.kind == "steer" or "steer" in event.note for event in events), "it was forged"
+
+    def run_steered(self, bad: Sequence[str], action: str, number: int, budget: int, deleted: bool) -> None:
+        """A run takes what it can carry out, refuses the rest, and every reader can read what it wrote."""
+        steering = requests_path(self.path)
+        if deleted:
+            removed(steering)
+        leaf, _ = self.kind.random_leaf(number)
+        encoded = json.loads(json.dumps(self._codec.encode(leaf)))
+        value = {"propose": encoded, "forget": encoded, "tell": {"leaf": encoded, "reward": number / 1e4}}
+        value["budget"] = len(self.search.history) + 1 + number % 3
+        refused = [self._name() for _ in bad]
+        text = b"".join(line(self.path, *BAD[one], name) for one, name in zip(bad, refused, strict=True))
+        text += line(self.path, action, value.get(action), self._name())
+        if action == "half a line":
+            text = text[: -number % 40 - 2] + b"\n"
+        text += line(self.path, "continue", None, self._name())  # nobody else ends a pause
+        own_file(steering, (b"" if deleted or not steering.exists() else steering.read_bytes()) + text)
+        events = self.run(budget, steer=True)
+        taken = {
+            event.content["request"]: event.content["refused"] for event in events if event.kind == "steer"
+        }
+        assert all(taken[name] is not None for name in refused if name in taken), "nonsense was carried out"
+        if not self._was_interrupted:
+            assert set(refused) <= set(taken), "a request was lost"
+        Viewed("search", Record.of(read_events(self.path))).view()
+
+    def _name(self) -> str:
+        """A new name of a request."""
+        self._requests += 1
+        return f"{self._requests:016x}"
 
     def look(self) -> None:
         """Read what the attacked search knows. The model does not: looking must change nothing."""
@@ -293,9 +352,15 @@ class World(Pair):
         if event.kind == "ask":
             self.model.ask()
         elif event.kind == "tell":
-            proposal = self.model.pending[content["pending"]]
+            if content["pending"] is None:  # by request
+                leaf, actions = walked(self.model.problem, content["actions"])
+                proposal = Proposal(leaf, actions)
+            else:
+                proposal = self.model.pending[content["pending"]]
             self.model.tell(proposal, content["reward"], content["noise"])
             self._confirmed.append((proposal.leaf, content["reward"]))
             self.figures["rewards told"] += 1
+        elif event.kind == "propose":
+            self.model.propose(*walked(self.model.problem, content["actions"]))
         elif event.kind == "forget":
             self.model.forget(self.model.pending[content["pending"]], again=content["again"])

@@ -205,6 +205,9 @@ class Request:
             "write every scored subset to this file, or continue from it if it exists", Path, metavar="FILE"
         ),
     ] = None
+    steer: Annotated[
+        bool, Option("take requests from 'dagsearch watch --steer'; only your own account can send them")
+    ] = False
     seed: Annotated[int, Option("random seed (default: %(default)s)", int, label="seed")] = 0
     progress: Annotated[bool, Option("print only the result: no progress")] = True
 

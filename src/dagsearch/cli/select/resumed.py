@@ -32,6 +32,7 @@ def request_in(journal: Path, noted: Mapping[str, Any], options: argparse.Namesp
         "journal": journal,
         "jobs": options.jobs or request.jobs,
         "cluster": options.cluster,
+        "steer": options.steer,
     }
     if request.cluster is not None and options.cluster is None and options.jobs is None:
         raise JournalError(
@@ -69,6 +70,8 @@ def resume_command(request: Request, out: Path | None) -> str:
         parts += ["--cv", request.cv]
     if request.cluster is not None:
         parts += ["--cluster", request.cluster]
+    if request.steer:
+        parts += ["--steer"]
     if out is not None:
         parts += ["--out", str(out), "--force"]
     return shlex.join(parts)

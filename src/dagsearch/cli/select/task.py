@@ -189,6 +189,7 @@ def _selector(prepared: _Prepared) -> DAGSearchSelector:
         random_state=request.seed,
         verbose=int(request.progress),
         journal=request.journal,
+        steer=request.steer,
     )
     selector._silent = True
     # So that 'dagsearch resume' needs only the journal.
