@@ -116,19 +116,16 @@ def climb(instance: Instance, rng: np.random.Generator) -> End:
 
 
 def _kicked(space: Space, point: IntArray, rng: np.random.Generator) -> IntArray:
-    """A few random changes, or one option replaced by another at all places.
+    """A few random changes; where all places have the same options, or one replaced by another everywhere.
 
     A few changes do not lead from 24 times one pesticide to 24 times another, which may be better: the more
     often a pesticide is used, the cheaper it is.
     """
-    if (
-        isinstance(space, Places)
-        and not space.conditions
-        and len(set(space.options)) == 1
-        and rng.random() < 0.5
-    ):
-        old, new = rng.choice(space.options[0], 2, replace=False)
-        return np.where(point == old, new, point)
+    if isinstance(space, Places) and not space.conditions and rng.random() < 0.5:
+        count = int(space.options[0])
+        if count > 2 and np.all(space.options == count):
+            old, new = rng.choice(count, 2, replace=False)
+            return np.where(point == old, new, point)
     for _ in range(CHANGES):
         point = rng.choice(space.neighbours(point, rng))
     return point
