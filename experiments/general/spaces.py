@@ -16,7 +16,7 @@ from experiments.general.parameters import Parameter, Scale, floats, is_number
 
 CHUNK = 1 << 16
 """Number of points that :meth:`Space.everything` yields at once."""
-MOST_MOVES = 2500
+MOST_MOVES = 500
 """Largest number of neighbours of an order; of more there is a random sample."""
 
 
