@@ -17,7 +17,7 @@ NAME = "general"
 SEEDS = 8
 """Number of runs of every method on every problem; they take the instances in turn."""
 _QUICK_BUDGET = 30
-_SLOWEST_FIRST = ("GP (BoTorch)", "TPE (Optuna)")
+_SLOWEST_FIRST = ("GP (BoTorch)", "SMAC3", "TPE (Optuna)")
 
 
 def run(
@@ -52,7 +52,13 @@ def run(
     budgets = {name: min(TASKS[name].budget, _QUICK_BUDGET if quick else 10**9) for name in problems}
     numbers = range(seeds or (1 if quick else SEEDS))
     order = sorted(methods, key=lambda method: method not in _SLOWEST_FIRST)
-    tasks = [(method, name, n, budgets[name]) for method in order for name in problems for n in numbers]
+    tasks = [
+        (method, name, n, budgets[name])
+        for method in order
+        for name in problems
+        if METHODS[method].takes(TASKS[name].make(0))
+        for n in numbers
+    ]
     rows = run_rounds(one_run, tasks, jobs, progress)
     if keep is not None:
         rows = [*_kept(keep, methods, problems), *rows]
@@ -63,7 +69,11 @@ def run(
             name: {
                 "kind": TASKS[name].kind,
                 "evaluations": budgets[name],
-                "instances": [scale_of(TASKS[name], n)._asdict() for n in range(TASKS[name].instances)],
+                "instances": [
+                    {"best": scale.best, "random": scale.random, "how": scale.how}
+                    for n in range(TASKS[name].instances)
+                    for scale in [scale_of(TASKS[name], n)]
+                ],
             }
             for name in problems
         },

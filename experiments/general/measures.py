@@ -42,6 +42,15 @@ class Match(NamedTuple):
     losses: int
 
 
+class Behind(NamedTuple):
+    """A problem on which we end behind another method by more than one standard error."""
+
+    problem: str
+    peer: str
+    gap: Mean
+    """How far, run by run."""
+
+
 class Said(NamedTuple):
     """What was said in a bin of probabilities, and what was true."""
 
@@ -65,7 +74,9 @@ class Measures:
     Attributes
     ----------
     methods : list of str
-        The methods that ran.
+        The methods for all problems that ran.
+    guests : list of str
+        The methods for some problems that ran.
     problems : list of str
         The problems that all of them ran on; only these are shown.
     partly : list of str
@@ -75,7 +86,8 @@ class Measures:
     def __init__(self, rows: Iterable[Row]) -> None:
         self._curves: Mapping[tuple[str, str], Curve] = curves(rows)
         run = {method for method, _ in self._curves}
-        self.methods = [method for method in METHODS if method in run]
+        self.methods = [name for name, method in METHODS.items() if name in run and method.only is None]
+        self.guests = [name for name, method in METHODS.items() if name in run and method.only is not None]
         ran_by = {name: [m for m in self.methods if (m, name) in self._curves] for name in TASKS}
         self.problems = [name for name, ran in ran_by.items() if ran == self.methods]
         self.partly = [name for name, ran in ran_by.items() if ran and ran != self.methods]
@@ -117,6 +129,20 @@ class Measures:
         """Our runs against those of a peer with the same seed, at the end."""
         ahead = np.round(self.regret(peer, problems) - self.regret(OURS, problems), 6)
         return Match(int(np.sum(ahead > 0)), int(np.sum(ahead == 0)), int(np.sum(ahead < 0)))
+
+    def behind(self, peers: Sequence[str]) -> list[Behind]:
+        """Where we end behind some methods by more than one standard error of the difference."""
+        found = []
+        for problem in self.problems:
+            for peer in peers:
+                gap = Mean.of(self.regret(OURS, [problem]) - self.regret(peer, [problem]))
+                if gap.value > max(gap.error, FOUND):
+                    found.append(Behind(problem, peer, gap))
+        return found
+
+    def visited(self, guest: str) -> list[str]:
+        """The problems that a method for some problems ran on."""
+        return [problem for problem in self.problems if (guest, problem) in self._curves]
 
     def own_ms(self, method: str, problem: str) -> FloatArray:
         """Own milliseconds per evaluation of all runs."""

@@ -12,10 +12,11 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.search import Search
-from experiments.general import peers
+from experiments.general import packages, peers
 from experiments.general.peers import Peer, Run, as_peer, with_noise
 from experiments.general.problems import TASKS, Instance, Scores
 from experiments.general.process import gaussian_process
+from experiments.general.spaces import Places, Space
 from experiments.general.stated import stated
 
 OURS = "dagsearch"
@@ -30,6 +31,12 @@ class Method(NamedTuple):
     """Runs it on an instance."""
     needs: Sequence[str] = ()
     """Packages that it needs."""
+    only: Callable[[Space], bool] | None = None
+    """On which points it is run; on all, if there is nothing said."""
+
+    def takes(self, instance: Instance) -> bool:
+        """Whether it is run on an instance."""
+        return self.only is None or self.only(instance.space)
 
 
 class _Timed:
@@ -55,9 +62,7 @@ def _searched(instance: Instance, seed: int, budget: int, begin: Callable[[Probl
         if instance.noise == 0.0:
             scores.append(evaluation.best_reward)
             continue
-        seconds += (
-            time.process_time() - began
-        )  # what the search would recommend now is not asked for by users
+        seconds += time.process_time() - began
         scores.append(truth.reward(search.result().best_state))
         began = time.process_time()
     seconds += time.process_time() - began - timed.seconds
@@ -84,14 +89,21 @@ def paper(instance: Instance, budget: int, seed: int) -> Run:
     return run._replace(probability=None)  # only the default method is judged by what it says
 
 
+def has_settings(space: Space) -> bool:
+    """Whether some places exist under conditions or are numbers."""
+    return isinstance(space, Places) and (bool(space.conditions) or space.values is not None)
+
+
 METHODS: dict[str, Method] = {
     OURS: Method(ours),
     "GP (BoTorch)": Method(as_peer(gaussian_process), ("botorch", "gpytorch", "torch")),
     "hill climbing": Method(as_peer(peers.hill_climbing)),
     "genetic": Method(as_peer(peers.genetic_algorithm)),
-    "TPE (Optuna)": Method(as_peer(peers.optuna_tpe), ("optuna",)),
+    "TPE (Optuna)": Method(as_peer(packages.optuna_tpe), ("optuna",)),
+    "Nevergrad": Method(as_peer(packages.nevergrad), ("nevergrad",)),
     "paper's method": Method(paper),
     "random": Method(as_peer(peers.random_search)),
+    "SMAC3": Method(as_peer(packages.smac), ("smac",), has_settings),
 }
 """Every method by its name in tables and on the command line."""
 
@@ -109,7 +121,6 @@ def check_installed(names: Sequence[str]) -> None:
 
 
 @cache
-def warm_up(method: str, form: str) -> None:
-    """Run a method once on points of this form: imports and compiling do not count as its time."""
-    task = next(task for task in TASKS.values() if type(task.make(0).space).__name__ == form)
-    METHODS[method].run(task.make(0), 30, 0)
+def warm_up(method: str, name: str) -> None:
+    """Run a method once on a problem: imports and compiling do not count as its time."""
+    METHODS[method].run(TASKS[name].make(0), 30, 0)

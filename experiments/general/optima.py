@@ -1,23 +1,25 @@
 """The best score of every instance, and the mean score of random points: what regret is measured by.
 
 ``python -m experiments.general.optima`` computes them (an hour on one core) and writes ``optima.csv`` into
-this folder, with a point that has the best score. Some problems come with a proven solution, and small ones are
-enumerated. The others are climbed many times, and the file states how many climbs ended at the best score.
+this folder, with a point that has the best score. Some problems come with a proven solution, and small
+ones are enumerated. The others are climbed many times, and the file states how many climbs ended at the
+best score.
 """
 
-import sys
+import argparse
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general.problems import TASKS, Instance, Task
+from experiments.general.spaces import Places, Space
 from experiments.harness.csv_files import read_csv, write_csv
 from experiments.harness.peers import ascend
+from experiments.harness.runner import run_tasks
 
 FILE = Path(__file__).with_name("optima.csv")
 ENUMERATED = 1 << 24
@@ -26,6 +28,8 @@ CLIMBS = 100
 """Number of climbs where there are more."""
 KICKS = 15
 """Number of times that a climb goes on after a few random changes."""
+CHANGES = 3
+"""Number of these changes."""
 RANDOM = 100_000
 """Number of random points."""
 
@@ -105,30 +109,50 @@ def climb(instance: Instance, rng: np.random.Generator) -> End:
 
     point, score = ascend(instance.scores, instance.space.sample(1, rng)[0], neighbours)
     for _ in range(KICKS):
-        kicked = point
-        for _ in range(3):
-            kicked = rng.choice(neighbours(kicked))
-        end, height = ascend(instance.scores, kicked, neighbours)
+        end, height = ascend(instance.scores, _kicked(instance.space, point, rng), neighbours)
         if height >= score:
             point, score = end, height
     return point, score
 
 
-def write(names: Sequence[str] = ()) -> None:
-    """Compute the scales of all problems, or of some, and write the file; the others keep their lines."""
+def _kicked(space: Space, point: IntArray, rng: np.random.Generator) -> IntArray:
+    """A few random changes; where all places have the same options, or one replaced by another everywhere.
+
+    A few changes do not lead from 24 times one pesticide to 24 times another, which may be better: the more
+    often a pesticide is used, the cheaper it is.
+    """
+    if isinstance(space, Places) and not space.conditions and rng.random() < 0.5:
+        count = int(space.options[0])
+        if count > 2 and np.all(space.options == count):
+            old, new = rng.choice(count, 2, replace=False)
+            return np.where(point == old, new, point)
+    for _ in range(CHANGES):
+        point = rng.choice(space.neighbours(point, rng))
+    return point
+
+
+def write(names: Sequence[str], jobs: int) -> None:
+    """Compute the scales of some problems and write the file; the others keep their lines."""
     tasks = [task for task in TASKS.values() if task.original == task.name]
-    found = dict(scales()) if FILE.exists() else {}
-    todo = [(task, n) for task in tasks if not names or task.name in names for n in range(task.instances)]
-    for task, number in tqdm(todo, unit="instance"):
-        found[task.name, number] = compute(task, number)
-        order = [key for task in tasks for n in range(task.instances) if (key := (task.name, n)) in found]
-        rows = [(key, found[key]) for key in order]
-        cells = (
-            [*key, f"{scale.best:.12g}", f"{scale.random:.6g}", scale.how, " ".join(map(str, scale.point))]
-            for key, scale in rows
-        )
-        write_csv(FILE, ["problem", "instance", *Scale._fields], cells)
+    todo = [(task.name, n) for task in tasks if task.name in names for n in range(task.instances)]
+    done = run_tasks(_computed, todo, jobs, True, "instance")
+    found = {**(scales() if FILE.exists() else {}), **dict(zip(todo, done, strict=True))}
+    order = [key for task in tasks for n in range(task.instances) if (key := (task.name, n)) in found]
+    cells = (
+        [*key, f"{best:.12g}", f"{random:.6g}", how, " ".join(map(str, point))]
+        for key in order
+        for best, random, how, point in [found[key]]
+    )
+    write_csv(FILE, ["problem", "instance", *Scale._fields], cells)
+
+
+def _computed(name: str, number: int) -> Scale:
+    return compute(TASKS[name], number)
 
 
 if __name__ == "__main__":
-    write(sys.argv[1:])
+    parser = argparse.ArgumentParser(description="Compute the scales of the benchmark's problems.")
+    parser.add_argument("names", nargs="*", default=list(TASKS), help="problems (default: all)")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
+    options = parser.parse_args()
+    write(options.names, options.jobs)

@@ -9,7 +9,7 @@ from experiments.general.measures import ALL, STANDARD, Mean, Measures
 from experiments.general.methods import OURS
 from experiments.general.optima import scale_of
 from experiments.general.problems import TASKS
-from experiments.general.runs import MARKS
+from experiments.general.runs import EARLY, MARKS
 from experiments.harness.drawing import figure
 from experiments.harness.markdown import aligned, table
 
@@ -20,14 +20,18 @@ if TYPE_CHECKING:
 PICTURE = "![Regret against evaluations, kind by kind](../results/general/general.png)"
 PUBLISHED = {"pest": (13.5, 12.15), "ackley": (16.2, 12.1)}
 """Best of the 48 combinations of MCBO after 100 and 200 evaluations, read off its figure; small is good."""
+BLIND = ("random", "hill climbing")
+"""Methods without a model, behind which ours should not end."""
 STYLES = {
     OURS: ("#D55E00", "-"),
     "GP (BoTorch)": ("#0072B2", "-"),
     "hill climbing": ("#009E73", "--"),
     "genetic": ("#CC79A7", "-."),
     "TPE (Optuna)": ("#E69F00", "--"),
+    "Nevergrad": ("#F0E442", "--"),
     "paper's method": ("#56B4E9", ":"),
     "random": ("#000000", ":"),
+    "SMAC3": ("#999999", "--"),
 }
 """Colour (Okabe and Ito: distinct for any colour vision) and line of each method."""
 
@@ -41,7 +45,14 @@ def tables(found: Measures) -> dict[str, str]:
         "problems": _problems,
     }
     if OURS in found.methods:
-        makers |= {"against": _against, "published": _published, "calibration": _calibration}
+        makers |= {
+            "behind": _behind,
+            "classes": _classes,
+            "against": _against,
+            "published": _published,
+            "calibration": _calibration,
+        }
+    makers["settings"] = _settings
     makers["time"] = _time
     return {"picture": PICTURE, **{name: make(found) for name, make in makers.items()}}
 
@@ -107,6 +118,40 @@ def _against(found: Measures) -> str:
     return table([f"{OURS}: wins / ties / losses against", *peers], rows)
 
 
+def _behind(found: Measures) -> str:
+    peers = [peer for peer in BLIND if peer in found.methods]
+    rows = [
+        [f"`{one.problem}`", one.peer, f"{one.gap.value:.3f} ± {one.gap.error:.3f}"]
+        for one in found.behind(peers)
+    ]
+    return table(["problem", "behind", "by"], rows or [["none", "", ""]])
+
+
+def _classes(found: Measures) -> str:
+    rows = []
+    for name in found.problems:
+        twin = TASKS[name].same
+        if twin in found.problems and TASKS[name].make(0).own is not None:
+            cells = []
+            for step in (*MARKS[:2], None):
+                own, named = found.regret(OURS, [name], step), found.regret(OURS, [twin], step)
+                gap = Mean.of(own - named)
+                cells.append(f"{own.mean():.3f} / {named.mean():.3f} ({gap.value:+.3f} ± {gap.error:.3f})")
+            rows.append([f"`{twin}`", *cells])
+    return table(["class / by `choose` (difference)", *(f"at {m}" for m in MARKS[:2]), "at the end"], rows)
+
+
+def _settings(found: Measures) -> str:
+    """Conditional and numeric problems, with the methods that are only for these."""
+    methods, rows = [*found.methods, *found.guests], []
+    for problem in dict.fromkeys(name for guest in found.guests for name in found.visited(guest)):
+        for step in (EARLY, None):
+            means = [found.regret(method, [problem], step).mean() for method in methods]
+            texts = _best_bold(means, [f"{mean:.3f}" for mean in means])
+            rows.append([f"`{problem}`", f"at {step}" if step else "at the end", *texts])
+    return table(["mean regret", "", *methods], rows)
+
+
 def _published(found: Measures) -> str:
     rows = []
     for name in (*PUBLISHED, *(f"{name}-relabelled" for name in PUBLISHED)):
@@ -139,8 +184,11 @@ def _calibration(found: Measures) -> str:
 
 def _time(found: Measures) -> str:
     rows = []
-    for method in found.methods:
-        times = {problem: found.own_ms(method, problem) for problem in found.problems}
+    for method in (*found.methods, *found.guests):
+        problems = found.problems if method in found.methods else found.visited(method)
+        if not problems:
+            continue
+        times = {problem: found.own_ms(method, problem) for problem in problems}
         slowest = max(times, key=lambda problem: float(times[problem].mean()))
         mean = np.concatenate(list(times.values())).mean()
         rows.append([method, f"{mean:.2f}", f"{times[slowest].mean():.2f} (`{slowest}`)"])
@@ -150,7 +198,7 @@ def _time(found: Measures) -> str:
 def summary(found: Measures) -> str:
     """The most important tables, for a terminal."""
     made = tables(found)
-    names = ("ranks", "regret", "budget", "published", "calibration", "time")
+    names = ("ranks", "regret", "budget", "behind", "classes", "settings", "published", "calibration", "time")
     parts = [aligned(made[name]) for name in names if name in made]
     if found.partly:
         parts.append(f"Not run by all methods: {', '.join(found.partly)}")
@@ -167,9 +215,11 @@ def summary(found: Measures) -> str:
 
 def draw(found: Measures) -> "Figure":
     """Mean regret against the share of the budget, kind by kind, for all, and for what is relabelled."""
-    drawn = figure(12.0, 6.2)
     groups = [(group, problems) for group, problems in found.groups.items() if group != STANDARD]
-    axes = drawn.subplots(2, (len(groups) + 1) // 2, sharex=True, sharey=True, squeeze=False).ravel()
+    across = min(5, (len(groups) + 1) // 2)
+    down = -(-len(groups) // across)
+    drawn = figure(12.0, 3.1 * down)
+    axes = drawn.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     for place, (group, problems) in zip(axes, groups, strict=False):
         _draw_group(place, found, group, problems)
     for place in axes[len(groups) :]:

@@ -113,12 +113,3 @@ def genetic_algorithm(evaluate: Evaluations, space: Space, seed: int) -> None:
 def _winner(fitness: Sequence[float], rng: np.random.Generator) -> int:
     entered = rng.choice(len(fitness), ENTERED, replace=False)
     return int(max(entered, key=lambda number: fitness[number]))
-
-
-def optuna_tpe(evaluate: Evaluations, space: Space, seed: int) -> None:
-    """Optuna's default, the multivariate tree-structured Parzen estimator.
-
-    Places are categorical suggestions, made only where they exist. Orders and subsets of fixed size are
-    made of one float per item: their order, or the k largest.
-    """
-    peers.tpe(evaluate, space.suggest, seed, patience=100)

@@ -10,6 +10,8 @@ from experiments.harness.runner import Row, recorded_steps
 
 MARKS = (25, 50, 100)
 """Numbers of evaluations in the tables, before the end of the budget."""
+EARLY = 30
+"""Number of evaluations in the table of settings."""
 OWN_MS, PROBABILITY = "own ms", "probability best"
 """What is measured besides regret, as it follows the problem's name in the file."""
 
@@ -22,7 +24,7 @@ def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
     task = TASKS[name]
     instance = task.instance(number)
     with threadpool_limits(limits=1):
-        warm_up(method, type(instance.space).__name__)
+        warm_up(method, name)
         run = METHODS[method].run(instance, budget, number)
     best = np.append(run.scores, np.repeat(run.scores[-1], budget - len(run.scores)))
     regret = np.round(scale_of(task, number).regret(best), 9) + 0.0  # 0, not -0, where only rounding differs
@@ -34,5 +36,5 @@ def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
 
 
 def _steps(budget: int) -> list[int]:
-    marks = [mark for mark in MARKS if mark <= budget]
+    marks = [mark for mark in (*MARKS, EARLY) if mark <= budget]
     return sorted({*recorded_steps(budget, 1.12), *marks})

@@ -146,7 +146,7 @@ def look_up(name: str) -> Callable[[IntArray], FloatArray]:
 
     def found(points: IntArray) -> FloatArray:
         wanted = np.ravel_multi_index(tuple(points.T), tuple(bases))
-        return known[order[np.searchsorted(numbers, wanted, sorter=order)]]
+        return np.asarray(known[order[np.searchsorted(numbers, wanted, sorter=order)]])
 
     return found
 

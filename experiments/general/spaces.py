@@ -4,7 +4,7 @@ A space draws random points, lists the points one change away and combines two p
 genetic algorithm and the local search of the Gaussian process use these same moves on every problem.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
 from math import comb, factorial, prod
 from typing import Any, NamedTuple, Protocol
@@ -12,10 +12,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from dagsearch._internal.typing import BoolArray, IntArray
+from experiments.general.parameters import Parameter, Scale, floats, is_number
 
 CHUNK = 1 << 16
 """Number of points that :meth:`Space.everything` yields at once."""
-MOST_MOVES = 2500
+MOST_MOVES = 500
 """Largest number of neighbours of an order; of more there is a random sample."""
 
 
@@ -38,8 +39,11 @@ class Space(Protocol):
     def cross(self, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
         """A point that takes every part from one of two points."""
 
-    def suggest(self, trial: Any) -> IntArray:
-        """A point made of the suggestions of an Optuna trial."""
+    def parameters(self) -> list[Parameter]:
+        """What other packages are to set."""
+
+    def made(self, answers: Mapping[str, Any]) -> IntArray:
+        """The point made of what they have set; parameters that do not exist are left out."""
 
     def compared(self, points: IntArray) -> IntArray:
         """The places whose agreement a Gaussian process counts, one row per point."""
@@ -142,12 +146,19 @@ class Places:
         child = np.where(rng.random(len(mother)) < 0.5, mother, father)
         return np.asarray(self._completed(child[None], rng)[0])
 
-    def suggest(self, trial: Any) -> IntArray:
-        point = self.options.copy()
+    def parameters(self) -> list[Parameter]:
+        found = []
         for place, name in enumerate(self.names):
-            if self.exists(point[None], place)[0]:
-                point[place] = trial.suggest_categorical(name, range(self.options[place]))
-        return point
+            condition = self.conditions.get(place)
+            when = None if condition is None else (self.names[condition.place], condition.options)
+            values: Sequence[Any] = () if self.values is None else self.values[place]
+            scale = Scale(values) if values and is_number(values) else None
+            found.append(Parameter(name, int(self.options[place]), scale, when))
+        return found
+
+    def made(self, answers: Mapping[str, Any]) -> IntArray:
+        absent = zip(self.names, self.options.tolist(), strict=True)
+        return np.array([answers.get(name, count) for name, count in absent])
 
     def compared(self, points: IntArray) -> IntArray:
         return points
@@ -228,8 +239,11 @@ class Subset:
         added = rng.choice(either, self.k - len(both), replace=False)
         return np.asarray(self._indicators(np.concatenate([both, added])[None])[0])
 
-    def suggest(self, trial: Any) -> IntArray:
-        return np.asarray(self._indicators(np.argsort(_floats(trial, self.n))[None, self.n - self.k :])[0])
+    def parameters(self) -> list[Parameter]:
+        return floats(self.n)
+
+    def made(self, answers: Mapping[str, Any]) -> IntArray:
+        return np.asarray(self._indicators(np.argsort(list(answers.values()))[None, self.n - self.k :])[0])
 
     def compared(self, points: IntArray) -> IntArray:
         return points
@@ -280,8 +294,11 @@ class Order:
         others = father[~np.isin(father, kept)]
         return np.concatenate([others[:start], kept, others[start:]])
 
-    def suggest(self, trial: Any) -> IntArray:
-        return np.argsort(_floats(trial, self.n))
+    def parameters(self) -> list[Parameter]:
+        return floats(self.n)
+
+    def made(self, answers: Mapping[str, Any]) -> IntArray:
+        return np.argsort(list(answers.values()))
 
     def compared(self, points: IntArray) -> IntArray:
         return points if self._compared is None else self._compared(points)
@@ -309,7 +326,7 @@ class Repeated:
 
     @property
     def size(self) -> int:
-        return factorial(self.items * self.times) // factorial(self.times) ** self.items
+        return factorial(self.items * self.times) // int(factorial(self.times) ** self.items)
 
     def sample(self, count: int, rng: np.random.Generator) -> IntArray:
         return rng.permuted(np.tile(np.repeat(np.arange(self.items), self.times), (count, 1)), axis=1)
@@ -326,8 +343,11 @@ class Repeated:
         others = father[~np.isin(numbered, kept)]
         return np.concatenate([others[:start], mother[start:stop], others[start:]])
 
-    def suggest(self, trial: Any) -> IntArray:
-        return np.argsort(_floats(trial, self.items * self.times)) // self.times
+    def parameters(self) -> list[Parameter]:
+        return floats(self.items * self.times)
+
+    def made(self, answers: Mapping[str, Any]) -> IntArray:
+        return np.asarray(np.argsort(list(answers.values())) // self.times)
 
     def compared(self, points: IntArray) -> IntArray:
         return points
@@ -358,7 +378,3 @@ def _moves(n: int) -> IntArray:
     sooner = ([*start[:i], j, *start[i:j], *start[j + 1 :]] for i, j in pairs)
     reversed_ = ([*start[:i], *start[i : j + 1][::-1], *start[j + 1 :]] for i, j in pairs)
     return np.array(list(dict.fromkeys(map(tuple, chain(exchanged, later, sooner, reversed_)))))
-
-
-def _floats(trial: Any, count: int) -> list[float]:
-    return [trial.suggest_float(f"x{number}", 0.0, 1.0) for number in range(count)]

@@ -27,7 +27,19 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 SEEDS = "a round's number seeds its problem and its searches"
-_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "torch", "optuna", "botorch", "mlxtend", "open_spiel")
+_PACKAGES = (
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "torch",
+    "optuna",
+    "botorch",
+    "smac",
+    "nevergrad",
+    "mlxtend",
+    "open_spiel",
+)
 
 
 class ExperimentError(RuntimeError):

@@ -11,15 +11,16 @@ from threadpoolctl import threadpool_limits
 import dagsearch as ds
 from experiments import general
 from experiments.__main__ import main
-from experiments.general import methods, optima, page, process
-from experiments.general.measures import ALL, RELABELLED, STANDARD, Match, Measures
+from experiments.general import methods, optima, page, process, settings
+from experiments.general.measures import ALL, FOUND, RELABELLED, STANDARD, Match, Measures
 from experiments.general.methods import METHODS, OURS
-from experiments.general.peers import evaluations
+from experiments.general.parameters import Scale
+from experiments.general.peers import evaluations, with_noise
 from experiments.general.problems import KINDS, TASKS, Instance, Task
 from experiments.general.problems.base import relabelled
 from experiments.general.problems.categories import _log_partition
 from experiments.general.runs import one_run
-from experiments.general.spaces import Condition, Order, Places, Subset, who_comes_first
+from experiments.general.spaces import Condition, Order, Places, Repeated, Subset, who_comes_first
 from experiments.general.stated import stated
 from experiments.harness import markdown
 from experiments.harness.peers import fitting_quietly, import_botorch
@@ -31,11 +32,17 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 RNG = np.random.default_rng
 CONDITIONAL = Places([2, 3, 2, 2], {1: Condition(0, (1,)), 2: Condition(1, (0, 2))}, "abcd")
+NUMBERS = Places.of_values(
+    [("tree", "svm"), (1, 2, 3, 4), (0.001, 0.01, 0.1, 1.0, 10.0)],
+    {1: Condition(0, (0,)), 2: Condition(0, (1,))},
+    ("model", "depth", "C"),
+)
 SPACES = {
     "places": Places([2, 3, 4]),
     "conditional": CONDITIONAL,
     "subset": Subset(6, 2),
     "order": Order(4),
+    "numbers": NUMBERS,
 }
 
 
@@ -107,6 +114,36 @@ def test_a_child_keeps_what_its_parents_share():
     assert child[3] == child[4] == 0
 
 
+def test_orders_with_repetition_keep_how_often_an_item_occurs():
+    space, rng = Repeated(3, 2), RNG(0)
+    assert space.size == 90
+    points = space.sample(400, rng)
+    assert len(set(names_of(points))) == 90
+    around = names_of(space.neighbours(points[0], rng))
+    children = [space.cross(points[0], points[k], rng).tolist() for k in range(1, 20)]
+    assert len(around) == len(set(around))
+    assert tuple(points[0].tolist()) not in around
+    assert all(sorted(point) == [0, 0, 1, 1, 2, 2] for point in [*around, *children])
+    assert sorted(space.made({f"x{k}": value for k, value in enumerate(rng.random(6))})) == [0, 0, 1, 1, 2, 2]
+
+
+def test_numbers_are_on_a_line_or_on_one_of_logarithms():
+    rate, depth, width = Scale((0.1, 0.001, 0.01)), Scale(tuple(range(1, 9))), Scale((8, 16, 32, 64))
+    assert [scale.log for scale in (rate, depth, width)] == [True, False, True]
+    assert [scale.whole for scale in (rate, depth, width)] == [False, True, True]
+    assert [rate.nearest(value) for value in (0.1, 0.0012, 0.02)] == [0, 1, 2]
+    assert width.nearest(23) == 2  # nearer to 32 than to 16 by its ratio
+    assert not Scale((0.0, 0.3, 0.9)).log
+
+
+def test_conditions_and_values_reach_other_packages():
+    model, depth, C = NUMBERS.parameters()
+    assert model.scale is None
+    assert (depth.when, C.when) == (("model", (0,)), ("model", (1,)))
+    assert C.scale.log
+    assert NUMBERS.made({"model": 1, "C": 3}).tolist() == [1, 4, 3]
+
+
 def test_who_comes_first_tells_pairs():
     assert who_comes_first(np.array([[2, 0, 1]])).tolist() == [[1, 0, 0]]  # pairs 01, 02, 12
 
@@ -114,12 +151,18 @@ def test_who_comes_first_tells_pairs():
 # Problems --------------------------------------------------------------------------------------------
 
 
-def test_there_are_six_kinds_and_the_standard_problems_are_relabelled_too():
+def test_every_kind_has_a_problem_and_the_standard_problems_are_relabelled_too():
     assert {task.kind for task in TASKS.values()} == set(KINDS)
     assert len([task for task in TASKS.values() if task.relabels is None]) >= 15
     standard = {"pest", "ackley", "contamination", "labs", "maxsat", "ising"}
     assert {task.relabels for task in TASKS.values()} - {None} == standard
     assert all(60 <= task.budget <= 300 for task in TASKS.values())
+    assert {task.name for task in TASKS.values() if task.make(0).own} == {"layers-class", "tumours-class"}
+    assert {task.name for task in TASKS.values() if task.make(0).noise} == {
+        "cover-noisy",
+        "tardiness-noisy",
+        "landscape-noisy",
+    }
 
 
 # Mean score of 50 points of instance 1 (0 where there is one): what is drawn must not change unnoticed.
@@ -150,6 +193,20 @@ MEANS = {
     "pipeline": -0.473390369,
     "network": -0.128281157,
     "cell": 0.241992761,
+    "job-shop": -901.24,
+    "layers": 0.311920728,
+    "tumours": 0.8996351,
+    "numerals": 0.70460726,
+    "diabetes": 0.3289369,
+    "layers-class": 0.311920728,
+    "tumours-class": 0.8996351,
+    "blocks": 0.0924310421,
+    "needles": 0.036,
+    "cover-noisy": 0.411663625,
+    "tardiness-noisy": -7485.53712,
+    "landscape-noisy": 0.489744883,
+    "switches": -0.016544392,
+    "checks": -430.875533,
 }
 
 
@@ -307,6 +364,77 @@ def test_a_chain_that_crosses_itself_is_worse_than_one_without_contacts():
         assert score == (-crossings if crossings else contacts)
 
 
+def test_a_job_shop_ends_with_its_last_operation():
+    rng = RNG([0, 24])
+    times, route = rng.integers(1, 100, size=(6, 6)), rng.permuted(np.tile(np.arange(6), (6, 1)), axis=1)
+    for order, score in points_of("job-shop"):
+        done, job_free, machine_free = [0] * 6, [0] * 6, [0] * 6
+        for job in order:
+            machine = route[job][done[job]]
+            end = max(job_free[job], machine_free[machine]) + times[job][done[job]]
+            job_free[job] = machine_free[machine] = end
+            done[job] += 1
+        assert score == -max(job_free)
+
+
+@pytest.mark.parametrize("name", settings.TABLES)
+def test_tables_hold_what_fitting_gives(name):
+    space = settings.places(settings.TABLES[name].settings)
+    batches = [batch for batch in settings._batches(name) if len(batch) == 1]
+    for batch in (batches[3], batches[len(batches) // 2]):
+        (found,) = settings._fit_quietly(name, [batch])
+        codes = zip(space.names, space.values, strict=True)
+        row = [values.index(batch[0][key]) if key in batch[0] else len(values) for key, values in codes]
+        assert settings.look_up(name)(np.array([row]))[0] == pytest.approx(found, abs=0.005)
+
+
+@pytest.mark.parametrize("name", ["layers", "tumours"])
+def test_a_class_has_the_leaves_of_the_same_problem_by_choose(name):
+    def point_of(problem, asked, answers):
+        state = problem.root()
+        while actions := problem.actions(state):
+            state = problem.step(state, actions[answers.integers(len(actions))])
+        asked.clear()
+        problem.reward(state)
+        return asked[0]
+
+    task, asked = TASKS[name], []
+    instance = task.instance(0)
+
+    def scores(points):
+        asked.extend(names_of(points))
+        return instance.scores(points)
+
+    by_choose = stated(instance._replace(scores=scores))
+    own = stated(TASKS[f"{name}-class"].instance(0)._replace(scores=scores))
+    assert type(own).__name__ in ("Network", "TumourPipeline")
+    for seed in range(50):
+        for problem in (by_choose, own):
+            point = np.array([point_of(problem, asked, RNG(seed))])
+            # A point is complete and holds nothing that does not exist.
+            assert np.array_equal(instance.space._completed(point.copy(), RNG(0)), point)
+    lengths = {len(leaf) for leaf in (leaf_of(own, RNG(seed)) for seed in range(30))}
+    assert len(lengths) > 1
+
+
+def leaf_of(problem, rng):
+    state = problem.root()
+    while actions := problem.actions(state):
+        state = problem.step(state, actions[rng.integers(len(actions))])
+    return state
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_noise_is_read_and_the_truth_is_judged(name):
+    noisy = SMALL["cell"]._replace(noise=1.0)
+    if METHODS[name].takes(noisy):
+        read = [with_noise(noisy, seed)(np.zeros((1, 4), dtype=np.int64))[0] for seed in (0, 0, 1)]
+        assert read[0] == read[1] != read[2]
+        run = METHODS[name].run(noisy, 20, 0)
+        assert len(run.scores) <= 20
+        assert set(run.scores.tolist()) <= {-float(k) for k in range(20)}  # true scores are whole numbers
+
+
 def test_relabelling_keeps_all_scores():
     def make(number):
         return Instance(Places([2, 3, 4]), lambda points: points @ np.array([100.0, 10.0, 1.0]))
@@ -345,8 +473,44 @@ def test_enumerated_optima_are_those_of_the_file(name):
 def test_climbing_again_finds_nothing_better(name):
     instance, rng = TASKS[name].instance(1), RNG(11)
     best = optima.scale_of(TASKS[name], 1).best
-    ends = [optima._climb(instance, rng) for _ in range(3)]
+    ends = [optima.climb(instance, rng)[1] for _ in range(3)]
     assert max(ends) == pytest.approx(best)
+
+
+def test_no_best_score_is_better_than_what_its_point_earns():
+    for (name, number), scale in optima.scales().items():
+        point = np.array([scale.point])
+        instance = TASKS[name].make(number)
+        assert instance.scores(point)[0] == pytest.approx(scale.best, rel=1e-9, abs=1e-9), (name, number)
+
+
+def test_no_run_of_the_results_is_better_than_the_best_score():
+    rows = read_rows(ROOT / "results" / "general" / "general.csv.gz")
+    regrets = [row for row in rows if row.setting in TASKS]
+    assert regrets
+    assert min(row.value for row in regrets) > -FOUND
+
+
+def test_the_best_pest_control_is_not_lost_in_the_funnel_of_another_pesticide():
+    # A few changes do not lead from 24 times the fourth pesticide to 24 times the third.
+    scores = TASKS["pest"].instance(0).scores
+    third, fourth = np.array([[3] * 24 + [0]]), np.array([[4] * 24 + [0]])
+    assert scores(fourth)[0] < scores(third)[0] <= optima.scale_of(TASKS["pest"], 0).best + 1e-9
+    swept = {tuple(optima._kicked(Places([5] * 25), fourth[0], RNG(seed)).tolist()) for seed in range(60)}
+    assert tuple(third[0].tolist()) in swept
+
+
+@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.solve is not None])
+def test_climbing_does_not_beat_a_proven_solution(name):
+    task = TASKS[name]
+    for number in range(task.instances):
+        instance, rng = task.make(number), RNG(number)
+        point = task.solve(number)
+        best = instance.scores(point[None])[0]
+        changed = np.concatenate([instance.space.neighbours(point, rng), instance.space.sample(2000, rng)])
+        assert instance.scores(changed).max() <= best + 1e-9
+        for other in instance.space.neighbours(point, rng)[:3]:  # pairs of changes
+            assert instance.scores(instance.space.neighbours(other, rng)).max() <= best + 1e-9
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -403,7 +567,18 @@ def _parts(values, three, four):
 # The problems as stated ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name, task in TASKS.items() if task.relabels is None])
+# The few walks that a function is surveyed by do not find its deepest leaf, and the check says so.
+SURVEYED = pytest.mark.xfail(strict=True, raises=ds.ProblemError, reason="FunctionProblem.depth is too small")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=SURVEYED if name == "layers" else ())
+        for name, task in TASKS.items()
+        if task.relabels is None
+    ],
+)
 def test_stated_problems_are_sound_and_earn_the_scores(name):
     asked = []
 
@@ -412,7 +587,7 @@ def test_stated_problems_are_sound_and_earn_the_scores(name):
         return instance.scores(points)
 
     instance = TASKS[name].instance(1)
-    problem = stated(Instance(instance.space, scores))
+    problem = stated(instance._replace(scores=scores))
     ds.testing.check_problem(problem)
     rng, state = RNG(2), problem.root()
     while actions := problem.actions(state):
@@ -456,13 +631,21 @@ SMALL = {
     "conditional": Instance(CONDITIONAL, lambda points: points @ np.array([1.0, 0.2, 0.1, 0.3])),
     "subset": Instance(Subset(8, 3), lambda points: points @ WEIGHTS),
     "order": Instance(Order(5), lambda points: -np.abs(points - [3, 1, 4, 0, 2]).sum(axis=1) * 1.0),
+    "numbers": Instance(NUMBERS, lambda points: points @ np.array([1.0, 0.2, 0.1])),
+    "repeated": Instance(
+        Repeated(3, 2), lambda points: -np.abs(points - [2, 0, 1, 1, 0, 2]).sum(axis=1) * 1.0
+    ),
 }
-BEST = {"cell": 0.0, "conditional": 1.8, "subset": 4.6, "order": 0.0}
+BEST = {"cell": 0.0, "conditional": 1.8, "subset": 4.6, "order": 0.0, "numbers": 2.2, "repeated": 0.0}
 PEERS = [name for name in METHODS if name not in (OURS, "paper's method")]
 
 
-@pytest.mark.parametrize("form", ["cell", "subset", "order"])
-@pytest.mark.parametrize("name", PEERS)
+def pairs(names, forms):
+    """Methods and the forms of points that they take."""
+    return [(name, form) for name in names for form in forms if METHODS[name].takes(SMALL[form])]
+
+
+@pytest.mark.parametrize(("name", "form"), pairs(PEERS, ["cell", "subset", "order", "repeated"]))
 def test_peers_evaluate_distinct_points_and_the_budget_holds(name, form):
     asked = []
 
@@ -472,30 +655,37 @@ def test_peers_evaluate_distinct_points_and_the_budget_holds(name, form):
 
     run = METHODS[name].run(Instance(SMALL[form].space, scores), 24, 0)
     assert len(run.scores) == len(asked) == len(set(asked))
-    # Optuna may propose the same for ever.
-    assert 10 <= len(asked) <= 24 if "Optuna" in name else len(asked) == 24
+    # Packages may propose the same for ever.
+    assert 10 <= len(asked) <= 24 if METHODS[name].needs else len(asked) == 24
     assert run.seconds > 0.0
+
+
+def hashed(points):
+    """Scores without a pattern."""
+    return np.sin(points @ np.array([1.0, 7.0, 31.0, 57.0]) * 12.9898) * 43.0 % 1.0
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_same_seed_gives_the_same_run(name):
-    first, again, other = (METHODS[name].run(SMALL["cell"], 24, seed).scores for seed in (1, 1, 2))
+    small = SMALL["cell" if METHODS[name].only is None else "conditional"]._replace(scores=hashed)
+    first, again, other = (METHODS[name].run(small, 24, seed).scores for seed in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("form", SMALL)
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(("name", "form"), pairs(METHODS, SMALL))
 def test_every_method_finds_the_best_of_a_small_problem(name, form):
-    budget = {"cell": 70, "conditional": 12, "subset": 50, "order": 110}[form]
+    budget = {"cell": 70, "conditional": 12, "subset": 50, "order": 110, "numbers": 9, "repeated": 85}[form]
     run = METHODS[name].run(SMALL[form], budget, 0)
     # The paper's method may stay where it is, and floats make a poor order.
-    if name != "paper's method" and (name, form) != ("TPE (Optuna)", "order"):
+    poor = form in ("order", "repeated") and METHODS[name].needs
+    if name != "paper's method" and not poor:
         assert run.scores.max() == pytest.approx(BEST[form])
 
 
 def test_only_our_method_is_judged_by_what_it_says():
-    said = {name: METHODS[name].run(SMALL["cell"], 20, 0).probability for name in METHODS}
+    taken = [name for name in METHODS if METHODS[name].takes(SMALL["cell"])]
+    said = {name: METHODS[name].run(SMALL["cell"], 20, 0).probability for name in taken}
     assert [name for name, probability in said.items() if probability is not None] == [OURS]
 
 
@@ -508,8 +698,8 @@ def test_log_improvement_is_that_of_botorch(name):
     from gpytorch.constraints import GreaterThan
     from gpytorch.kernels import ScaleKernel
 
-    space, scores = TASKS[name].instance(0)
-    evaluate, rng = evaluations(Instance(space, scores), 100), RNG(0)
+    space = TASKS[name].instance(0).space
+    evaluate, rng = evaluations(TASKS[name].instance(0), 100, 0), RNG(0)
     for point in space.sample(30, rng):
         evaluate(point)
     known = np.array(evaluate.points)
@@ -634,6 +824,50 @@ def test_problems_that_not_all_have_run_are_named_and_unequal_runs_refused():
     assert "Not run by all methods: cell" in page.summary(found)
     with pytest.raises(ValueError, match="pest: methods have different runs"):
         Measures([row for row in made_rows() if row.method == OURS or row.round == 0])
+
+
+def test_where_we_end_behind_is_said_with_its_error():
+    rows = [
+        row._replace(value=0.95) if row[:3] == (OURS, "cell", 0) and row.step > 25 else row
+        for row in made_rows()
+    ]
+    (one,) = Measures(
+        [row._replace(value=0.95) if row[:3] == (OURS, "cell", 1) and row.step > 25 else row for row in rows]
+    ).behind(["random"])
+    assert (one.problem, one.peer) == ("cell", "random")
+    assert one.gap.value == pytest.approx(0.25)
+    assert one.gap.error == pytest.approx(0.2)
+    assert Measures(made_rows()).behind(["random"]) == []
+
+
+def test_a_method_for_some_problems_has_a_table_of_its_own():
+    rows = [
+        *made_rows(),
+        *(
+            row._replace(method="SMAC3")
+            for row in made_rows()
+            if row.method == "random" and row.setting.startswith("cell")
+        ),
+    ]
+    found = Measures(rows)
+    assert "SMAC3" not in found.methods
+    assert found.problems == Measures(made_rows()).problems
+    assert found.visited("SMAC3") == ["cell"]
+    made = page.tables(found)
+    assert "| `cell` | at the end | **0.100** | **0.050** |" not in made["settings"]
+    assert "| `cell` | at the end | 0.100 | **0.050** | 0.700 | 0.700 |" in made["settings"]
+    assert "SMAC3" not in made["ranks"]
+    assert "| SMAC3 | 4.50 |" in made["time"]
+
+
+def test_a_class_is_compared_with_the_same_problem_by_choose():
+    def rows(name, values):
+        for number, value in enumerate(values):
+            yield from (Row(OURS, name, number, step, value) for step in (25, 50, 60))
+            yield Row(OURS, f"{name}, own ms", number, 60, 1.0)
+
+    made = page.tables(Measures([*rows("tumours", (0.1, 0.2)), *rows("tumours-class", (0.2, 0.4))]))
+    assert "| `tumours` | 0.300 / 0.150 (+0.150 ± 0.050) |" in made["classes"]
 
 
 def test_probabilities_are_compared_with_what_was_true():

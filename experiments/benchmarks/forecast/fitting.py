@@ -40,7 +40,7 @@ class Case(NamedTuple):
     @property
     def family(self) -> str:
         """The problem, or the one whose options it relabels."""
-        return TASKS[self.problem].relabels or self.problem
+        return TASKS[self.problem].original
 
     @property
     def gain(self) -> float:

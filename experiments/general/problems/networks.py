@@ -25,7 +25,7 @@ def tabulated(name: str) -> Callable[[int], Instance]:
 
 
 class TumourPipeline:
-    """A pipeline for the table of tumours; a state is the tuple of what is set: scaler, model, its settings."""
+    """A pipeline for the table of tumours; a state is the tuple of scaler, model and its settings."""
 
     SETTINGS: Mapping[Hashable, Sequence[str]] = {
         "linear": ("C",),
@@ -162,7 +162,8 @@ def best_layers(number: int) -> IntArray:
         chain = [int(total.argmax())]
         for before in reversed(came_from):
             chain.append(int(before[chain[-1]]))
-        head = effects.optimiser + [effects.momentum.max(), 0.0] + effects.rate[:, depth].max(axis=1)
+        momenta = np.array([effects.momentum.max(), 0.0])  # Adam has none
+        head = effects.optimiser + momenta + effects.rate[:, depth].max(axis=1)
         optimiser = int(head.argmax())
         momentum = int(effects.momentum.argmax()) if optimiser == 0 else len(MOMENTA)
         point = [depth]

@@ -83,6 +83,6 @@ def job_shop(number: int) -> Instance:
             end = np.maximum(job_free[rows, job], machine_free[rows, machine]) + times[job, number]
             job_free[rows, job] = machine_free[rows, machine] = end
             operation[rows, job] += 1
-        return -job_free.max(axis=1)
+        return np.asarray(-job_free.max(axis=1))
 
     return Instance(Repeated(6, 6), scores)

@@ -91,7 +91,8 @@ def switches(number: int) -> Instance:
 
     def scores(points: IntArray) -> FloatArray:
         ring = points[:, order]
-        return tables[places, ring, np.roll(ring, -1, axis=1), np.roll(ring, -2, axis=1)].mean(axis=1)
+        following, second = (np.roll(ring, -shift, axis=1) for shift in (1, 2))
+        return np.asarray(tables[places, ring, following, second].mean(axis=1))
 
     return Instance(Places([2] * _SWITCHES), scores)
 
