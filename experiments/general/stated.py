@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from dagsearch.problem import Problem
-from dagsearch.problems import Choices, Choose, FunctionProblem, SubsetRange, Subsets
+from dagsearch.problems import Choices, Choose, FunctionProblem, Orders, SubsetRange, Subsets
 from experiments.general.problems import Instance
 from experiments.general.spaces import AnySize, Order, Places, Repeated, Subset
 
@@ -26,7 +26,7 @@ def stated(instance: Instance) -> Problem:
         assert isinstance(space, Places)
         return instance.own(named(space, reward))
     if isinstance(space, Repeated):
-        return JobShop(space.items, space.times, reward)
+        return Orders([item for item in range(space.items) for _ in range(space.times)], reward)
     if isinstance(space, Subset):
         return Subsets(space.n, space.k, lambda chosen: reward(_indicators(chosen, space.n)))
     if isinstance(space, AnySize):
@@ -127,22 +127,3 @@ def by_choose(space: Places, reward: Reward) -> FunctionProblem:
         return score(chosen)
 
     return FunctionProblem(chosen_values)
-
-
-class JobShop:
-    """The jobs of a shop, each as often as there are machines; a state is the tuple of the first ones."""
-
-    def __init__(self, jobs: int, machines: int, reward: Reward) -> None:
-        self.jobs, self.machines, self._reward = jobs, machines, reward
-
-    def root(self) -> tuple[int, ...]:
-        return ()
-
-    def actions(self, state: tuple[int, ...]) -> list[int]:
-        return [job for job in range(self.jobs) if state.count(job) < self.machines]
-
-    def step(self, state: tuple[int, ...], job: int) -> tuple[int, ...]:
-        return (*state, job)
-
-    def reward(self, leaf: tuple[int, ...]) -> float:
-        return self._reward(leaf)

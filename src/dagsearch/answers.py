@@ -180,7 +180,7 @@ class Answers:
         with search.deadline.until():  # a result is needed after the deadline, too
             drawn = posterior.plausible_models(models) if models > 1 else [posterior.scores]
             optimum = sample_optimum(search, drawn, count, most)
-        in_units = posterior.standardizer.units.samples_in_rewards(optimum.samples)
+        in_units = posterior.standardizer.samples_in_units_of_reward(optimum.samples)
         self._optimum = known, optimum._replace(samples=in_units)
         return self._optimum[1]
 

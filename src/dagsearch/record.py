@@ -335,9 +335,7 @@ class Record:
             content, value = event.content, event.content["value"]
             if isinstance(value, dict) and "now" in value:
                 value = value["now"]
-            what = (
-                content["action"] if value is None else f"{content['action']} {shown(value, _LONGEST)}"
-            )
+            what = content["action"] if value is None else f"{content['action']} {shown(value, _LONGEST)}"
             self.steering.append(Taken(event.at, content["request"], what, content["refused"]))
         elif "steer" in event.note:
             self.steering.append(Taken(event.at, str(event.note["steer"]), event.kind, None))

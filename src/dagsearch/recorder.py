@@ -70,8 +70,8 @@ class Recorder:
     def noted(self, note: Any) -> None:
         """The user adds a note."""
 
-    def learnt(self, covariance: Covariance, noise: float, offset: float) -> None:
-        """New hyperparameters have been found, and the offset of the warp of rewards."""
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        """New hyperparameters have been found."""
 
     def dag_changed(self, kind: str, *details: Any) -> None:
         """The explored DAG has changed."""

@@ -1,8 +1,6 @@
 """The belief over g with all that belongs to it: units, noise, hyperparameters, the rewards themselves."""
 
 import logging
-import math
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
@@ -15,7 +13,7 @@ from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.covariances.rows import Rows
 from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, Scores
-from dagsearch.posterior.evidence import Evidence, LogPosterior, Observations, by_leaf
+from dagsearch.posterior.evidence import Evidence, Observations, by_leaf
 from dagsearch.posterior.function import FunctionScores
 from dagsearch.posterior.units import Episode, Standardizer
 from dagsearch.problem import State
@@ -28,9 +26,6 @@ logger = logging.getLogger(__name__)
 
 # Number of rewards by which their scale is judged, and how many times the prior's it may be, or a fraction.
 _JUDGED, _OTHER_SCALE = 20, 10.0
-# Offsets of the warps that are compared, the first leaves rewards as they are; and the fewest rewards for it.
-_OFFSETS, _WARPED = (math.inf, 1.0, 0.3), 10
-WARP = int(os.environ.get("DAG_WARP", "1"))
 
 
 class Posterior:
@@ -163,13 +158,12 @@ class Posterior:
         belief = self.in_reward_units(self._explored.score(node))
         if noise is None:
             own = cast(JointScores, self.scores).noise
-            score = self._explored.score(node)
-            return self.in_reward_units(Gaussian(score.mean, score.variance + own))
+            noise = self.in_reward_units(Gaussian(0.0, own)).variance
         return Gaussian(belief.mean, belief.variance + noise)
 
     def in_reward_units(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""
-        return self.standardizer.units.belief_in_rewards(belief)
+        return self.standardizer.in_units_of_reward(belief)
 
     # Hyperparameters -----------------------------------------------------------------------------------
 
@@ -182,45 +176,27 @@ class Posterior:
         return bool(recorded)
 
     def _learn_hyperparameters(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
-        before = self.standardizer.units
+        units = self.standardizer
+        before = units.shift, units.scale
         try:
             self._refit(evidence, recorded)
         except BaseException:  # such as Ctrl-C: beliefs and units must match
-            self.standardizer.units = before
+            units.shift, units.scale = before
             raise
 
     @one_thread()
     def _refit(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence."""
         old = cast(JointScores, self.scores)
-        rewards = [episode.reward for episode in self.told]
-        offset = self._best_offset(old) if recorded is None else recorded.get("offset") or math.inf
-        self.standardizer.recalibrate(rewards, offset)
+        self.standardizer.recalibrate([episode.reward for episode in self.told])
         known = old.covariance, self._noise(old), self._observations(old)
         if recorded is None:
             covariance, noise = evidence.maximise(*known, shape_rng(), self._explored.deadline)
         else:
             covariance, noise = evidence.recall(old.covariance, recorded, known[2]), recorded["noise"]
-        self.recorder.learnt(covariance, noise, offset)
+        self.recorder.learnt(covariance, noise)
         self._explored.replace_scores(self._refitted(old, covariance, noise))
         logger.debug("after %d rewards: %r, noise %.3g", len(self.told), covariance, noise)
-
-    def _best_offset(self, scores: JointScores) -> float:
-        """The warp of rewards with the largest evidence, given the present hyperparameters.
-
-        Noisy rewards are not warped: the mean of warped ones is not the warped mean.
-        """
-        if self.learns_noise or len(self.told) < _WARPED or WARP == 0:
-            return math.inf
-        rewards, found = [episode.reward for episode in self.told], dict[float, float]()
-        for offset in _OFFSETS:
-            self.standardizer.recalibrate(rewards, offset)
-            observations = self._observations(scores)
-            posterior = LogPosterior(scores.covariance, self._noise(scores), observations)
-            share = len(observations.mean) / len(rewards)
-            found[offset] = share * self.standardizer.units.log_slopes(rewards)
-            found[offset] -= posterior.loss(posterior.now)[0]
-        return max(found, key=found.__getitem__)
 
     def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
         """A model of the same rewards with another covariance and noise."""

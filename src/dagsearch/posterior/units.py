@@ -53,49 +53,8 @@ def checked_reward(reward: Any, leaf: State) -> float:
     return value
 
 
-class Warp(NamedTuple):
-    """w(y) = −log((top − y) / gap + offset), which tells good rewards apart where most others are far below.
-
-    Above ``top`` it continues as a line. An infinite offset leaves rewards as they are.
-    """
-
-    top: float = 0.0
-    """The largest reward when it was made."""
-    gap: float = 1.0
-    """Median distance of rewards from it."""
-    offset: float = math.inf
-    """How much good rewards are told apart: the smaller, the more."""
-
-    @classmethod
-    def of(cls, rewards: Sequence[float], offset: float) -> "Warp":
-        """The warp of these rewards; the identity if half of them are the largest."""
-        top, gap = max(rewards), max(rewards) - float(np.median(rewards))
-        return cls(top, gap, offset) if gap > 0.0 and math.isfinite(offset) else cls()
-
-    def __call__(self, reward: float) -> float:
-        """A warped reward."""
-        if self.offset == math.inf:
-            return reward
-        below = (self.top - reward) / self.gap
-        return -math.log(below + self.offset) if below > 0.0 else -below / self.offset - math.log(self.offset)
-
-    def slope(self, reward: float) -> float:
-        """Its derivative."""
-        if self.offset == math.inf:
-            return 1.0
-        return 1.0 / (self.gap * (max((self.top - reward) / self.gap, 0.0) + self.offset))
-
-    def back(self, warped: FloatArray) -> FloatArray:
-        """The rewards that were warped."""
-        if self.offset == math.inf:
-            return warped
-        kink = -math.log(self.offset)
-        curve = np.exp(-np.minimum(warped, kink)) - self.offset
-        return np.asarray(self.top - self.gap * (curve - self.offset * np.maximum(warped - kink, 0.0)))
-
-
 class Standardizer:
-    """Warps, shifts and scales rewards, by the mean and standard deviation of the first ones (section 4.3).
+    """Shifts and scales rewards by the mean and standard deviation of the first rewards (section 4.3).
 
     Parameters
     ----------
@@ -108,8 +67,8 @@ class Standardizer:
             raise ValueError(f"standardize must be a whole number of at least 0, got {shown(count)}")
         self._missing = int(count)
         self._waiting: list[Episode] = []
-        self.units = Units()
-        """How rewards become numbers of the model."""
+        self.shift, self.scale = 0.0, 1.0
+        """What is subtracted from rewards, and what they are divided by then."""
 
     def admit(self, episode: Episode) -> Sequence[Episode]:
         """Take a reward; returns the episodes that the model may learn from now, in its units."""
@@ -127,9 +86,9 @@ class Standardizer:
         ready, self._waiting = [self.standardized(waiting) for waiting in self._waiting], []
         return ready
 
-    def recalibrate(self, rewards: Sequence[float], offset: float = math.inf) -> None:
-        """Standardise by the mean and deviation of these rewards from now on, warped with this offset."""
-        self.units = Units.of(rewards, Warp.of(rewards, offset))
+    def recalibrate(self, rewards: Sequence[float]) -> None:
+        """Standardise by the mean and deviation of these rewards from now on."""
+        self.shift, self.scale = float(np.mean(rewards)), _spread(np.array(rewards))
 
     @property
     def waiting(self) -> bool:
@@ -139,62 +98,19 @@ class Standardizer:
     def standardized(self, episode: Episode) -> Episode:
         """A raw episode in the model's units."""
         path, leaf, reward, noise = episode
-        return Episode(path, leaf, self.units.of_reward(reward), self.units.of_noise(reward, noise))
-
-
-class Units(NamedTuple):
-    """The model's units: rewards are warped, shifted and scaled."""
-
-    warp: Warp = Warp()
-    """Comes first."""
-    shift: float = 0.0
-    """What is subtracted then."""
-    scale: float = 1.0
-    """What is divided by then."""
-
-    @classmethod
-    def of(cls, rewards: Sequence[float], warp: Warp) -> "Units":
-        """Units in which these rewards have mean 0 and deviation 1."""
-        warped = np.array([warp(reward) for reward in rewards])
-        return cls(warp, float(np.mean(warped)), _spread(warped))
-
-    def of_reward(self, reward: float) -> float:
-        """A reward in these units."""
         # If the first rewards were tiny, others may be too large in these units until the next calibration.
-        return min(max((self.warp(reward) - self.shift) / self.scale, -LARGEST_REWARD), LARGEST_REWARD)
+        if noise is not None:
+            noise = min(noise / self.scale / self.scale, LARGEST_REWARD)
+        reward = min(max((reward - self.shift) / self.scale, -LARGEST_REWARD), LARGEST_REWARD)
+        return Episode(path, leaf, reward, noise)
 
-    def of_noise(self, reward: float, noise: float | None) -> float | None:
-        """The noise variance of a reward in these units."""
-        slope = self.warp.slope(reward)
-        return None if noise is None else min(noise * slope / self.scale * slope / self.scale, LARGEST_REWARD)
+    def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
+        """A belief of the model in the user's units."""
+        return Gaussian(self.shift + self.scale * belief.mean, self.scale**2 * belief.variance)
 
-    def log_slopes(self, rewards: Sequence[float]) -> float:
-        """Sum of the logarithms of the derivatives at these rewards."""
-        slopes = sum(math.log(self.warp.slope(reward)) for reward in rewards)
-        return slopes - len(rewards) * math.log(self.scale)
-
-    def belief_in_rewards(self, belief: Gaussian) -> Gaussian:
-        """A belief of the model in the user's units; if rewards are warped, with the moments it has there."""
-        mean, variance = self.shift + self.scale * belief.mean, self.scale**2 * belief.variance
-        if self.warp.offset == math.inf:
-            return Gaussian(mean, variance)
-        nodes, weights = _QUADRATURE
-        rewards = self.warp.back(mean + math.sqrt(variance) * nodes)
-        centre = float(weights @ rewards)
-        return Gaussian(centre, float(weights @ (rewards - centre) ** 2))
-
-    def samples_in_rewards(self, samples: FloatArray) -> FloatArray:
+    def samples_in_units_of_reward(self, samples: FloatArray) -> FloatArray:
         """Samples from the model in the user's units."""
-        return self.warp.back(self.shift + self.scale * samples)
-
-
-def _quadrature() -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights for the mean of a function of a standard normal number."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(15)
-    return nodes, weights / weights.sum()
-
-
-_QUADRATURE = _quadrature()
+        return self.shift + self.scale * samples
 
 
 def _spread(rewards: FloatArray) -> float:

@@ -13,6 +13,11 @@ from dagsearch.space.moves import Moves, moves_in
 _TRIES = 100
 
 
+import os
+
+KICK = int(os.environ.get("DAG_KICK", "1"))
+
+
 class Nearby:
     """Proposes a random open leaf one change away from a good leaf.
 
@@ -38,6 +43,10 @@ class Nearby:
         self, view: View, moves: Moves, evaluation: Evaluation, rng: np.random.Generator
     ) -> Proposal | None:
         point = moves.points([(evaluation.leaf, evaluation.actions or ())])[0]
+        if KICK:
+            for _ in range(_number_of_changes(len(evaluation.actions or ()), rng) - 1):
+                changed = moves.around(point, 1, rng)
+                point = point if len(changed) == 0 else changed[0]
         around = moves.around(point, _TRIES, rng)
         for place in rng.permutation(len(around)).tolist():
             leaf = moves.leaf(around[place])
@@ -48,6 +57,12 @@ class Nearby:
 
     def __repr__(self) -> str:
         return "Nearby()"
+
+
+def _number_of_changes(places: int, rng: np.random.Generator) -> int:
+    """How many changes to make: mostly one, sometimes many, with probability proportional to k^(−3/2)."""
+    chances = np.arange(1, max(places // 2, 1) + 1) ** -1.5
+    return int(rng.choice(chances.size, p=chances / chances.sum())) + 1
 
 
 class Random:

@@ -1,5 +1,6 @@
 """Who proposes next: the order of the proposers, and how turns move to those that earn them."""
 
+import os
 from collections.abc import Iterator, Sequence
 from copy import copy
 
@@ -8,6 +9,8 @@ import numpy as np
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.nearby import Leftover, Random
+
+RAND = int(os.environ.get("DAG_RAND", "1"))
 
 
 class Portfolio:
@@ -67,7 +70,7 @@ class Portfolio:
             view.initial = False
         kept = view.data.foresight.kept
         if self.local is not None and kept < 0.5 and rng.random() < 0.5 - kept:
-            yield self.local
+            yield Random() if RAND and rng.random() < 0.25 else self.local
         first, self._turn = self._turn, (self._turn + 1) % len(self.proposers)
         yield self.proposers[first]
         if self.descent is None or len(self.proposers) > 1:  # a descent finds every leaf that is left
