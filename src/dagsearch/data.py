@@ -27,12 +27,6 @@ _MARGIN = 0.15
 REACH = 1.6448536269514722
 
 
-import os
-
-DRIFT = int(os.environ.get("DAG_DRIFT", "1"))
-NUM = int(os.environ.get("DAG_NUM", "1"))
-
-
 class Told(NamedTuple):
     """A reward that was told, after all checks."""
 
@@ -182,9 +176,7 @@ class Data:
     def _rank(self, evaluation: Evaluation) -> None:
         """Keep an evaluation among those with the largest rewards, if it is one; the first of equal ones."""
         ranked = self._largest
-        if len(ranked) == _GOOD and (
-            evaluation.reward < -ranked[-1][0] or (not DRIFT and evaluation.reward <= -ranked[-1][0])
-        ):
+        if len(ranked) == _GOOD and evaluation.reward <= -ranked[-1][0]:
             return
         same = self._explored.space.same
         again = next((one for one in ranked if same(one[2].leaf, evaluation.leaf)), None)
@@ -192,7 +184,7 @@ class Data:
             if -again[0] >= evaluation.reward:
                 return
             ranked.remove(again)
-        insort(ranked, (-evaluation.reward, -evaluation.step if DRIFT else evaluation.step, evaluation))
+        insort(ranked, (-evaluation.reward, evaluation.step, evaluation))
         del ranked[_GOOD:]
 
     def incumbent(self) -> Evaluation | None:
@@ -207,8 +199,6 @@ class Data:
     def good(self) -> Sequence[Evaluation]:
         """The best evaluations of different leaves to which actions are known, the incumbent first."""
         ranked, best = [evaluation for _, _, evaluation in self._largest], self.incumbent()
-        if DRIFT and not self._posterior.learns_noise:
-            return ranked
         if best is None or best.actions is None or (ranked and ranked[0] is best):
             return ranked
         if self._moved and not any(one is best for one in self.reached):

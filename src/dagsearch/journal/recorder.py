@@ -171,12 +171,10 @@ class JournalRecorder(Recorder):
         """Record a note of the user."""
         self._append("note", note=note_to_json(note))
 
-    def learnt(self, covariance: Covariance, noise: float, offset: float) -> None:
-        """Record hyperparameters; JSON has no infinite offset."""
+    def learnt(self, covariance: Covariance, noise: float) -> None:
+        """Record hyperparameters."""
         values = [parameter.value for parameter in covariance.hyperparameters]
-        self.journal.append(
-            "learn", {"values": values, "noise": noise, "offset": offset if math.isfinite(offset) else None}
-        )
+        self.journal.append("learn", {"values": values, "noise": noise})
 
     def close(self) -> None:
         """Release the file: another search may resume it."""

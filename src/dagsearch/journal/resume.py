@@ -149,12 +149,12 @@ class Replay(Recorder):
         self._first: Proposal | None = None  # the oldest pending one when the last run began
         self.fruitless_runs = 0
         """Number of runs in a row that began with the same pending leaf and ended without any reward."""
-        self.unrecorded: tuple[Covariance, float, float] | None = None
+        self.unrecorded: tuple[Covariance, float] | None = None
         """Hyperparameters that the replay itself has learnt, because the process ended before it had."""
 
-    def learnt(self, covariance: Covariance, noise: float, offset: float) -> None:
+    def learnt(self, covariance: Covariance, noise: float) -> None:
         """Hyperparameters have been learnt after a reward that is the last event."""
-        self.unrecorded = covariance, noise, offset
+        self.unrecorded = covariance, noise
 
     def run(self) -> None:
         """Repeat all events."""

@@ -1,4 +1,4 @@
-"""Proposers without a model: a random leaf next to a good one, a random leaf, any leaf that is left."""
+"""Proposers without a model: a random leaf near a good one, a random leaf, any leaf that is left."""
 
 from collections.abc import Sequence
 
@@ -19,10 +19,11 @@ KICK = int(os.environ.get("DAG_KICK", "1"))
 
 
 class Nearby:
-    """Proposes a random open leaf one change away from a good leaf.
+    """Proposes a random open leaf a few changes away from a good leaf: mostly one, sometimes many.
 
-    It starts from the best leaf half of the time, from the next one half of the remaining times, and so on: a
-    leaf whose neighbours are all worse must not stop it.
+    The number of changes has heavy tails (Doerr et al., "Fast genetic algorithms", 2017), so that plateaus
+    and local optima do not hold it. It starts from the best leaf half of the time, from the next one half of
+    the remaining times, and so on: a leaf whose neighbours are all worse must not stop it.
     """
 
     parts: Sequence[object] = ()
@@ -43,10 +44,9 @@ class Nearby:
         self, view: View, moves: Moves, evaluation: Evaluation, rng: np.random.Generator
     ) -> Proposal | None:
         point = moves.points([(evaluation.leaf, evaluation.actions or ())])[0]
-        if KICK:
-            for _ in range(_number_of_changes(len(evaluation.actions or ()), rng) - 1):
-                changed = moves.around(point, 1, rng)
-                point = point if len(changed) == 0 else changed[0]
+        for _ in range(_number_of_changes(len(evaluation.actions or ()), rng) - 1):
+            changed = moves.around(point, 1, rng)
+            point = point if len(changed) == 0 else changed[0]
         around = moves.around(point, _TRIES, rng)
         for place in rng.permutation(len(around)).tolist():
             leaf = moves.leaf(around[place])

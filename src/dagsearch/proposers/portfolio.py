@@ -70,7 +70,7 @@ class Portfolio:
             view.initial = False
         kept = view.data.foresight.kept
         if self.local is not None and kept < 0.5 and rng.random() < 0.5 - kept:
-            yield Random() if RAND and rng.random() < 0.25 else self.local
+            yield self.local
         first, self._turn = self._turn, (self._turn + 1) % len(self.proposers)
         yield self.proposers[first]
         if self.descent is None or len(self.proposers) > 1:  # a descent finds every leaf that is left

@@ -34,10 +34,6 @@ def numbers_of(options: Sequence[Hashable]) -> FloatArray | None:
 
     Dates and spans of time are numbers of days. ``True`` and ``False`` are none: they are names.
     """
-    import os
-
-    if os.environ.get("DAG_NUM") == "0":
-        return None
     found = np.array([_number(option) for option in options], dtype=np.float64)
     return found if np.unique(found[np.isfinite(found)]).size >= _FEWEST else None
 
