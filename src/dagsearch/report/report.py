@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from dagsearch._internal.progress import Progress
 from dagsearch.errors import JournalError
-from dagsearch.journal.journal import Follower, is_in_use, read_events
+from dagsearch.journal.journal import Follower, is_in_use, iter_events
 from dagsearch.record import Record
 from dagsearch.report.html import content_json, html_page, snippet
 from dagsearch.report.view import Viewed
@@ -39,7 +39,7 @@ class Report:
     def of_journals(cls, *journals: str | PathLike[str]) -> "Report":
         """The report of the searches that wrote some journals; they may still run."""
         names = short_names([Path(journal) for journal in journals])
-        records = [Record.of(read_events(journal)) for journal in journals]
+        records = [Record.of(iter_events(journal)) for journal in journals]
         return cls([Viewed(name, record).view() for name, record in zip(names, records, strict=True)])
 
     @classmethod
@@ -105,10 +105,13 @@ class _Run:
 
     def update(self) -> None:
         try:
-            news = self.follower.read()
-            if news.restarted:
-                self.viewed = Viewed(self.viewed.name, Record())
-            self.viewed.record.add(news.events)
+            while True:
+                news = self.follower.read()
+                if news.restarted:
+                    self.viewed = Viewed(self.viewed.name, Record())
+                self.viewed.record.add(news.events)
+                if not news.events:
+                    break
             self.trouble = None
         except JournalError as error:  # it may be readable again later
             self.trouble = str(error)
