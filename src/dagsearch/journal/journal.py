@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 # Number of bytes that are read at once.
-_CHUNK = 1 << 22
+_CHUNK = 1 << 18
 # Kinds of events that a resumed search repeats by itself, as nothing has happened in between: it asks for the
 # same leaf and learns the same hyperparameters. They do not wait for the disk, so a power cut may lose them.
 _REPEATABLE = ("ask", "learn")
@@ -366,7 +366,7 @@ class Follower:
         self._rest: bytes | None = None
 
     def read(self) -> News:
-        """The events since the last call, but no more than a few megabytes: call it until there are none.
+        """The events since the last call, but no more than some: call it until there are none.
 
         Raises
         ------
