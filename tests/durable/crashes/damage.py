@@ -24,6 +24,8 @@ def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
             image.write_bytes(content[:position])
             found["damage: truncations"] += 1
             found["damage: truncations that lose events in silence"] += int(_loses(image, events))
+        if position // every % 8:  # zeros come in sectors, so that a part of the places will do
+            continue
         zeros = bytes(position + 1), bytes(len(content) - position)
         for zeroed in (zeros[0] + content[position + 1 :], content[:position] + zeros[1], zeros[0]):
             image.write_bytes(zeroed)
