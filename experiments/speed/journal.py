@@ -4,6 +4,7 @@
 without a journal. All ways are measured in turns, because the time of a disk varies; medians over the rounds.
 """
 
+import json
 import os
 import sqlite3
 import statistics
@@ -13,12 +14,14 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
 from dagsearch._internal.threads import one_thread
 from dagsearch.journal.file import LockedFile
 from dagsearch.journal.journal import Journal
+from dagsearch.journal.recorder import JournalRecorder
 from dagsearch.problems import Subsets
 from dagsearch.search import Search
 
@@ -82,10 +85,39 @@ SEARCHES: dict[str, tuple[Callable[..., Search], int]] = {
 }
 
 
-def rate(make: Callable[..., Search], evaluations: int, journal: Path | None) -> float:
-    """Evaluations per second, the reward almost free."""
+class SQLiteJournal:
+    """Stores the events of a search in a write-ahead log: for comparison, it cannot be resumed."""
+
+    broken = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=FULL")
+        self._connection.execute("CREATE TABLE event (number INTEGER PRIMARY KEY, kind TEXT, content TEXT)")
+
+    def append(self, kind: str, content: dict[str, Any]) -> None:
+        """Store an event in a transaction of its own."""
+        row = kind, json.dumps(content, separators=(",", ":"))
+        self._connection.execute("INSERT INTO event (kind, content) VALUES (?, ?)", row)
+
+    def abandon(self, error: BaseException) -> None:
+        """Nothing is left to do."""
+
+    def close(self) -> None:
+        """End."""
+        self._connection.close()
+
+
+def rate(make: Callable[..., Search], evaluations: int, journal: Path | None, sqlite: bool = False) -> float:
+    """Evaluations per second, the reward almost free; ``sqlite`` for events in a write-ahead log."""
     weights = np.random.default_rng(0).normal(size=20)
-    search = make(Subsets(20, 5, lambda s: float(weights[sorted(s)].sum())), seed=0, journal=journal)
+    search = make(
+        Subsets(20, 5, lambda s: float(weights[sorted(s)].sum())), seed=0, journal=None if sqlite else journal
+    )
+    if sqlite and journal is not None:
+        search.record_with(JournalRecorder(cast(Journal, SQLiteJournal(journal)), search))
     search.run(20)
     began = time.perf_counter()
     search.run(evaluations)
@@ -97,7 +129,7 @@ def rate(make: Callable[..., Search], evaluations: int, journal: Path | None) ->
 def main() -> None:
     """Measure and print."""
     took: dict[str, list[float]] = {way: [] for way in WAYS}
-    rates: dict[str, list[tuple[float, float]]] = {name: [] for name in SEARCHES}
+    rates: dict[str, list[tuple[float, float, float]]] = {name: [] for name in SEARCHES}
     with one_thread():
         for number in range(ROUNDS):
             with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
@@ -105,12 +137,17 @@ def main() -> None:
                     took[way].append(measure(Path(folder, f"{len(way)}.db")))
                 for name, (make, evaluations) in SEARCHES.items():
                     journal = Path(folder, f"{name}{number}.db")
-                    rates[name].append((rate(make, evaluations, None), rate(make, evaluations, journal)))
+                    log = journal.with_suffix(".sqlite")
+                    without, kept = rate(make, evaluations, None), rate(make, evaluations, journal)
+                    rates[name].append((without, kept, rate(make, evaluations, log, sqlite=True)))
     for way, seconds in took.items():
         print(f"{way:54s} {1e6 * statistics.median(seconds):6.0f} µs an event")
     for name, found in rates.items():
-        without, kept = (statistics.median(column) for column in zip(*found, strict=True))
-        print(f"{name}: {without:.0f} evaluations a second without a journal, {kept:.0f} with one")
+        without, kept, log = (statistics.median(column) for column in zip(*found, strict=True))
+        print(
+            f"{name}: {without:.0f} evaluations a second without a journal, {kept:.0f} with one, {log:.0f} "
+            "with SQLite's write-ahead log"
+        )
 
 
 if __name__ == "__main__":

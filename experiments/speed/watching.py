@@ -22,7 +22,7 @@ import numpy as np
 
 import dagsearch as ds
 from dagsearch.journal.journal import Journal
-from dagsearch.journal.lines import LENGTH, content_of
+from dagsearch.journal.lines import LENGTH, Head, encode_event
 from dagsearch.report.report import Watched
 
 EVALUATIONS, RATE = 20_000, 1000
@@ -43,7 +43,12 @@ def large_journal(folder: Path) -> Path:
     rows = [("settings", first.at, json.dumps(first.content))]
     while len(rows) <= 2 * EVALUATIONS:
         rows += [(event.kind, event.at, json.dumps(event.content)) for event in body]
-    large.write_bytes(content_of(large, rows).encode())
+    lines, digest = list[bytes](), ""
+    for number, row in enumerate(rows):
+        line, digest = encode_event(digest, number, *row)
+        lines.append(line)
+    head = Head(len(lines), LENGTH + sum(map(len, lines)), digest)
+    large.write_bytes(b"".join([2 * head.encode(), *lines]))
     return large
 
 

@@ -121,6 +121,9 @@ class Entry(NamedTuple):
 class Record:
     """The state of a search after some of its events; :meth:`add` takes the next ones."""
 
+    _by: str | None = None  # the process of the present run
+    _form: str | None = None  # of leaves
+
     def __init__(self) -> None:
         self.problem = "search"
         self.made_by = ""
@@ -155,8 +158,7 @@ class Record:
         """Beliefs over the value of a game, each with the number of rewards then."""
         self.labels: list[str] | None = None
         """Text for each number in a leaf; ``None`` if leaves are as they are."""
-        self._by: str | None = None
-        self._form: str | None = None
+        self._known: dict[Part, Part] = {}
         # Of a feature selection:
         self.selection = False
         """Whether features are selected."""
@@ -256,7 +258,11 @@ class Record:
         self.events += 1
 
     def _parts(self, leaf: Any) -> list[Part]:
-        return parts_of(leaf, self._form, self.labels)
+        return self._shared(parts_of(leaf, self._form, self.labels))
+
+    def _shared(self, parts: list[Part]) -> list[Part]:
+        """The parts, each of them once in memory: leaves of a search consist of the same few."""
+        return [self._known.setdefault(part, part) for part in parts]
 
     def _on_settings(self, event: Event) -> None:
         content, self.begun = event.content, event.at
@@ -271,7 +277,7 @@ class Record:
         leaf, moves = event.content.get("leaf"), event.content.get("moves")
         parts = [] if leaf is None else self._parts(leaf)
         if isinstance(moves, list) and moves:
-            parts = moved_parts(moves)
+            parts = self._shared(moved_parts(moves))
         self.pending.append(Waiting(parts, leaf, event.at, self._by))
         self.settled = False
         if (value := _belief(event.content.get("value"))) is not None:

@@ -195,7 +195,7 @@ class Search:
         """The next proposal; one whose evaluation was cut off comes first."""
         if self.outstanding.offered and (offered := self.outstanding.next_offered()) is not None:
             return offered
-        turn = self.portfolio.state
+        turn, drawn = self.portfolio.state, self.rng.bit_generator.state
         with self.recorder.deciding():
             try:
                 proposal = self._avoiding_pending()
@@ -203,6 +203,7 @@ class Search:
                 self.portfolio.state = turn  # nobody has used it, and a resumed search does not know of it
                 self.explored_values.keep_up()
                 if isinstance(over, SearchExhausted):
+                    self.rng.bit_generator.state = drawn
                     self._settle_for_good()
                 raise
             self.recorder.asked(proposal)

@@ -678,7 +678,7 @@ def test_the_power_fails_twice_while_heads_are_written(tmp_path):
 
 
 def lose_last_head(path):
-    position = last_head(path, path.read_bytes()[:LENGTH]).position
+    _, position = last_head(path, path.read_bytes()[:LENGTH])
     with path.open("r+b") as file:
         file.seek(position)
         file.write(bytes(SLOT))

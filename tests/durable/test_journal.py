@@ -6,6 +6,7 @@ import random
 import resource
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections import Counter
@@ -14,10 +15,11 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch.cli.entry import main
 from dagsearch.errors import EvaluationError, ProblemError
 from dagsearch.journal.encoding import from_json, to_json
 from dagsearch.journal.fingerprint import parts_of
-from dagsearch.journal.journal import JournalError, read_events
+from dagsearch.journal.journal import JournalError, backup_journal, read_events
 from support.durable_run import go_on
 from support.journals import cut_off, history, kept, replayed, rewritten
 from support.journals import state as state_as_read
@@ -186,13 +188,17 @@ def refused(path, words, problem=None, **arguments):
 
 
 def test_a_journal_of_another_problem_is_refused(journal):
-    refused(journal, "another problem", ds.problems.Subsets(17, 4, reward=sum))
+    refused(
+        journal,
+        "another problem .its type was Sum, and is Subsets",
+        ds.problems.Subsets(17, 4, reward=sum),
+    )
 
 
 def test_a_journal_of_other_data_is_refused(tmp_path):
     path = tmp_path / "run.db"
     ds.Search.default(ds.problems.Synthetic(seed=0), initial=2, seed=0, journal=path).close()
-    refused(path, "another problem", ds.problems.Synthetic(seed=1))
+    refused(path, "another problem .its choices or its data differ", ds.problems.Synthetic(seed=1))
 
 
 def test_a_journal_of_another_search_is_refused(journal):
@@ -205,7 +211,7 @@ def test_a_journal_of_a_default_search_with_other_rules_is_refused(journal, tmp_
         events[0][2]["parts"]["proposers"] = "Portfolio of another version"
         return events
 
-    refused(rewritten(journal, change, tmp_path / "other.db"), "another search .proposers")
+    refused(rewritten(journal, change, tmp_path / "other.db"), "another search .its proposers was")
 
 
 def test_a_journal_of_another_version_is_refused(journal, monkeypatch):
@@ -236,7 +242,7 @@ def test_parts_that_a_journal_cannot_hold_must_be_given_again(tmp_path):
     search.close()
     refused(made, "same arguments")
     other = {"scores": scores(), "backup": ds.backups.Softmax(), **parts}
-    refused(made, "another search .backup", **other)
+    refused(made, "another search .its backup was", **other)
     again = ds.Search.resume(made, chosen, scores=scores(), backup=ds.backups.MomentMatching(), **parts)
     assert history(again) == history(search)
     again.close()
@@ -684,3 +690,104 @@ def test_arguments_may_be_given_again(tmp_path):
     ds.Search.resume(path, Sum(), increment_prior=prior).close()
     ds.Search.default(Sum(), initial=np.int64(4), seed=0, journal=tmp_path / "int.db").close()
     ds.Search.resume(tmp_path / "int.db", Sum()).close()
+
+
+# What may be begun, and what a copy is ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        bytes(1),
+        bytes(512),
+        bytes(44_000),
+        bytes(1_000_000),
+        bytes(1024) + b"the user's text\n",
+        bytes(700) + b"text",
+        b"[",
+        b"{",
+        b"text",
+    ],
+    ids=["1", "512", "44 kB", "1 MB", "heads and text", "zeros and text", "[", "{", "text"],
+)
+def test_only_an_empty_file_may_be_begun(content, tmp_path, capsys):
+    path, paid = tmp_path / "run.db", []
+    path.write_bytes(content)
+
+    def value(leaf):
+        paid.append(leaf)
+        return float(sum(leaf))
+
+    for begin in (
+        lambda: ds.search(ds.problems.Subsets(9, 3, reward=value), 5, journal=path),
+        lambda: ds.Search.default(Sum(), seed=0, journal=path),
+        lambda: ds.Search.resume(path, Sum()),
+        lambda: backup_journal(path, tmp_path / "copy.db"),
+    ):
+        with pytest.raises(JournalError) as error:
+            begin()
+        assert "\n" not in str(error.value)
+    assert main(["show", str(path)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert path.read_bytes() == content
+    assert not paid
+    assert os.listdir(tmp_path) == ["run.db"]
+
+
+def test_an_ask_does_not_wait_for_the_disk_and_a_reward_waits_once(tmp_path):
+    operations = []
+
+    def watch(operation, carry_out):
+        operations.append(operation.kind)
+        carry_out(operation.data)
+
+    with watched(watch):
+        search = ds.Search.default(Sum(), initial=4, seed=0, journal=tmp_path / "run.db")
+        operations.clear()
+        proposals = search.ask(3)
+        assert operations == ["write"] * 3
+        for proposal in proposals:
+            operations.clear()
+            search.tell(proposal, 1.0)
+            assert operations == ["write", "sync", "write"]
+        search.close()
+
+
+def test_asks_that_a_power_cut_loses_are_asked_again(tmp_path):
+    path = tmp_path / "run.db"
+    search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
+    search.run(6)
+    safe = path.stat().st_size
+    asked = search.ask(4)
+    state = search.rng.bit_generator.state
+    search.recorder.journal._file.close()  # the machine stops
+    content = path.read_bytes()
+    for left in (safe, safe + 3, safe + 700, len(content) - 1):
+        image = tmp_path / f"{left}.db"
+        image.write_bytes(content[:left] + bytes(len(content) - left))
+        again = ds.Search.resume(image, Sum())
+        assert again.ask(4) == asked
+        assert again.rng.bit_generator.state == state
+        again.close()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_a_copy_keeps_the_mode_and_replaces_nothing(mode, tmp_path):
+    path, copy, other = tmp_path / "run.db", tmp_path / "copy.db", tmp_path / "other"
+    search = ds.Search.default(Sum(), initial=4, seed=0, journal=path)
+    search.run(3)
+    path.chmod(mode)
+    assert backup_journal(path, copy) == len(read_events(path))
+    assert stat.S_IMODE(copy.stat().st_mode) == mode
+    other.write_text("the user's")
+    for name, target in (("link", other), ("dangling", tmp_path / "nothing"), ("hard", None)):
+        link = tmp_path / name
+        if target is None:
+            os.link(other, link)
+        else:
+            link.symlink_to(target)
+        with pytest.raises(JournalError, match="exists already"):
+            backup_journal(path, link)
+    assert other.read_text() == "the user's"
+    assert not (tmp_path / "nothing").exists()
+    search.close()

@@ -1,5 +1,6 @@
 """The defaults of ``ds.search``: roll-outs, proposers, stop rules, and noise."""
 
+import tracemalloc
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -444,3 +445,15 @@ def test_one_climb_may_serve_two_searches():
         other.run(1)
         proposed.append(one.run(1).history[-1].leaf)
     assert proposed == [evaluation.leaf for evaluation in with_climb(Climb(), 1).run(20).history]
+
+
+def test_memory_of_an_evaluation_is_bounded():
+    weights = np.random.default_rng(0).normal(size=40)
+    search = ds.Search.default(ds.problems.Subsets(40, 6, lambda s: float(weights[sorted(s)].sum())), seed=0)
+    search.run(100)
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    search.run(400)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (after - before) / 400 < 60_000

@@ -366,7 +366,7 @@ def test_a_journal_does_not_continue_with_a_function_that_says_it_is_another(tmp
             return f"times {self.factor}"
 
     ds.maximize(Scaled(1), budget=3, seed=0, journal=tmp_path / "j")
-    with pytest.raises(ds.JournalError, match=r"times 1 then, .* times 2 now"):
+    with pytest.raises(ds.JournalError, match=r"its identity was times 1, and is times 2"):
         ds.maximize(Scaled(2), budget=4, seed=0, journal=tmp_path / "j")
     assert len(ds.maximize(Scaled(1), budget=4, seed=0, journal=tmp_path / "j").history) == 4
 

@@ -1,13 +1,17 @@
 """One record of a run: folded from the journal, it is the one that the process itself has."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
-from dagsearch.journal.journal import read_events
+from dagsearch.cli.show import summary
+from dagsearch.journal.journal import backup_journal, read_events
 from dagsearch.record import Record
+from dagsearch.report.report import Watched
 from dagsearch.sklearn import DAGSearchSelector
 
 
@@ -57,3 +61,19 @@ def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
     best = max(one.reward for one in record.told)
     assert record.told[record.best].reward == best
     assert all(one.reward < best for one in record.told[: record.best])
+
+
+def test_a_long_journal_is_not_read_into_memory_at_once(tmp_path):
+    search = ds.Search.paper(ds.problems.Subsets(40, 6, reward=sum), seed=0, journal=tmp_path / "run.db")
+    search.run(1500)
+    search.close()
+    for read in (
+        lambda: summary(tmp_path / "run.db"),
+        lambda: Watched([tmp_path / "run.db"])._update(),
+        lambda: backup_journal(tmp_path / "run.db", tmp_path / "copy.db"),
+    ):
+        tracemalloc.start()
+        read()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 3 * (tmp_path / "run.db").stat().st_size  # its events at once need six times

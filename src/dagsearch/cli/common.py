@@ -40,9 +40,15 @@ def seconds(text: str) -> float:
 
 def check_folder(folder: Path) -> None:
     """Create the folder, and raise ``OSError`` before the work starts if it is not writable."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=folder):
-        pass
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"--out: {folder} is a file; give the name of a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise type(error)(f"--out: no files can be written to the folder {folder} ({reason})") from error
 
 
 def check_output(folder: Path, names: Sequence[str], force: bool) -> None:

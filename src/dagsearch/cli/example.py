@@ -1,6 +1,7 @@
 """``dagsearch example``: write a table to try ``dagsearch select`` with."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,14 @@ _CUSTOMERS = 600
 _WORDS = ("the", "service", "was", "good", "bad", "slow", "and", "I", "will", "come", "again", "never")
 
 
+_WRITERS: "dict[str, Callable[[pandas.DataFrame, Path], None]]" = {
+    ".csv": lambda table, file: table.to_csv(file, index=False),
+    ".tsv": lambda table, file: table.to_csv(file, index=False, sep="\t"),
+    ".xlsx": lambda table, file: table.to_excel(file, index=False),
+    ".parquet": lambda table, file: table.to_parquet(file, index=False),
+}
+
+
 def add_parser(commands: "Commands") -> None:
     """Add ``example``."""
     example = commands.add_parser(
@@ -28,7 +37,13 @@ def add_parser(commands: "Commands") -> None:
         ),
     )
     example.add_argument("name", choices=("cancer", "shop"))
-    example.add_argument("file", nargs="?", type=Path, metavar="FILE", help="default: NAME.csv")
+    example.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="a .csv, .tsv, .xlsx or .parquet file (default: NAME.csv)",
+    )
     example.add_argument("--force", action="store_true", help="replace the file if it exists")
     example.set_defaults(run=run)
 
@@ -39,11 +54,17 @@ def run(options: argparse.Namespace) -> int:
     try:
         if file.exists() and not options.force:
             raise FileExistsError(f"{file} exists; give another name, or --force to replace it")
+        write = _WRITERS.get(file.suffix.lower())
+        if write is None:
+            known = ", ".join(sorted(_WRITERS))
+            raise ValueError(f"{file}: a table is written to a file whose name ends in one of {known}")
         table = cancer() if options.name == "cancer" else shop()
-        table.to_csv(file, index=False)
-    except ModuleNotFoundError:
+        write(table, file)
+    except ImportError as error:
+        if getattr(error, "name", None) != "pandas" and "pandas" not in str(error):
+            return failed("example", error)
         return failed("example", ModuleNotFoundError("tables need pandas: pip install 'dagsearch[select]'"))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return failed("example", error)
     print(f"wrote {file}: {len(table)} rows, {len(table.columns)} columns")
     return 0

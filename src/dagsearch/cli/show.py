@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dagsearch.cli.common import Commands, failed, printable
-from dagsearch.journal.journal import JournalError, is_in_use, read_events
+from dagsearch.journal.journal import JournalError, is_in_use, iter_events
 from dagsearch.record import Record, Told
 
 # Number of evaluations shown, the latest ones.
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
 def summary(path: Path) -> dict[str, Any]:
     """Progress of the search that writes a journal; it may be running."""
-    record = Record.of(read_events(path))
+    record = Record.of(iter_events(path))
     best = None if record.best is None else record.told[record.best]
     sign = -1.0 if record.minimized else 1.0  # what the user's function returned
     return {

@@ -23,6 +23,8 @@ class LockedFile:
         The file.
     flags : int
         ``os.O_CREAT`` to make the file if it does not exist, with ``os.O_EXCL`` only if it does not exist.
+    mode : int, optional
+        Permissions of a file that is made; by default those that the system gives to new files.
 
     Raises
     ------
@@ -30,10 +32,10 @@ class LockedFile:
         If another search has locked it, or if it cannot be opened or locked.
     """
 
-    def __init__(self, path: Path, flags: int = 0) -> None:
+    def __init__(self, path: Path, flags: int = 0, mode: int | None = None) -> None:
         self.path = path
         try:
-            self._descriptor = _opened(path, flags)
+            self._descriptor = _opened(path, flags, 0o666 if mode is None else mode & 0o600)
         except FileExistsError as error:
             raise JournalError(f"{path} exists already: choose another file name") from error
         except OSError as error:
@@ -42,16 +44,20 @@ class LockedFile:
                 "another file name"
             ) from error
         self._close = weakref.finalize(self, os.close, self._descriptor)
+        if mode is not None and hasattr(os, "fchmod"):  # exactly, whatever the umask
+            with suppress(OSError):  # a file system without permissions
+                os.fchmod(self._descriptor, mode)
         self.size = os.fstat(self._descriptor).st_size
         _OPEN.add(self)
 
-    def append(self, data: bytes) -> None:
-        """Write at the end; afterwards the data are on the disk. If this fails, nothing is appended."""
+    def append(self, data: bytes, wait: bool = True) -> None:
+        """Write at the end, and ``wait`` until all is on the disk. If this fails, nothing is appended."""
         self.check_unchanged()
         before = self.size
         try:
             self.write(before, data)
-            self.sync()
+            if wait:
+                self.sync()
         except BaseException:
             with suppress(OSError):
                 self.truncate(before)
@@ -107,10 +113,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_close_in_child)
 
 
-def _opened(path: Path, flags: int) -> int:
+def _opened(path: Path, flags: int, mode: int) -> int:
     """Descriptor of a file that is open for reading and writing, and locked."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | flags | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = os.open(path, os.O_RDWR | flags | getattr(os, "O_BINARY", 0), mode)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError("it is not a regular file")

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 _WALKS = 8
 # Number of random leaves by which covariances are compared.
 _LEAVES = 6
+# A digest within a text.
+_DIGEST = re.compile(r"\b[0-9a-f]{16,}\b")
 
 
 def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,9 +123,9 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
         ("problem", settings["problem"], fingerprint(search.space)),
         ("search", settings["parts"], parts_of(search)),
     ):
-        changed = sorted(name for name in now if then.get(name) != now[name])
+        changed = [name for name in now if then.get(name) != now[name]]
         if changed:
-            details = "; ".join(f"{name}: {then.get(name)} then, {now[name]} now" for name in changed)
+            details = _difference(changed[0], then.get(changed[0]), now[changed[0]])
             raise JournalError(
                 f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
                 "The file was not changed"
@@ -148,6 +150,16 @@ def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None
             settings["versions"],
             versions(),
         )
+
+
+def _difference(name: str, then: Any, now: Any) -> str:
+    """What differs, in words; digests say nothing to a reader."""
+    if name == "states":
+        return "its states, actions or leaves differ"
+    words = [_DIGEST.sub("", str(one or "")).strip() for one in (then, now)]
+    if words[0] == words[1]:
+        return "its choices or its data differ"
+    return f"its {name} was {words[0] or 'not stated'}, and is {words[1] or 'not stated'}"
 
 
 def _is_close(then: Any, now: list[list[float]]) -> bool:

@@ -9,6 +9,7 @@ import logging
 import os
 import stat
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -21,35 +22,61 @@ from dagsearch.journal.file import is_in_use as file_in_use
 from dagsearch.journal.lines import (
     LENGTH,
     SLOT,
-    Content,
+    UNBEGUN,
+    Chain,
     Event,
     Head,
-    content_of,
     decode,
-    decode_more,
     encode_event,
-    is_journal,
     is_unbegun,
     last_head,
 )
 from dagsearch.journal.regular import open_regular
 
-__all__ = ["Event", "Journal", "JournalError", "backup_journal", "has_begun", "is_in_use", "read_events"]
+__all__ = [
+    "Event",
+    "Journal",
+    "JournalError",
+    "backup_journal",
+    "has_begun",
+    "is_in_use",
+    "iter_events",
+    "read_events",
+]
 
 logger = logging.getLogger(__name__)
+
+
+# Number of bytes that are read at once.
+_CHUNK = 1 << 18
+# Kinds of events that a resumed search repeats by itself, as nothing has happened in between: it asks for the
+# same leaf and learns the same hyperparameters. They do not wait for the disk, so a power cut may lose them.
+_REPEATABLE = ("ask", "learn")
 
 
 class Journal:
     """A journal that is open for writing; it cannot be opened for writing a second time.
 
     :meth:`create` starts a new journal, :meth:`resume` continues an existing one.
+
+    Parameters
+    ----------
+    path : Path
+        The journal.
+    file : LockedFile
+        The same, open.
+    end : Head
+        Up to where the events of the file go.
+    head : Head
+        The last head in the file.
+    free : int
+        Position of the other head, which the next one replaces.
     """
 
-    def __init__(self, path: Path, file: LockedFile, content: Content) -> None:
+    def __init__(self, path: Path, file: LockedFile, end: Head, head: Head, free: int) -> None:
         self.path = path
         self._file = file
-        self._head = content.head
-        self._head_is_missing = False
+        self._end, self._head, self._free = end, head, free
         self._failure: str | None = None
 
     @classmethod
@@ -66,12 +93,13 @@ class Journal:
         try:
             if has_begun(path):  # by another process, just before this one locked the file
                 raise JournalError(f"{path} exists already: resume it, or choose another file name")
-            content = content_of(path, [("settings", time.time(), _as_json(settings))])
-            _fill(file, content)
+            line, digest = encode_event("", 0, "settings", time.time(), _as_json(settings))
+            head = Head(1, LENGTH + len(line), digest)
+            _fill(file, head, [line])
         except (OSError, TypeError, ValueError, JournalError) as error:
             file.close()
             raise JournalError(f"cannot begin the journal {path} ({error})") from error
-        return cls(path, file, content)
+        return cls(path, file, head, head, SLOT)
 
     @classmethod
     def resume(cls, path: str | PathLike[str]) -> tuple["Journal", list[Event]]:
@@ -79,13 +107,19 @@ class Journal:
         path = check_is_file(path)
         file = LockedFile(Path(os.path.realpath(path)))
         try:
-            content = _read(path)
-            journal = cls(path, file, content)
-            journal._head_is_missing = file.read(content.head.position, SLOT) != content.head.encode()
+            head, position = last_head(path, file.read(0, LENGTH))
+            chain = Chain(path)
+            events = list(_events(chain))
+            if chain.end != head:
+                # The process that wrote these events may have been killed before they were on the disk.
+                file.sync()
+        except OSError as error:
+            file.close()
+            raise JournalError(f"cannot read {path} ({error})") from error
         except BaseException:
             file.close()
             raise
-        return journal, content.events
+        return cls(path, file, chain.end, head, SLOT - position), events
 
     def append(self, kind: str, content: dict[str, Any]) -> None:
         """Store an event safely. If that fails, this journal accepts no further event."""
@@ -100,43 +134,47 @@ class Journal:
             raise
 
     def _store(self, kind: str, content: str) -> None:
-        if self._file.size > self._head.size:
+        before = self._end
+        if self._file.size > before.size:
             self._file.check_unchanged()
-            self._file.truncate(self._head.size)  # an event that was never completed
-        if self._head_is_missing:
-            # The machine stopped before it was on the disk. The next head takes the place of the one before,
-            # which would be the only one.
-            self._file.write(self._head.position, self._head.encode())
-            self._head_is_missing = False
-        line, digest = encode_event(self._head.digest, self._head.events, kind, time.time(), content)
-        head = Head(self._head.events + 1, self._head.size + len(line), digest)
-        self._file.append(line)
-        # The head is on the disk with the next event; if the machine stops before, a reader sees that the
-        # file goes on behind its stated end.
-        try:
-            self._file.write(head.position, head.encode())
-        except OSError:
-            with suppress(OSError):
-                self._remove_last_event(head)
-            raise
-        self._head = head
+            self._file.truncate(before.size)  # events that were never completed
+        line, digest = encode_event(before.digest, before.events, kind, time.time(), content)
+        end = Head(before.events + 1, before.size + len(line), digest)
+        self._file.append(line, wait=kind not in _REPEATABLE)
+        if kind not in _REPEATABLE:
+            try:
+                self._write_head(end)
+            except OSError:
+                with suppress(OSError):
+                    self._remove_last_event(end)
+                raise
+        self._end = end
+
+    def _write_head(self, head: Head) -> None:
+        """State that all events up to now are on the disk, as they must be.
+
+        The head itself is on the disk with the next event. If the machine stops before, the other head is
+        there, and a reader sees that the file goes on behind its stated end.
+        """
+        self._file.write(self._free, head.encode())
+        self._head, self._free = head, SLOT - self._free
 
     def _remove_last_event(self, head: Head) -> None:
         """Let an event count as not written, because its head could not be written, or not without an error.
 
         If the head is in the file, it must go first: a head that counts a missing event looks like damage.
         """
-        if self._file.read(head.position, SLOT) == head.encode():
-            self._file.write(head.position, self._head.encode())
+        if self._file.read(self._free, SLOT) == head.encode():
+            self._file.write(self._free, self._head.encode())
             self._file.sync()
-        self._file.truncate(self._head.size)
+        self._file.truncate(self._end.size)
 
     def abandon(self, error: BaseException) -> None:
         """Accept no further event, because the search and the file may differ after ``error``."""
         if self._failure is None:
             self._failure = (
                 f"the search was stopped halfway ({type(error).__name__}: {error}) and may differ from its "
-                f"journal {self.path}. The journal is correct: its {self._head.events} events are safe. "
+                f"journal {self.path}. The journal is correct: its {self._end.events} events are safe. "
                 "Resume from the file"
             )
 
@@ -146,7 +184,7 @@ class Journal:
             reward = f"the reward {content['reward']!r} of {content['leaf']}"
             lost = f"{reward} was not written: tell it after resuming"
         self._failure = (
-            f"cannot write to the journal {self.path} ({error}). {self._head.events} events were written to "
+            f"cannot write to the journal {self.path} ({error}). {self._end.events} events were written to "
             f"the file before; {lost}. Make the disk writable again, then resume the search from the file"
         )
         raise JournalError(self._failure) from error
@@ -160,7 +198,11 @@ class Journal:
         """Release the file, so that another search can resume it."""
         try:
             with suppress(OSError):
-                self._file.sync()  # the head
+                if self._failure is None and self._end != self._head:
+                    self._file.check_unchanged()
+                    self._file.sync()
+                    self._write_head(self._end)
+                self._file.sync()
         finally:
             self._file.close()
 
@@ -192,13 +234,19 @@ def check_is_file(path: str | PathLike[str]) -> Path:
     raise JournalError(f"there is no journal {path} ({what}): check the path")
 
 
-def _fill(file: LockedFile, content: Content) -> None:
-    """Write a whole journal, from its end to its beginning: if this is interrupted, it has not begun."""
-    whole = content.encode()
+def _fill(file: LockedFile, head: Head, chunks: Iterable[bytes]) -> None:
+    """Write a whole journal; it has begun as soon as its first head is there, and not before."""
     file.truncate(0)
-    for start, end in ((LENGTH, len(whole)), (SLOT, LENGTH), (0, SLOT)):
-        file.write(start, whole[start:end])
-        file.sync()
+    file.write(0, UNBEGUN)
+    file.sync()
+    file.write(SLOT, head.encode())
+    for chunk in chunks:
+        file.write(file.size, chunk)
+    if file.size != head.size:
+        raise OSError("the journal was changed by another program")
+    file.sync()
+    file.write(0, head.encode())
+    file.sync()
     sync_folder(file.path)
 
 
@@ -207,25 +255,24 @@ def _fill(file: LockedFile, content: Content) -> None:
 
 def read_events(path: str | PathLike[str]) -> list[Event]:
     """All events of a journal, even while a search writes to it. The file is neither locked nor changed."""
-    return _read(check_is_file(path)).events
+    return list(iter_events(path))
 
 
-def _read(path: Path) -> Content:
+def iter_events(path: str | PathLike[str]) -> Iterator[Event]:
+    """The same, one event after the other, so that a long journal need not be in memory.
+
+    If the file is damaged, :class:`JournalError` is raised as soon as that is clear: perhaps after the last
+    event.
+    """
+    return _events(Chain(check_is_file(path)))
+
+
+def _events(chain: Chain) -> Iterator[Event]:
     try:
-        with open(open_regular(path), "rb", buffering=0) as file:
-            first = file.read(LENGTH)
-            # Read after the head, so that all that the head counts is there.
-            rest = file.readall()
+        with open(open_regular(chain.path), "rb") as file:
+            yield from decode(chain, file)
     except OSError as error:
-        raise JournalError(f"cannot read {path} ({error})") from error
-    if is_unbegun(first + rest):
-        raise JournalError(
-            f"{path} is empty: it is damaged, or not a journal yet. Restore an earlier copy of it, "
-            "or delete it and start again"
-        )
-    if not is_journal(first):
-        raise JournalError(f"{path} is damaged, or not a journal of dagsearch: check the path")
-    return decode(path, last_head(path, first), rest)
+        raise JournalError(f"cannot read {chain.path} ({error})") from error
 
 
 def check_is_journal(path: str | PathLike[str]) -> None:
@@ -242,14 +289,13 @@ def check_is_journal(path: str | PathLike[str]) -> None:
 
 
 def has_begun(path: str | PathLike[str]) -> bool:
-    """Whether the file must not be overwritten: it exists, and is more than the beginning of a journal."""
+    """Whether the file must not be overwritten: it exists, and is not the beginning of a new journal."""
     path = _checked_path(path)
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # opening it might wait forever
             return True
         with path.open("rb") as file:
-            first = file.read(1)
-            return first not in (b"", b"\0") or not is_unbegun(first + file.read())
+            return not is_unbegun(file.read(SLOT))
     except FileNotFoundError:
         return False
     except OSError:
@@ -279,16 +325,28 @@ def backup_journal(journal: str | PathLike[str], copy: str | PathLike[str]) -> i
     int
         Number of events in the copy.
     """
-    content, copy = _read(check_is_file(journal)), _checked_path(copy)
-    file = LockedFile(copy, os.O_CREAT | os.O_EXCL)
+    journal, copy = check_is_file(journal), _checked_path(copy)
+    chain = Chain(journal)
+    for _ in _events(chain):
+        pass
+    file = LockedFile(copy, os.O_CREAT | os.O_EXCL, stat.S_IMODE(journal.stat().st_mode))
     try:
-        _fill(file, content)
+        _fill(file, chain.end, _chunks(journal, LENGTH, chain.end.size))
     except OSError as error:
         copy.unlink(missing_ok=True)
         raise JournalError(f"cannot write the copy {copy} ({error})") from error
     finally:
         file.close()
-    return len(content.events)
+    return chain.end.events
+
+
+def _chunks(path: Path, begin: int, end: int) -> Iterator[bytes]:
+    """The bytes of a part of a file."""
+    with path.open("rb") as file:
+        file.seek(begin)
+        while begin < end and (chunk := file.read(min(_CHUNK, end - begin))):
+            begin += len(chunk)
+            yield chunk
 
 
 # Following ----------------------------------------------------------------------------------------
@@ -298,9 +356,9 @@ class News(NamedTuple):
     """What a journal holds that was not known before."""
 
     events: list[Event]
-    """The events, in order."""
+    """The next events, in order; none if all are known."""
     restarted: bool
-    """Whether the file is another one than before, so that these are all of its events."""
+    """Whether the file is another one than before, so that these are the first of its events."""
 
 
 # Number of bytes at the end of an event that tell it from those of any other journal.
@@ -325,11 +383,12 @@ class Follower:
 
     def _forget(self) -> None:
         self._file: tuple[int, int] | None = None
-        self._offset, self._number, self._digest = LENGTH, 0, ""
+        self._end = Head()
+        self._rest: bytes | None = None
         self._ending = b""  # the last bytes that were read: they hold the digest of the last event
 
     def read(self) -> News:
-        """The events since the last call; all of them at the first call.
+        """The events since the last call, but no more than some: call it until there are none.
 
         Raises
         ------
@@ -340,31 +399,40 @@ class Follower:
         if news is None:  # the file was shortened or replaced
             self._forget()
             news = self._read_on()
-        if news is None or (not news.events and self._number == 0):
-            # Says what is wrong with the file; if nothing is, it has begun just now.
-            return News(read_events(self.path)[:0], True)
+        if news is None or (not news.events and self._end.events == 0):
+            for _ in iter_events(self.path):  # says what is wrong with the file
+                break
+            return News([], True)  # it has begun just now
         return news
 
     def _read_on(self) -> News | None:
         """The events behind the last known one; ``None`` if that one is no longer there."""
         try:
-            with open(open_regular(self.path), "rb", buffering=0) as file:
+            with open(open_regular(self.path), "rb") as file:
                 found = os.fstat(file.fileno())
                 identity = (found.st_dev, found.st_ino)
-                if self._file not in (None, identity) or (self._number and found.st_size < self._offset):
+                if self._file not in (None, identity) or (
+                    self._end.events and found.st_size < self._end.size
+                ):
                     return None
                 # A new file may have got the number and even the length of the one before.
-                file.seek(self._offset - len(self._ending))
+                file.seek(self._end.size - len(self._ending))
                 if file.read(len(self._ending)) != self._ending:
                     return None
-                data = file.readall()
+                lines = file.readlines(_CHUNK)
         except OSError as error:
             raise JournalError(f"cannot read {self.path} ({error})") from error
-        more = decode_more(self.path, self._number, self._digest, data)
-        if not more.ends_well:
+        chain = Chain(self.path, self._end)
+        try:
+            events = list(chain.events(lines))
+        except JournalError:
+            if self._file is None:
+                raise
             return None
         restarted = self._file is None
-        self._file, self._offset = identity, self._offset + len(more.data)
-        self._number, self._digest = self._number + len(more.events), more.digest
-        self._ending = (self._ending + more.data)[-_ENDING:]
-        return News(more.events, restarted)
+        if not restarted and chain.rest not in (None, self._rest) and chain.rest.endswith(b"\n"):
+            return None  # a whole line that does not continue what is known: the file was written anew
+        taken = b"".join(lines)[: chain.end.size - self._end.size]
+        self._ending = (self._ending + taken)[-_ENDING:]
+        self._file, self._end, self._rest = identity, chain.end, chain.rest
+        return News(events, restarted)

@@ -1,19 +1,19 @@
 """The format of a journal: two heads of fixed length, then one line per event; all lines are JSON.
 
 A head says how far the file goes: the number of events that are safely stored, where the last of them ends,
-and its digest. It is written after an event is on the disk. So a file that ends too early is noticed, and
-whatever follows the stated end was being written when the process or the machine stopped.
+and its digest. It is written after these events are on the disk. So a file that ends too early is noticed,
+and whatever follows the stated end was being written when the process or the machine stopped.
 
-Heads are written in turn. If one was being written at that time, the other one is right, and at most one
-event behind.
+Heads are written in turn. If one was being written at that time, the other one is right.
 
 Every event carries a digest of itself and of the digest before.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterable, Iterator, Mapping
+from os import SEEK_END
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from dagsearch._internal.checks import is_finite
 from dagsearch.errors import JournalError
@@ -125,21 +125,20 @@ LENGTH = 2 * SLOT
 """Length of both heads in bytes."""
 _START = b'{"dagsearch": "journal", "format": '
 
+_UNBEGUN_START = b'["dagsearch", '
+UNBEGUN = (_UNBEGUN_START + b'"a journal that was never begun"]').ljust(SLOT - 1) + b"\n"
+"""First line of a new file until everything else is on the disk; no part of it is the beginning of a head."""
+
 
 class Head(NamedTuple):
     """How far a journal goes."""
 
-    events: int
+    events: int = 0
     """Number of events that are safely stored."""
-    size: int
+    size: int = LENGTH
     """Length of the file up to the end of the last of them, in bytes."""
-    digest: str
+    digest: str = ""
     """Digest of the last of them."""
-
-    @property
-    def position(self) -> int:
-        """Where the head is written."""
-        return SLOT * (self.events % 2)
 
     def encode(self) -> bytes:
         """The line."""
@@ -161,70 +160,48 @@ def decode_head(data: bytes) -> Head | None:
         return None
 
 
-def is_journal(data: bytes) -> bool:
-    """Whether a file that begins with ``data`` is a journal in a format like this one, perhaps damaged."""
-    return data.startswith(_START) or data[SLOT:].startswith(_START)
+def is_unbegun(first: bytes) -> bool:
+    """Whether a file that begins with ``first`` may become a journal.
 
-
-def is_unbegun(data: bytes) -> bool:
-    """Whether a file with the content ``data`` was left by a process that ended before its journal began.
-
-    The first head of a new journal is written last, when everything else is on the disk.
+    It is empty, or left by a process that ended before its journal began. Anything else may be worth
+    something: zeros, too, may be what a file system has left of a journal.
     """
-    return (
-        not data[:SLOT].strip(b"\0")
-        and decode_head(data[SLOT:LENGTH]) is None
-        and b"\n" not in data[LENGTH:-1]
-    )
+    return not first or (first.startswith(_UNBEGUN_START) and UNBEGUN.startswith(first[:SLOT]))
 
 
-def last_head(path: Any, data: bytes) -> Head:
-    """The later head of a file that begins with ``data``."""
-    heads = [head for head in map(decode_head, (data[:SLOT], data[SLOT:LENGTH])) if head is not None]
+def last_head(path: Any, first: bytes) -> tuple[Head, int]:
+    """The later head of a file that begins with ``first``, and its position."""
+    if is_unbegun(first):
+        raise JournalError(
+            f"{path} is {'not a journal yet' if first else 'empty'}: it is damaged, or never was begun. "
+            "Start the search again, or restore an earlier copy of the file"
+        )
+    found = [(decode_head(first[at : at + SLOT]), at) for at in (0, SLOT)]
+    heads = [(head, at) for head, at in found if head is not None]
     if heads:
         return max(heads)
-    start = data[: len(_START) + 8].removeprefix(_START).partition(b",")[0]
+    if not first.strip(b"\0"):
+        raise JournalError(
+            f"{path} begins with zeros: it is damaged, or not a journal of dagsearch. The file was not "
+            "changed; restore an earlier copy of it, or choose another file name"
+        )
+    start = first[: len(_START) + 8].removeprefix(_START).partition(b",")[0]
     if start.isdigit() and int(start) != FORMAT:
         raise JournalError(
             f"{path} has format {int(start)}, but this version of dagsearch reads format {FORMAT}: install "
             "the version that wrote it"
         )
     raise JournalError(
-        f"{path} is damaged, or not a journal: its first lines are not what was written. The file was not "
-        "changed; restore an earlier copy of it"
+        f"{path} is damaged, or not a journal of dagsearch: its first lines are not what was written. The "
+        "file was not changed; check the path, or restore an earlier copy of it"
     )
-
-
-class Content(NamedTuple):
-    """What a journal holds, or a part of it."""
-
-    events: list[Event]
-    """The events, in order."""
-    data: bytes
-    """Their lines, as in the file."""
-    digest: str
-    """Digest of the last event that is known."""
-    rest: bytes = b""
-    """What follows and is not an event: its first line is not what was written."""
-
-    @property
-    def head(self) -> Head:
-        """The head of a file that holds this and no more."""
-        return Head(len(self.events), LENGTH + len(self.data), self.digest)
-
-    def encode(self) -> bytes:
-        """The file."""
-        return 2 * self.head.encode() + self.data
-
-    @property
-    def ends_well(self) -> bool:
-        """Whether at most one line is left, which may be incomplete: it was being written."""
-        return b"\n" not in self.rest[:-1]
 
 
 _DIGEST = ',"digest":"'
 # Length of the digest's part of a line.
 _DIGEST_LENGTH = len(_DIGEST) + 64 + len('"}\n')
+# How the line of an event begins.
+_FIRST = b'{"number":'
 
 
 def encode_event(before: str, number: int, kind: str, at: float, content: str) -> tuple[bytes, str]:
@@ -238,66 +215,71 @@ def _chained(before: str, text: bytes) -> str:
     return hashlib.sha256(before.encode() + b"\n" + text).hexdigest()
 
 
-def content_of(path: Any, events: Iterable[tuple[str, float, str]]) -> Content:
-    """The content that consists of events, each given by its kind, time and content as JSON."""
-    lines, digest = list[bytes](), ""
-    for number, (kind, at, content) in enumerate(events):
-        line, digest = encode_event(digest, number, kind, at, content)
-        lines.append(line)
-    return _begun(path, decode_more(path, 0, "", b"".join(lines)))
-
-
-def decode(path: Any, head: Head, data: bytes) -> Content:
-    """The events of a file; ``data`` is what follows its head.
-
-    Events behind the end that the head states are accepted. The last line may be incomplete there: it was
-    being written when the process or the machine stopped, so nobody was told that it is safe.
-    """
-    size = head.size - LENGTH
-    if len(data) < size:
-        raise JournalError(
-            f"{path} is damaged: {len(data) + LENGTH} of at least {head.size} bytes are left. The file was "
-            "not changed; restore an earlier copy of it"
-        )
-    stored = decode_more(path, 0, "", data[:size])
-    if stored.rest or (len(stored.events), stored.digest) != (head.events, head.digest):
-        _refuse(path, len(stored.events))
-    more = decode_more(path, head.events, head.digest, data[size:])
-    events = [*stored.events, *more.events]
-    if not more.ends_well:
-        _refuse(path, len(events))
-    return _begun(path, Content(events, stored.data + more.data, more.digest))
-
-
-def decode_more(path: Any, number: int, before: str, data: bytes) -> Content:
-    """The events that ``data`` begins with, up to the first line that does not continue what is known.
+class Chain:
+    """Takes the lines of a journal in order, and checks that each is what was written after the one before.
 
     Parameters
     ----------
     path : path
         The file, for errors.
-    number : int
-        Number of events that are known.
-    before : str
-        Digest of the last of them; empty if there is none.
-    data : bytes
-        What follows them in the file.
+    end : Head
+        What is known: up to where the lines were taken before.
     """
-    events: list[Event] = []
-    size = 0
-    for line in data.splitlines(keepends=True):
-        digest = _digest_of(line, before)
-        if digest is None:
-            break
-        events.append(_decode_event(path, number + len(events), line))
-        size, before = size + len(line), digest
-    return Content(events, data[:size], before, data[size:])
+
+    def __init__(self, path: Any, end: Head | None = None) -> None:
+        self.path = path
+        self.end = end or Head()
+        """Up to where the events go that were taken."""
+        self.rest: bytes | None = None
+        """The first line that is not what was written; ``None`` if there is none."""
+
+    def events(self, lines: Iterable[bytes]) -> Iterator[Event]:
+        """The events, up to the first line that does not continue what is known.
+
+        What follows such a line must look like events that were being written when the machine stopped: parts
+        of them may be on the disk, in any order, and zeros in place of the others.
+        """
+        for line in lines:
+            digest = _digest_of(line, self.end.digest) if self.rest is None else None
+            if digest is None:
+                self.rest = line if self.rest is None else self.rest
+                if not _FIRST.startswith(line[: len(_FIRST)].partition(b"\0")[0]):
+                    _refuse(self.path, self.end.events)
+                continue
+            event = _decode_event(self.path, self.end.events, line)
+            if event.number == 0 and event.kind != "settings":
+                raise JournalError(f"{self.path} has no settings: delete the file and start the search again")
+            self.end = Head(event.number + 1, self.end.size + len(line), digest)
+            yield event
 
 
-def _begun(path: Any, content: Content) -> Content:
-    if not content.events or content.events[0].kind != "settings":
-        raise JournalError(f"{path} has no settings: its search never began. Delete the file and start again")
-    return content
+def decode(chain: Chain, file: BinaryIO) -> Iterator[Event]:
+    """The events of a file that is open at its beginning, one after the other; ``chain`` is a new one.
+
+    Events behind the end that the head states are accepted. They were being written when the process or the
+    machine stopped; of the last ones, only a part may be there.
+
+    Raises
+    ------
+    JournalError
+        As soon as it is clear that the file is damaged: perhaps after the last event.
+    """
+    path = chain.path
+    head, _ = last_head(path, file.read(LENGTH))
+    # The length is read after the head, so that all that the head counts is there.
+    size = file.seek(0, SEEK_END)
+    file.seek(LENGTH)
+    if size < head.size:
+        raise JournalError(
+            f"{path} is damaged: {size} of at least {head.size} bytes are left. The file was not changed; "
+            "restore an earlier copy of it"
+        )
+    for event in chain.events(file):
+        if chain.end.events == head.events and chain.end != head:
+            _refuse(path, event.number)
+        yield event
+    if chain.end.events < max(1, head.events):
+        _refuse(path, chain.end.events)
 
 
 def _digest_of(line: bytes, before: str) -> str | None:

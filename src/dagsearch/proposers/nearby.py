@@ -13,11 +13,6 @@ from dagsearch.space.moves import Moves, moves_in
 _TRIES = 100
 
 
-import os
-
-KICK = int(os.environ.get("DAG_KICK", "1"))
-
-
 class Nearby:
     """Proposes a random open leaf a few changes away from a good leaf: mostly one, sometimes many.
 

@@ -1,6 +1,5 @@
 """Who proposes next: the order of the proposers, and how turns move to those that earn them."""
 
-import os
 from collections.abc import Iterator, Sequence
 from copy import copy
 
@@ -9,8 +8,6 @@ import numpy as np
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.nearby import Leftover, Random
-
-RAND = int(os.environ.get("DAG_RAND", "1"))
 
 
 class Portfolio:

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from dagsearch._internal.progress import Progress
 from dagsearch.errors import JournalError
-from dagsearch.journal.journal import Follower, is_in_use, read_events
+from dagsearch.journal.journal import Follower, is_in_use, iter_events
 from dagsearch.record import Record
 from dagsearch.report.html import content_json, html_page, snippet
 from dagsearch.report.view import Viewed
@@ -39,7 +39,7 @@ class Report:
     def of_journals(cls, *journals: str | PathLike[str]) -> "Report":
         """The report of the searches that wrote some journals; they may still run."""
         names = short_names([Path(journal) for journal in journals])
-        records = [Record.of(read_events(journal)) for journal in journals]
+        records = [Record.of(iter_events(journal)) for journal in journals]
         return cls([Viewed(name, record).view() for name, record in zip(names, records, strict=True)])
 
     @classmethod
@@ -108,18 +108,21 @@ class _Run:
         self._shown: dict[str, Any] | None = None
 
     def update(self) -> None:
-        try:
-            news = self.follower.read()
-        except JournalError as error:  # it may be readable again later
-            self.trouble = str(error)
-            return
-        if news.restarted:
-            self.viewed, self.readings = Viewed(self.viewed.name, Record()), self.readings + 1
-            self._damage = None
-        try:
-            self.viewed.record.add(news.events)
-        except JournalError as error:  # until the file is replaced
-            self._damage = str(error)
+        while True:
+            try:
+                news = self.follower.read()
+            except JournalError as error:  # it may be readable again later
+                self.trouble = str(error)
+                return
+            if news.restarted:
+                self.viewed, self.readings = Viewed(self.viewed.name, Record()), self.readings + 1
+                self._damage = None
+            try:
+                self.viewed.record.add(news.events)
+            except JournalError as error:  # until the file is replaced
+                self._damage = str(error)
+            if not news.events:
+                break
         self.trouble = self._damage
 
     def view(self, now: float) -> dict[str, Any]:

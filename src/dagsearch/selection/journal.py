@@ -5,7 +5,7 @@ from typing import Any
 
 import joblib
 
-from dagsearch.journal.journal import JournalError, has_begun, read_events
+from dagsearch.journal.journal import JournalError, has_begun, iter_events
 from dagsearch.record import Record
 from dagsearch.selection.identity import identity_of
 
@@ -23,7 +23,7 @@ def recorded(journal: str | PathLike[str], digest: str) -> Record:
     JournalError
         If its scores are not those of the data with this digest.
     """
-    record = Record.of(read_events(journal) if has_begun(journal) else ())
+    record = Record.of(iter_events(journal) if has_begun(journal) else ())
     # With nothing but the settings, it ended before the digest was noted.
     if record.events > 1 and record.digest != digest:
         raise JournalError(

@@ -1,6 +1,8 @@
 """Cleaning: text columns that are numbers written for people, marks of missing values, what models need."""
 
+import math
 import re
+import sys
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +38,8 @@ _GROUPED = {
 _CODE = re.compile(r"\d{3}( \d{3}){2,}")
 _PLAIN = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _EXAMPLES = 5
+# Number of digits of the largest number.
+_DIGITS = 308
 
 
 def is_text(column: "pandas.Series") -> bool:
@@ -130,6 +134,11 @@ def clean(frame: "pandas.DataFrame", decimal: str | None = None) -> tuple["panda
             missing.setdefault(", ".join(map(repr, marks)), []).append(name)
             changed[name] = column
         if numbers is not None:
+            if np.isinf(numbers).any():
+                raise ValueError(
+                    f"column {name!r} holds a number that is too large, with more than {_DIGITS} digits: "
+                    "remove it, or let the cell be empty"
+                )
             changed[name] = numbers
             written = (value for value in column.dropna() if value not in others and not _is_plain(value))
             if (example := next(written, None)) is not None:
@@ -191,7 +200,7 @@ def _number(value: Any, decimal: str, spaced: bool) -> float | None:
     if isinstance(value, (bool, np.bool_)):
         return None
     if isinstance(value, (int, float, np.number)):
-        return float(value)
+        return math.inf if isinstance(value, int) and abs(value) > sys.float_info.max else float(value)
     return number_of(value, decimal, spaced) if isinstance(value, str) else None
 
 

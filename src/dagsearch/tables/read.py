@@ -4,6 +4,7 @@ import bz2
 import codecs
 import csv
 import gzip
+import importlib
 import io
 import itertools
 import lzma
@@ -13,6 +14,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
 INPUT = "-"
 """The path that stands for standard input."""
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
-_COMPRESSED: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": gzip.decompress,
-    b"BZh": bz2.decompress,
-    b"\xfd7zXZ": lzma.decompress,
+_COMPRESSED: dict[bytes, Callable[[io.BytesIO], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
 }
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -41,6 +43,10 @@ _MISSING = ["", "NA", "NaN", "nan", "NULL", "null"]
 _SEPARATORS = (",", ";", "\t", "|")
 # Lines that the separator is detected from.
 _SAMPLE_LINES = 100
+# Number of bytes of a line for each column that a table may have.
+_LINE = 100
+# Number of bytes that are decompressed at once, and those in which a part of a workbook may define entities.
+_CHUNK, _START = 1 << 20, 1 << 16
 
 
 class TableError(ValueError):
@@ -58,6 +64,32 @@ class TextFormat(NamedTuple):
     """Encoding of the text."""
 
 
+class Limits(NamedTuple):
+    """How large a table may be. A larger one is refused before it fills the memory."""
+
+    bytes: int = 1_000_000_000
+    """Largest size of the file, and of what it holds if it is compressed."""
+    cells: int = 100_000_000
+    """Largest number of rows times columns."""
+    columns: int = 100_000
+    """Largest number of columns; a line of text may have 100 bytes for each."""
+
+    def check(self, name: str, size: int = 0, rows: int = 0, columns: int = 0) -> None:
+        """Raise if a table is larger; ``size`` is its number of bytes."""
+        found = {"bytes": size, "cells": rows * columns, "columns": columns}
+        for what, limit in self._asdict().items():
+            if found[what] > limit:
+                raise TableError(f"{name} has more than {limit:,} {what}; --max-{what} raises this limit")
+
+    def check_line(self, name: str, length: int) -> None:
+        """Raise if a line of text is longer."""
+        if length > _LINE * self.columns:
+            raise TableError(
+                f"{name} has a line of more than {_LINE * self.columns:,} bytes: it is not a table, or "
+                "--max-columns must raise this limit"
+            )
+
+
 class ReadTable(NamedTuple):
     """A table as it was read."""
 
@@ -67,7 +99,7 @@ class ReadTable(NamedTuple):
     """What was detected or converted."""
 
 
-def read_table(path: Path, text: TextFormat | None = None) -> ReadTable:
+def read_table(path: Path, text: TextFormat | None = None, limits: Limits | None = None) -> ReadTable:
     """Read a table from a CSV, TSV, Excel or Parquet file, compressed or not, or from standard input.
 
     Text that is written like a number becomes a number, and marks of missing values become missing.
@@ -78,23 +110,32 @@ def read_table(path: Path, text: TextFormat | None = None) -> ReadTable:
         The file; ``-`` for standard input.
     text : TextFormat, optional
         How the text is written, if it should not be detected.
+    limits : Limits, optional
+        How large the table may be.
     """
     try:
         import pandas
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("reading tables needs pandas: pip install 'dagsearch[select]'") from error
     name = "standard input" if str(path) == INPUT else str(path)
-    content = _content(path, name)
+    limits = limits or Limits()
     notes: list[str] = []
-    if content.startswith(b"PAR1"):
-        frame = _parquet(content, name)
-    elif content.startswith(b"PK\x03\x04"):
-        frame = _workbook(content, name, notes)
-    else:
-        _check_is_text(path, content, name)
-        frame = _text_table(content, name, text or TextFormat(), notes)
+    try:
+        content = _content(path, name, limits)
+        if content.startswith(b"PAR1"):
+            frame = _parquet(content, name, limits)
+        elif content.startswith(b"PK\x03\x04"):
+            frame = _workbook(content, name, notes, limits)
+        else:
+            _check_is_text(path, content, name)
+            frame = _text_table(content, name, text or TextFormat(), notes, limits)
+    except MemoryError as error:
+        raise TableError(f"{name} needs more memory than there is") from error
     frame.columns = pandas.Index(_distinct([str(column).strip() for column in frame.columns]))
-    frame, converted = clean(frame, text.decimal if text and text.decimal else None)
+    try:
+        frame, converted = clean(frame, text.decimal if text and text.decimal else None)
+    except ValueError as error:
+        raise TableError(f"{name}: {error}") from error
     return ReadTable(frame, notes + converted)
 
 
@@ -111,10 +152,11 @@ def _distinct(names: list[str]) -> list[str]:
     return list(found)
 
 
-def _content(path: Path, name: str) -> bytes:
+def _content(path: Path, name: str, limits: Limits) -> bytes:
     """The bytes of a file, decompressed."""
     if str(path) == INPUT:
-        content = sys.stdin.buffer.read()
+        content = sys.stdin.buffer.read(limits.bytes + 1)
+        limits.check(name, len(content))
     else:
         compressed = path.suffix.lower() in (".gz", ".bz2", ".xz")
         suffix = (path.with_suffix("") if compressed else path).suffix.lower()
@@ -122,29 +164,38 @@ def _content(path: Path, name: str) -> bytes:
             raise TableError(f"{name}: a table must be a .csv, .csv.gz, .tsv, .xlsx or .parquet file")
         if not path.is_file():
             raise TableError(f"{name}: there is no such file")
+        limits.check(name, path.stat().st_size)
         content = path.read_bytes()
-    for mark, decompress in _COMPRESSED.items():
+    for mark, opened in _COMPRESSED.items():
         if content.startswith(mark):
             try:
-                return decompress(content)
+                with opened(io.BytesIO(content)) as file:  # it may hold a thousand times as much
+                    size = 0
+                    while chunk := file.read(_CHUNK):
+                        size += len(chunk)
+                        limits.check(f"{name}, decompressed,", size)
+                    file.seek(0)
+                    whole: bytes = file.read()
+                    return whole
             except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
                 raise TableError(f"{name} cannot be decompressed: {error}") from error
     if content.startswith(b"PK\x03\x04"):
-        return _unzipped(content, name)
+        return _unzipped(content, name, limits)
     return content
 
 
-def _unzipped(content: bytes, name: str) -> bytes:
+def _unzipped(content: bytes, name: str, limits: Limits) -> bytes:
     """The only file of an archive; an Excel workbook is an archive, too, and stays as it is."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            limits.check(f"{name}, unpacked,", sum(file.file_size for file in archive.infolist()))
             files = [file for file in archive.namelist() if not file.endswith("/")]
             if "[Content_Types].xml" in files:
                 return content
             if len(files) != 1:
                 raise TableError(f"{name} holds {len(files)} files: unpack it, and name the table")
             return archive.read(files[0])
-    except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError) as error:
         raise TableError(f"{name} cannot be unpacked: {error}") from error
 
 
@@ -158,10 +209,15 @@ def _check_is_text(path: Path, content: bytes, name: str) -> None:
         raise TableError(f"{name} cannot be read as csv: it is empty")
 
 
-def _parquet(content: bytes, name: str) -> "pandas.DataFrame":
+def _parquet(content: bytes, name: str, limits: Limits) -> "pandas.DataFrame":
     import pandas
 
     try:
+        parquet = importlib.import_module("pyarrow.parquet")
+        about = parquet.ParquetFile(io.BytesIO(content)).metadata
+        groups = range(about.num_row_groups)
+        size = sum(about.row_group(group).total_byte_size for group in groups)
+        limits.check(name, size, about.num_rows, about.num_columns)
         return pandas.read_parquet(io.BytesIO(content))
     except ImportError as error:
         raise ModuleNotFoundError("reading Parquet needs pyarrow: pip install 'dagsearch[select]'") from error
@@ -169,24 +225,51 @@ def _parquet(content: bytes, name: str) -> "pandas.DataFrame":
         raise TableError(f"{name} cannot be read as parquet: {error}") from error
 
 
-def _workbook(content: bytes, name: str, notes: list[str]) -> "pandas.DataFrame":
+def _workbook(content: bytes, name: str, notes: list[str], limits: Limits) -> "pandas.DataFrame":
     """The first sheet of an Excel workbook."""
     import pandas
 
     try:
         with warnings.catch_warnings():  # of parts of a workbook that have no values
             warnings.simplefilter("ignore")
+            _check_entities(content, name)
             book = pandas.ExcelFile(io.BytesIO(content), engine="openpyxl")
+            _check_sheet(book.book.worksheets[0], name, limits)
             if len(book.sheet_names) > 1:
                 notes.append(f"read the first of {len(book.sheet_names)} sheets, {book.sheet_names[0]!r}")
             return book.parse(book.sheet_names[0])
     except ImportError as error:
         raise ModuleNotFoundError("reading .xlsx needs openpyxl: pip install 'dagsearch[select]'") from error
-    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
-        raise TableError(f"{name} cannot be read as xlsx: {error}") from error
+    except (TableError, MemoryError):
+        raise
+    except Exception as error:  # a damaged workbook may fail anywhere in openpyxl
+        raise TableError(f"{name} cannot be read as xlsx: {str(error) or type(error).__name__}") from error
 
 
-def _text_table(content: bytes, name: str, text: TextFormat, notes: list[str]) -> "pandas.DataFrame":
+def _check_entities(content: bytes, name: str) -> None:
+    """Raise if a part of a workbook defines entities, which may name other files or grow without end."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for file in archive.namelist():
+            with archive.open(file) as part:
+                start = part.read(_START).replace(b"\0", b"").upper()  # without those of UTF-16
+            if b"<!DOCTYPE" in start or b"<!ENTITY" in start:
+                raise TableError(f"{name} cannot be read as xlsx: {file} defines entities, as no table does")
+
+
+def _check_sheet(sheet: Any, name: str, limits: Limits) -> None:
+    """Raise if a sheet is too large; a single cell in the last corner makes it so."""
+    if hasattr(sheet, "reset_dimensions"):
+        sheet.reset_dimensions()  # what the file states may be wrong
+    width = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        width = max(width, len(row))
+        limits.check(name, 0, number, width)
+
+
+def _text_table(
+    content: bytes, name: str, text: TextFormat, notes: list[str], limits: Limits
+) -> "pandas.DataFrame":
+    limits.check_line(name, _longest_line(content))
     decoded = _decoded(content, name, text.encoding, notes)
     first, _, rest = decoded.partition("\n")
     sep = text.sep
@@ -195,6 +278,8 @@ def _text_table(content: bytes, name: str, text: TextFormat, notes: list[str]) -
     decoded = _without_comments(decoded, sep, notes)
     lines = [line for line in decoded.splitlines() if line.strip()][:_SAMPLE_LINES]
     sep = separator(lines) if sep is None else sep
+    widest = max(map(partial(_fields, sep=sep), lines), default=0)
+    limits.check(name, 0, decoded.count("\n"), widest)
     frame = _parsed(decoded, lines, name, sep, text.decimal or ".")
     if text.decimal is None and sep != "," and decimal_mark(frame) == ",":
         notes.append("numbers are written with a decimal comma")
@@ -207,6 +292,20 @@ def _text_table(content: bytes, name: str, text: TextFormat, notes: list[str]) -
             "the first line consists of numbers, which were taken as names: does the table lack a header?"
         )
     return frame
+
+
+def _longest_line(content: bytes) -> int:
+    """Length of the longest line, up to its end or that of the file."""
+    longest = start = 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        longest, start = max(longest, end - start), end + 1
+    return longest
+
+
+def _fields(line: str, sep: str) -> int:
+    return len(line.split()) if len(sep) > 1 else line.count(sep) + 1
 
 
 def _decoded(content: bytes, name: str, encoding: str | None, notes: list[str]) -> str:

@@ -13,7 +13,7 @@ from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.tables.clean import is_text, listed
 from dagsearch.tables.inspection import leaks, suspicion
-from dagsearch.tables.read import TableError, TextFormat, read_table
+from dagsearch.tables.read import Limits, TableError, TextFormat, read_table
 
 if TYPE_CHECKING:
     import pandas
@@ -101,6 +101,9 @@ def load_table(
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    max_bytes: int = Limits().bytes,
+    max_cells: int = Limits().cells,
+    max_columns: int = Limits().columns,
 ) -> Table:
     """Read a table and prepare it as ``dagsearch select`` does.
 
@@ -120,13 +123,16 @@ def load_table(
         Columns that stay features although they look like identifiers, dates or free text.
     sep, decimal, encoding : str, optional
         How the text is written, if it should not be detected.
+    max_bytes, max_cells, max_columns : int
+        How large the table may be; a larger one is refused.
 
     Returns
     -------
     Table
         Features and target.
     """
-    read = read_table(Path(path), TextFormat(sep, decimal, encoding))
+    limits = Limits(max_bytes, max_cells, max_columns)
+    read = read_table(Path(path), TextFormat(sep, decimal, encoding), limits)
     table = split_target(read.frame, Roles(target, weight=weight), task, positive, keep)
     return replace(table, notes=read.notes + table.notes)
 

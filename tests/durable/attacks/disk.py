@@ -3,9 +3,11 @@
 import errno
 from collections import Counter
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from dagsearch.journal.lines import SLOT, decode_head
 from tests.durable.crashes.layer import Operation
 from tests.durable.crashes.power import applied, parts_of
 
@@ -32,7 +34,7 @@ class Fault(NamedTuple):
     end: End
     """What happens then."""
     kept: tuple[int, int, int]
-    """Power cut: which part of each operation since the last sync is on the disk, by number."""
+    """Power cut: which part of each operation since the last sync is on the disk, by number, in turns."""
 
 
 class Disk:
@@ -58,7 +60,10 @@ class Disk:
         if self.fired is not None:
             figures[f"faults: {self.fired.end} at a {self._fired_at}"] += 1
         if self.fired is not None and self.fired.end == "power":
-            path.write_bytes(self._content_after_power_cut(self.fired.kept))
+            content = self._content_after_power_cut(self.fired.kept)
+            if not content.strip(b"\0") and decode_head(self._synced[:SLOT]) is None:
+                content = b""  # zeros before the journal began: the user must remove them
+            path.write_bytes(content)
         self._synced, self._since, self._state, self.fired = path.read_bytes(), [], "works", None
 
     def __call__(self, operation: Operation, carry_out: Callable[[bytes], None]) -> None:
@@ -98,7 +103,7 @@ class Disk:
     def _content_after_power_cut(self, kept: tuple[int, int, int]) -> bytes:
         """What the disk holds if of each operation since the last sync only a part is there."""
         content = self._synced
-        for operation, number in zip(self._since, kept, strict=False):
+        for operation, number in zip(self._since, cycle(kept), strict=False):
             parts = list(parts_of(operation))
             part = parts[number % len(parts)]
             if part is not None:

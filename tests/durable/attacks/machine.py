@@ -248,6 +248,12 @@ class SearchAttack(_Attack):
         self._count("close_and_resume")
         self.world.close_and_resume()
 
+    @rule(number=_NUMBERS, text=st.sampled_from([None, None, b"text", b"\n{}\n"]))
+    def zero(self, number: int, text: bytes | None) -> None:
+        """Let zeros take the place of the file's beginning."""
+        self._count("zero")
+        self.world.zero(number, text)
+
     @rule()
     def open_twice(self) -> None:
         """Try to open the journal a second time."""

@@ -60,6 +60,7 @@ class Pair:
     def _attempt(self, act: Callable[[], Any]) -> Any:
         """The outcome of an operation of the attacked search, which is resumed if a fault interrupts it."""
         self._was_interrupted = False
+        before = self._number_of_events()
         try:
             found = outcome_of(act)
         except Crash:
@@ -72,10 +73,27 @@ class Pair:
         self._was_interrupted = True
         if fault.end in ("full", "broken"):
             self._check_stopped(found)
+        self._close_and_resume(before)
+        return None
+
+    def _close_and_resume(self, events: int) -> None:
+        """Close the search, and resume it from its file, which held so many ``events``.
+
+        Asks do not wait for the disk. If a power cut has lost some, the search must ask for the same leaves
+        again.
+        """
         with suppress(Crash):
             self.search.close()
         self._resume()
-        return None
+        lost = events - self._number_of_events()
+        if lost > 0:
+            self.figures["asks repeated after a power cut"] += lost
+            for _ in self.search.pending:
+                self.search.ask()  # these are offered again
+            while self._number_of_events() < events:
+                self.search.ask()
+            self.search.close()
+            self._resume()
 
     def _check_stopped(self, found: Any) -> None:
         """A search that cannot write must say so, and learn nothing more."""

@@ -16,6 +16,7 @@ from typing import Any
 from dagsearch.errors import JournalError, SearchExhausted
 from dagsearch.journal.encoding import StateCodec
 from dagsearch.journal.journal import Event, backup_journal, read_events
+from dagsearch.journal.lines import LENGTH
 from dagsearch.journal.requests import requests_path
 from dagsearch.problem import State
 from dagsearch.record import Record
@@ -248,9 +249,29 @@ class World(Pair):
 
     def close_and_resume(self) -> None:
         """End properly, and continue."""
+        self._close_and_resume(self._number_of_events())
+        self._check_equal(self.search)
+
+    def zero(self, number: int, text: bytes | None) -> None:
+        """A file system has left zeros of the file, perhaps before other text: it must stay as it is."""
+        self.close_and_resume()
+        events = self._number_of_events()
         with suppress(Crash):
             self.search.close()
-        self._resume()
+        self.disk.restart(self.path, self.figures)
+        content = self.path.read_bytes()
+        zeros = bytes(LENGTH + number % (len(content) - LENGTH + 1))
+        if text is not None:
+            zeros = bytes(1 + number % len(content))
+        damaged = zeros + (content[len(zeros) :] if text is None else text)
+        self.path.write_bytes(damaged)
+        for attempt in (lambda: self.kind.resume(self.path), lambda: self.kind.begin(0, self.path)):
+            refused = outcome_of(attempt)
+            assert isinstance(refused, Refusal), "a search was let in"
+            assert refused.kind is JournalError, refused
+            assert self.path.read_bytes() == damaged, "a refused file was changed"
+        self.path.write_bytes(content)
+        self._close_and_resume(events)
         self._check_equal(self.search)
 
     def open_twice(self) -> None:
@@ -281,9 +302,10 @@ class World(Pair):
         again.close()
         with suppress(Crash):
             self.search.close()
+        events = self._number_of_events()
         self.path.unlink()
         self.path = copy
-        self._resume()
+        self._close_and_resume(events)
         self._check_equal(self.search)
 
     def end(self) -> None:

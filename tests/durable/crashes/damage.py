@@ -1,4 +1,4 @@
-"""A journal in which a byte was changed, or that was cut off."""
+"""A journal in which a byte was changed, that was cut off, or of which a part is zeros."""
 
 from collections import Counter
 from pathlib import Path
@@ -10,7 +10,8 @@ from tests.durable.crashes.workloads import Workload
 
 
 def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
-    """Change one of ``every`` bytes, cut the file off there, and count where events are lost in silence."""
+    """Change one of ``every`` bytes, cut the file off there, or let zeros take the place of what is before or
+    behind, and count where events are lost in silence."""
     journal, image = folder / "damage.db", folder / "damaged.db"
     workload.run(journal, folder / "damage.log")
     content, events, found = journal.read_bytes(), read_events(journal), Counter[str]()
@@ -23,6 +24,13 @@ def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
             image.write_bytes(content[:position])
             found["damage: truncations"] += 1
             found["damage: truncations that lose events in silence"] += int(_loses(image, events))
+        if position // every % 8:  # zeros come in sectors, so that a part of the places will do
+            continue
+        zeros = bytes(position + 1), bytes(len(content) - position)
+        for zeroed in (zeros[0] + content[position + 1 :], content[:position] + zeros[1], zeros[0]):
+            image.write_bytes(zeroed)
+            found["damage: parts of zeros"] += 1
+            found["damage: zeros that lose events in silence"] += int(_loses(image, events))
     return found
 
 

@@ -11,13 +11,15 @@ from pathlib import Path
 
 from dagsearch.errors import JournalError
 from dagsearch.journal.journal import has_begun, read_events
-from dagsearch.journal.lines import LENGTH, decode_head
+from dagsearch.journal.lines import decode_head
 from tests.durable.crashes.layer import Operation, recorded
 from tests.durable.crashes.workloads import Workload, told
 
 _SECTOR = 512
-# Number of operations since the last sync of which any may be on the disk without the others.
+# Number of operations since the last sync of which all parts are combined.
 _COMBINED = 3
+# Number of operations since the last sync, the last ones, of which any may be there without the others.
+_LAST = 8
 
 
 def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
@@ -33,6 +35,10 @@ def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
             image.write_bytes(content)
             found["power cuts: contents"] += 1
             if not confirmed and not has_begun(image):
+                continue
+            if not confirmed and not content.strip(b"\0"):
+                # It may be somebody else's file: the user must delete it. No search had begun.
+                found["power cuts: files of zeros before a search began"] += 1
                 continue
             try:
                 left = read_events(image)
@@ -54,15 +60,15 @@ def sweep(workload: Workload, folder: Path, every: int) -> Counter[str]:
 
 
 def _confirmed(operations: Sequence[Operation]) -> int:
-    """Number of events that were reported as safe: after each of them its head is written.
+    """Number of events that were reported as safe: after each of them, except asks, its head is written.
 
     A new journal is reported as safe when its first head, which is written last, is on the disk.
     """
-    kinds = [(one.kind, one.position) for one in operations]
-    if ("write", 0) not in kinds or "sync" not in (kind for kind, _ in kinds[kinds.index(("write", 0)) :]):
+    heads = [(one, decode_head(one.data)) for one in operations if one.kind == "write"]
+    first = next((one for one, head in heads if head is not None and one.position == 0), None)
+    if first is None or "sync" not in (one.kind for one in operations[operations.index(first) :]):
         return 0
-    heads = (decode_head(one.data) for one in operations if one.kind == "write" and one.position < LENGTH)
-    return max(head.events for head in heads if head is not None)
+    return max(head.events for _, head in heads if head is not None)
 
 
 def contents(operations: Sequence[Operation]) -> Iterator[bytes]:
@@ -72,13 +78,30 @@ def contents(operations: Sequence[Operation]) -> Iterator[bytes]:
     for operation in operations[:synced]:
         disk = applied(disk, operation, operation.data)
     since = operations[synced:]
-    # A journal that waits for the disk has fewer; the number of combinations must stay small if it does not.
-    for parts in product(*(parts_of(operation) for operation in since[:_COMBINED])):
+    for parts in _combinations(since):
         content = disk
-        for operation, part in zip(since, parts, strict=False):
+        for operation, part in zip(since, parts, strict=True):
             if part is not None:
                 content = applied(content, operation, part)
         yield content
+
+
+def _combinations(since: Sequence[Operation]) -> Iterator[Sequence[bytes | None]]:
+    """Parts of each operation that may be on the disk, for all operations since the last sync.
+
+    All combinations of parts if there are few operations. Otherwise each of the last ones is on the disk or
+    not; and any part of one operation goes with all of the others, and with none of them.
+    """
+    if len(since) <= _COMBINED:
+        yield from product(*(parts_of(operation) for operation in since))
+        return
+    for last in product((True, False), repeat=min(len(since), _LAST)):
+        there = [True] * (len(since) - len(last)) + list(last)
+        yield [operation.data if kept else None for operation, kept in zip(since, there, strict=True)]
+    for number, operation in enumerate(since):
+        for part in parts_of(operation):
+            yield [part if i == number else one.data for i, one in enumerate(since)]
+            yield [part if i == number else None for i, one in enumerate(since)]
 
 
 def applied(content: bytes, operation: Operation, data: bytes) -> bytes:

@@ -5,6 +5,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -288,7 +289,10 @@ def code_for(request: Request, estimator: Any, table: Table, names: Sequence[str
 
 def _options(request: Request, repeated: Sequence[str]) -> str:
     """The arguments of ``load_table`` that differ from its defaults."""
-    given = {load: getattr(request, name) for name, load in request.named("load").items()}
+    defaults = {one.name: one.default for one in fields(Request)}
+    values = {name: getattr(request, name) for name in defaults}
+    loads = request.named("load").items()
+    given = {load: None if values[name] == defaults[name] else values[name] for name, load in loads}
     given |= {"task": None if request.task == AUTO else request.task}
     given |= {"keep": [*request.kept, *repeated] or None}
     return "".join(f", {name}={value!r}" for name, value in given.items() if value is not None)

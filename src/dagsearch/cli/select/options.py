@@ -20,6 +20,7 @@ from dagsearch.cli.common import seconds as number_of_seconds
 
 AUTO = "auto"
 """The value of ``--k`` for the smallest number of columns within one standard error of the best score."""
+_LARGE = "how large the table may be; a larger one is refused before it fills the memory"
 _WRITTEN = "how the table is written, if detection gets it wrong"
 
 
@@ -77,6 +78,11 @@ class Option(NamedTuple):
 def _column(text: str, label: str | None = None, load: str | None = None) -> Option:
     """An option that names a column, or several."""
     return Option(text, metavar="COLUMN", label=label, load=load)
+
+
+def _limit(text: str, load: str) -> Option:
+    """An option that says how large the table may be."""
+    return Option(f"{text} (default: %(default)s)", whole_number, "N", _LARGE, load=load)
 
 
 Text = str | None
@@ -171,6 +177,11 @@ class Request:
     encoding: Annotated[
         Text, Option("encoding, such as latin-1", None, "NAME", _WRITTEN, load="encoding")
     ] = None
+    max_bytes: Annotated[int, _limit("size of the file, decompressed", "max_bytes")] = 1_000_000_000
+    max_cells: Annotated[int, _limit("rows times columns", "max_cells")] = 100_000_000
+    max_columns: Annotated[
+        int, _limit("columns; a line of text may have 100 bytes for each", "max_columns")
+    ] = 100_000
     seconds: Annotated[float | None, Option("stop after this number of seconds", number_of_seconds)] = None
     patience: Annotated[
         int | None, Option("stop after this number of subsets without a better one", whole_number)

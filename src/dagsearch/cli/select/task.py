@@ -31,7 +31,7 @@ from dagsearch.selection.certainty import HonestScore, baseline_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import FoldNoise, SubsetScorer, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.tables.read import INPUT, TableError, TextFormat, read_table
+from dagsearch.tables.read import INPUT, Limits, TableError, TextFormat, read_table
 from dagsearch.tables.roles import Roles, Table, split_target
 
 # Largest number of columns that 'auto' considers.
@@ -136,7 +136,9 @@ def _prepared(request: Request) -> _Prepared:
         raise TableError(
             "--group-column and --time-column cannot be used together: give a splitter with --cv"
         )
-    read = read_table(request.data, TextFormat(request.sep, request.decimal, request.encoding))
+    written = TextFormat(request.sep, request.decimal, request.encoding)
+    limits = Limits(request.max_bytes, request.max_cells, request.max_columns)
+    read = read_table(request.data, written, limits)
     keep = [name for name in request.kept if name in read.frame.columns or name in request.keep]
     roles = Roles(request.target, request.group_column, request.time_column, request.weight_column)
     table = split_target(read.frame, roles, request.task, request.positive, keep, request.forbidden)
