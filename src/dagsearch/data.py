@@ -189,7 +189,7 @@ class Data:
 
     def incumbent(self) -> Evaluation | None:
         """The best evaluation: by reward, or by mean g where noise is learnt."""
-        if self.best is None or not self._posterior.learns_noise:
+        if self.best is None or not self._posterior.learns_noise or not self._posterior.informed:
             return self.best
         if self._incumbent is None or self._incumbent[0] != len(self.evaluations):
             mean, _ = self._posterior.moments([episode.leaf for episode in self._posterior.told])

@@ -29,7 +29,7 @@ from dagsearch.proposers.nearby import Nearby
 from dagsearch.proposers.policies import Policy, UpperConfidence
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.rollouts import Greedy, Uniform
-from dagsearch.space import Space
+from dagsearch.space import Coding, Space
 from dagsearch.space.check import check_actions, check_first_path
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.increments import Increments
@@ -165,6 +165,41 @@ def natural_covariance(space: Space) -> Covariance:
     if space.coding is not None:
         return Views().bind(space)
     return default_covariance(space).bind(space)
+
+
+def likeness(space: Space) -> str:
+    """In words, what :func:`natural_covariance` compares, and what would help."""
+    if space.covariance is not None:
+        return "States are compared by the covariance that the problem declares."
+    if space.inclusion is not None and (space.coding is None or space.is_of_one_size):
+        return "Leaves are compared by the items that they choose."
+    if space.coding is not None:
+        return _likeness_of_codes(space, space.coding)
+    if space.items is not None:
+        shared = "States are compared by how many items they share; nothing is learnt about pairs of items."
+        if space.has_players:
+            return shared
+        return f"{shared} If they are choices or an order, use problems.Choices or problems.Orders."
+    return (
+        "States are compared by how many parts they share at the same position; nothing is learnt about "
+        "pairs of parts. It would help if states were tuples of decisions, if actions were hashable and fewer, or "
+        "if the problem had items(state)."
+    )
+
+
+def _likeness_of_codes(space: Space, coding: Coding) -> str:
+    count, numbers = len(coding.layout.categories), sum(one is not None for one in coding.layout.numbers)
+    if coding.layout.kind == "order":
+        return f"Leaves are compared as orders: {count} positions, who comes before whom, who is next to whom."
+    found = f"Leaves are compared choice by choice: {count} choices"
+    if numbers:
+        found += f", {numbers} of them numbers, which are near if their values are"
+    if space.uses_decisions:
+        found += (
+            ". They were found on random paths: the same options offered again are the same choice. Where "
+            "different choices have the same options, problems.Choices with names tells them apart"
+        )
+    return found + "."
 
 
 def standardized(covariance: Covariance, space: Space) -> Covariance:

@@ -69,6 +69,13 @@ class Evaluation:
     predicted: Gaussian | None = field(default=None, compare=False, repr=False)
     """Belief over the reward just before it was told, its noise included; ``None`` if the model knew no
     reward yet or learns nothing from rewards but their mean."""
+    recommended: State = field(default=None, compare=False, repr=False)
+    """The leaf that the search would have recommended then, this reward included: the one with the largest
+    reward, or with the best mean g where noise is learnt."""
+
+    def recommend(self, leaf: State) -> None:
+        """Set what is known only when the reward has been learnt."""
+        object.__setattr__(self, "recommended", leaf)
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,6 @@ class Result:
             raise ModuleNotFoundError(
                 "Result.to_frame needs pandas: pip install 'dagsearch[pandas]'"
             ) from error
-        columns: Sequence[str] = ("step", "reward", "best_reward", "seconds", "leaf", "actions")
+        columns: Sequence[str] = ("step", "reward", "best_reward", "seconds", "leaf", "actions", "recommended")
         rows = [[getattr(evaluation, name) for name in columns] for evaluation in self.history]
         return pandas.DataFrame(rows, columns=list(columns))  # type: ignore[no-any-return]

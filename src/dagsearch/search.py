@@ -144,7 +144,11 @@ class Search:
         self.explored.graph.closed[node] = not self.repeats
         actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
         evaluation = self.data.add(leaf, actions, reward, seconds, predicted)
-        self._learn(self.posterior.admit(Episode(path, node, reward, noise)), recorded)
+        try:
+            self._learn(self.posterior.admit(Episode(path, node, reward, noise)), recorded)
+        finally:
+            best = self.incumbent()
+            evaluation.recommend(None if best is None else best.leaf)
         return evaluation
 
     def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:

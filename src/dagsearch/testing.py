@@ -11,6 +11,7 @@ import numpy as np
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
+from dagsearch.methods import likeness
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members
 from dagsearch.space import Space
@@ -32,7 +33,7 @@ def check_problem(
     longest: int = 1_000,
     rewards: int = 1,
     seed: int | np.random.Generator | None = 0,
-) -> None:
+) -> str:
     """Walk random paths of a problem and report in plain words everything that would break a search.
 
     It finds missing methods; states that are unhashable, compare by identity or look mutable; actions or
@@ -54,6 +55,11 @@ def check_problem(
     seed : int, numpy Generator or None
         Source of the random paths.
 
+    Returns
+    -------
+    str
+        Which states a search will take to be alike, and what would help.
+
     Raises
     ------
     ProblemError
@@ -68,6 +74,7 @@ def check_problem(
     --------
     >>> from dagsearch.problems import TicTacToe
     >>> check_problem(TicTacToe())
+    'States are compared by how many items they share; nothing is learnt about pairs of items.'
     """
     check_members(problem)
     findings = _Walker(problem, longest, rewards, np.random.default_rng(seed)).walk(walks)
@@ -76,7 +83,9 @@ def check_problem(
         more = len(findings) - _FINDINGS_SHOWN
         shown += f"\n- and {more} more" if more > 0 else ""
         raise ProblemError(f"{type(problem).__name__} cannot be searched; correct this first:\n{shown}")
-    _warn_if_incomparable(Space(problem))
+    space = Space(problem)
+    _warn_if_incomparable(space)
+    return likeness(space)
 
 
 def _warn_if_incomparable(space: Space) -> None:

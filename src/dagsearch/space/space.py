@@ -256,11 +256,15 @@ class Space:
             found.learn(path.actions)
         return found
 
+    @property
+    def uses_decisions(self) -> bool:
+        """Whether codes come from the decisions behind the states."""
+        return self.__dict__.get("decided") is not None  # it is made when nothing else gives codes
+
     def remember(self, actions: Sequence[Action]) -> None:
         """Remember what led to a leaf, where its state does not show it."""
-        decided = self.__dict__.get("decided")
-        if decided is not None:
-            decided.learn(actions)
+        if self.uses_decisions and self.decided is not None:
+            self.decided.learn(actions)
 
     @cached_property
     def few_codes(self) -> IntArray | None:

@@ -29,6 +29,8 @@ _MOST: Final = 4000
 _NAMES: Final = 500
 
 
+# Number of random walks that are enough for a mean.
+_FEW: Final = 16
 # Number of branches that are remembered.
 _REMEMBERED: Final = 50_000
 # Number of names in a row that explain nothing alone, after which the search for an explanation ends.
@@ -436,7 +438,7 @@ class Survey(NamedTuple):
             frozenset(name for name in found.names if counts[name] < len(walks)),
             rules.steering,
             rules,
-            _widths(walks[::2]),  # the others are not random play
+            _widths(walks),
             complete,
         )
 
@@ -484,9 +486,12 @@ class _Walks:
 
 
 def _widths(walks: Sequence[Walk]) -> list[int]:
-    levels: list[list[int]] = []
-    for one in walks:
-        levels.extend([] for _ in range(len(one.questions) - len(levels)))
-        for level, question in enumerate(one.questions):
-            levels[level].append(len(question.options))
-    return [max(1, round(float(np.mean(widths)))) for widths in levels]
+    """Mean number of options at each level, of random walks; of all walks at levels that few of them reach."""
+    found = []
+    for level in range(max(len(one.questions) for one in walks)):
+        reached = [(number, one) for number, one in enumerate(walks) if level < len(one.questions)]
+        random = [one for number, one in reached if number % 2 == 0]  # the others are not random play
+        some = random if len(random) >= _FEW else [one for _, one in reached]
+        mean = np.mean([len(one.questions[level].options) for one in some])
+        found.append(max(1, round(float(mean))))
+    return found
