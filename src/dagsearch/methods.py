@@ -182,15 +182,17 @@ def likeness(space: Space) -> str:
         return f"{shared} If they are choices or an order, use problems.Choices or problems.Orders."
     return (
         "States are compared by how many parts they share at the same position; nothing is learnt about "
-        "pairs of parts. It would help if states were tuples of decisions, if actions were hashable and fewer, or "
-        "if the problem had items(state)."
+        "pairs of parts. It would help if states were tuples of decisions, if actions were hashable and "
+        "fewer, or if the problem had items(state)."
     )
 
 
 def _likeness_of_codes(space: Space, coding: Coding) -> str:
     count, numbers = len(coding.layout.categories), sum(one is not None for one in coding.layout.numbers)
     if coding.layout.kind == "order":
-        return f"Leaves are compared as orders: {count} positions, who comes before whom, who is next to whom."
+        return (
+            f"Leaves are compared as orders: {count} positions, who comes before whom, who is next to whom."
+        )
     found = f"Leaves are compared choice by choice: {count} choices"
     if numbers:
         found += f", {numbers} of them numbers, which are near if their values are"

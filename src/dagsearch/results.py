@@ -136,6 +136,14 @@ class Result:
             raise ModuleNotFoundError(
                 "Result.to_frame needs pandas: pip install 'dagsearch[pandas]'"
             ) from error
-        columns: Sequence[str] = ("step", "reward", "best_reward", "seconds", "leaf", "actions", "recommended")
+        columns: Sequence[str] = (
+            "step",
+            "reward",
+            "best_reward",
+            "seconds",
+            "leaf",
+            "actions",
+            "recommended",
+        )
         rows = [[getattr(evaluation, name) for name in columns] for evaluation in self.history]
         return pandas.DataFrame(rows, columns=list(columns))  # type: ignore[no-any-return]
