@@ -146,4 +146,4 @@ class Result:
             "recommended",
         )
         rows = [[getattr(evaluation, name) for name in columns] for evaluation in self.history]
-        return pandas.DataFrame(rows, columns=list(columns))  # type: ignore[no-any-return]
+        return pandas.DataFrame(rows, columns=columns)  # type: ignore[no-any-return]

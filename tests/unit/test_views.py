@@ -18,6 +18,7 @@ from dagsearch.proposers.climb import log_expected_improvement
 from dagsearch.space import Space
 from dagsearch.space.codes import Changes, exchanged
 from dagsearch.space.moves import CodeMoves
+from dagsearch.space.numbers import scale_features
 
 
 def rng():
@@ -204,9 +205,20 @@ def features_of(views, codes):
     pairs = [np.einsum("si,sj->sij", one, other).reshape(len(codes), -1) for one, other in pairwise(eyes)]
     centred = [[each - 1.0 / each.shape[1] for each in parts] for parts in (eyes, pairs)]
     found = [np.concatenate(parts, axis=1) for parts in centred]
-    if len(views.names) > 2:
+    names = [name for name in views.names if not name.startswith("number")]
+    if len(names) > 2:
         found.append(np.sum(centred[1], axis=0))
-    return found[: len(views.names)]
+    return [*found[: len(names)], *numbers_of_places(views, codes)]
+
+
+def numbers_of_places(views, codes):
+    """Features of places that hold the numbers 0, 1, 2, …, of which the rank is the only scale."""
+    if not views.numbers.names:
+        return []
+    counts = views.categories[views.numbers.places]
+    tables = [scale_features(np.arange(float(count)))[0] for count in counts]
+    columns = codes.T[views.numbers.places]
+    return [np.concatenate([table[column] for table, column in zip(tables, columns, strict=True)], axis=1)]
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -263,7 +275,10 @@ def test_leaves_are_compared_by_codes_as_by_features(name):
         for square, each in zip(described.squares, features_of(views, codes), strict=True)
     ]
     if described.places:
-        features[0] = features[0] * np.sqrt(covariance.relevance).repeat(views.categories)
+        places = len(views.categories)
+        features[0] = features[0] * np.sqrt(covariance.relevance[:places]).repeat(views.categories)
+        if views.numbers.names:
+            features[-1] = features[-1] * np.sqrt(covariance.relevance[places:]).repeat(3)
     expected = 1.7 * 0.3 + np.zeros((5, 7))
     exponent = np.zeros((5, 7))
     for linear, decay, each in zip(covariance.linear, covariance.decay, features, strict=True):
@@ -302,8 +317,14 @@ def test_it_is_a_covariance_of_partial_states_too(name):
     check_covariance(covariance, sorted(states, key=repr))
 
 
-def test_relabelling_the_categories_of_a_place_changes_nothing():
+def test_relabelling_the_categories_of_a_place_changes_nothing_unless_they_are_numbers():
     problem, covariance, leaves = bound("mixed")
+    values = [parameter.value for parameter in covariance.hyperparameters]
+    names = [parameter.name for parameter in covariance.hyperparameters]
+    numbers = [("linear, number" in name or "decay, number" in name) for name in names]
+    assert any(numbers)
+    assert covariance(leaves[::-1]) != pytest.approx(covariance(leaves))
+    covariance = covariance.with_values(np.where(numbers, 1e-9, values).tolist())
     rng = np.random.default_rng(3)
     labels = [rng.permutation(count) for count in problem.categories]
     renamed = [tuple(int(label[part]) for label, part in zip(labels, leaf, strict=True)) for leaf in leaves]

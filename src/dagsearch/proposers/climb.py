@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -137,11 +138,10 @@ class _Landscape:
     def best_of(self, points: Points) -> list[tuple[float, Any]]:
         """The best rated of many points, with their ratings."""
         self._deadline.check()
-        open_ = np.array([self._seems_open(point) for point in points], dtype=np.bool_)
-        points = points[open_]
         rating = self.rate(points)
-        best = (-rating).argsort(kind="stable")[:_MOST_CHECKED]
-        return list(zip(rating[best].tolist(), points[best], strict=True))
+        ranked = (-rating).argsort(kind="stable")[: int((rating > -np.inf).sum())].tolist()
+        open_ = (place for place in ranked if self._seems_open(points[place]))
+        return [(float(rating[place]), points[place]) for place in islice(open_, _MOST_CHECKED)]
 
     def rate_each(self, groups: Sequence[Points]) -> list[FloatArray]:
         """:meth:`rate` of several groups of points at once."""

@@ -13,6 +13,8 @@ from dagsearch.space.survey import Answer, Chosen, Options, Question, Survey, Wa
 
 # What is no option of any question.
 _NOTHING: Final = object()
+# Largest number of changes that make other choices appear or disappear: each is completed by a walk.
+_MOST_COMPLETED: Final = 16
 # Number of ways in which a neighbour is completed if its change makes new choices appear.
 _COMPLETIONS: Final = 3
 
@@ -94,6 +96,8 @@ class NamedCodes:
         rows = np.tile(codes, (place.size, 1))
         rows[np.arange(place.size), place] = code
         steered = rows[self._is_steering[place]]
+        if len(steered) > _MOST_COMPLETED:
+            steered = steered[rng.choice(len(steered), _MOST_COMPLETED, replace=False)]
         if len(steered) == 0:
             return rows
         kept = rows[~self._is_steering[place]]

@@ -274,21 +274,24 @@ class Rules:
     @property
     def steering(self) -> frozenset[str]:
         """Names whose answers decide what is asked later."""
-        return frozenset(name for names in self._looks_at.values() for name in names)
+        return frozenset(name for names in self._looks_at.values() for name in names) - {_LEVEL}
 
     def follow(self, answer: Answer) -> tuple[Walk, bool]:
         """A way by the rules, and whether they lead to its end."""
-        asked, made, question = list[Question](), dict[str, Hashable](), self._first
+        asked, values, question = list[Question](), list[Hashable](), self._first
+        made: dict[str, Hashable] = {}
         looks_at, after = self._looks_at, self._next
         while question is not None:
             asked.append(question)
             name = question.name
-            made[name] = answer(question)
+            made[name] = value = answer(question)
+            values.append(value)
+            made[_LEVEL] = len(values)
             key = tuple([made.get(other, _ABSENT) for other in looks_at[name]])
             question = after[name].get(key, _UNKNOWN)
             if question is _UNKNOWN or (question is not None and question.name in made):  # a wrong rule
-                return Walk(tuple(asked), tuple(made.values())), False
-        return Walk(tuple(asked), tuple(made.values())), True
+                return Walk(tuple(asked), tuple(values)), False
+        return Walk(tuple(asked), tuple(values)), True
 
     def every(self, most: int) -> list[Walk] | None:
         """All ways by the rules; ``None`` if they are more than ``most``, or do not all come to an end."""
@@ -302,7 +305,8 @@ class Rules:
                 return None
             for value in reversed(question.options):
                 answers = {**made, question.name: value}
-                key = tuple([answers.get(other, _ABSENT) for other in self._looks_at[question.name]])
+                known = {**answers, _LEVEL: len(answers)}
+                key = tuple([known.get(other, _ABSENT) for other in self._looks_at[question.name]])
                 following = self._next[question.name].get(key, _UNKNOWN)
                 if following is _UNKNOWN or (following is not None and following.name in answers):
                     return None
@@ -346,6 +350,8 @@ class _Absent:
 
 
 _ABSENT: Final = _Absent()
+# Stands for the number of answers so far, which explains what comes after a question that is asked repeatedly.
+_LEVEL: Final = "\0"
 # What comes next where no walk has shown it.
 _UNKNOWN: Final = Question("", ())
 
@@ -364,15 +370,20 @@ class _Seen(NamedTuple):
 
     def at(self, names: Sequence[str]) -> tuple[Hashable, ...]:
         """The answers to these names, as far as they were given then."""
-        levels = [self.asked.get(name, self.level + 1) for name in names]
-        return tuple([self.walk.values[level] if level <= self.level else _ABSENT for level in levels])
+        return tuple([self._answer(name) for name in names])
+
+    def _answer(self, name: str) -> Hashable:
+        if name == _LEVEL:
+            return self.level + 1
+        level = self.asked.get(name, self.level + 1)
+        return self.walk.values[level] if level <= self.level else _ABSENT
 
 
 def _explaining(name: str, cases: Sequence[_Seen]) -> tuple[str, ...]:
     """As few names as possible, the nearest of equally good ones, whose answers explain what comes next."""
     chosen, left, in_vain = tuple[str, ...](), _unexplained(cases, ())[0], 0
     before = dict.fromkeys(q.name for one in cases for q in one.walk.questions[: one.level])
-    candidates = [name, *(other for other in reversed(before) if other != name)]
+    candidates = [name, *(other for other in reversed(before) if other != name), _LEVEL]
     while left > 0 and candidates and in_vain < _IN_VAIN:
         counts = {other: _unexplained(cases, (*chosen, other)) for other in candidates}
         best = min(counts, key=counts.__getitem__)
@@ -486,7 +497,7 @@ class _Walks:
 
 
 def _widths(walks: Sequence[Walk]) -> list[int]:
-    """Mean number of options at each level, of random walks; of all walks at levels that few of them reach."""
+    """Mean number of options at each level, of random walks; of all walks where few of these come."""
     found = []
     for level in range(max(len(one.questions) for one in walks)):
         reached = [(number, one) for number, one in enumerate(walks) if level < len(one.questions)]

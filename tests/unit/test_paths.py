@@ -1,0 +1,198 @@
+"""Own classes: what was decided on the paths to their states, as places."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.covariances import Views
+from dagsearch.methods import natural_covariance
+from dagsearch.space import Space
+from dagsearch.space.survey import Question, Rules, Walk
+
+LAYERS, WIDTHS, RATES = ("conv", "dense", "stop"), (8, 16, 32, 64), (0.1, 0.01, 0.001)
+
+
+@dataclass(frozen=True)
+class Net:
+    """A state that shows only what matters: not a tuple of decisions."""
+
+    layers: tuple[tuple[str, int], ...] = ()
+    waiting: str | None = None
+    rate: float | None = None
+
+
+class Network:
+    """One to four layers with widths, then a rate."""
+
+    def root(self):
+        return Net()
+
+    def actions(self, state):
+        if state.rate is not None:
+            return ()
+        if state.waiting == "stop" or (len(state.layers) == 4 and state.waiting is None):
+            return RATES
+        if state.waiting is not None:
+            return WIDTHS
+        return LAYERS if state.layers else LAYERS[:2]
+
+    def step(self, state, action):
+        if action in RATES:
+            return Net(state.layers, state.waiting, action)
+        if action in WIDTHS:
+            return Net((*state.layers, (state.waiting, action)), None)
+        return Net(state.layers, action)
+
+    def encode(self, state):
+        return [state.layers, state.waiting, state.rate]
+
+    def decode(self, encoded):
+        layers, waiting, rate = encoded
+        return Net(tuple(map(tuple, layers)), waiting, rate)
+
+    def reward(self, leaf):
+        widths = sum(np.log2(width) * (-1) ** place for place, (_, width) in enumerate(leaf.layers))
+        return widths + 2.0 * sum(kind == "conv" for kind, _ in leaf.layers) - 10.0 * leaf.rate
+
+
+def leaf_of(*decisions):
+    problem, state = Network(), Network().root()
+    for decision in decisions:
+        state = problem.step(state, decision)
+    return state
+
+
+def test_a_class_whose_paths_differ_in_length_has_places():
+    space = Space(Network())
+    coding = space.coding
+    assert coding is not None
+    # The first type, three more types, four widths, the rate; "absent" where a path may be without it.
+    assert sorted(coding.layout.categories.tolist()) == [2, 3, 3, 4, 4, 4, 5, 5, 5]
+    assert isinstance(natural_covariance(space), Views)
+
+
+def test_the_same_options_asked_again_are_another_place():
+    space = Space(Network())
+    one, other = ("conv", 8, "dense", 16, "stop", 0.1), ("conv", 8, "dense", 64, "stop", 0.1)
+    for decisions in (one, other):
+        space.coding  # noqa: B018
+        space.remember(decisions)
+    codes = space.coding.codes([leaf_of(*one), leaf_of(*other)])
+    assert (codes[0] != codes[1]).sum() == 1
+
+
+def test_every_code_is_a_leaf_and_back():
+    space = Space(Network())
+    rng = np.random.default_rng(0)
+    codes = space.coding.codes(space.random_leaves)
+    assert (codes >= 0).all()
+    for row, leaf in zip(codes, space.random_leaves, strict=True):
+        assert space.coding.leaf_of(row) == leaf
+        actions = space.coding.path_to(leaf)
+        assert space.replayed(actions) == leaf
+        for other in space.coding.neighbours(row, 20, rng):
+            reached = space.coding.leaf_of(other)
+            assert Network().actions(reached) == ()
+
+
+def test_a_changed_decision_keeps_the_later_ones():
+    space = Space(Network())
+    decisions = ("conv", 8, "dense", 16, "conv", 32, "stop", 0.01)
+    space.coding  # noqa: B018
+    space.remember(decisions)
+    row = space.coding.codes([leaf_of(*decisions)])[0]
+    around = [
+        space.coding.leaf_of(one) for one in space.coding.neighbours(row, 1000, np.random.default_rng(0))
+    ]
+    assert leaf_of("conv", 8, "dense", 64, "conv", 32, "stop", 0.01) in around
+    assert leaf_of("dense", 8, "dense", 16, "conv", 32, "stop", 0.01) in around
+    assert leaf_of("conv", 8, "stop", 0.01) in around
+
+
+def test_a_search_of_such_a_class_is_resumed(tmp_path):
+    whole = ds.Search.default(Network(), seed=3).run(40)
+    first = ds.Search.default(Network(), seed=3, journal=tmp_path / "run.db")
+    first.run(25)
+    first.close()
+    resumed = ds.Search.resume(tmp_path / "run.db", Network()).run(15)
+    assert [one.leaf for one in resumed.history] == [one.leaf for one in whole.history]
+
+
+def test_a_leaf_that_is_told_without_a_path_is_learnt():
+    search = ds.Search.default(Network(), seed=0)
+    search.run(12)
+    search.tell(leaf_of("conv", 64, "stop", 0.001), 3.0)
+    search.run(3)
+    assert len(search.history) == 16
+
+
+class Basket:
+    """Decisions that can be exchanged: the state is what was taken, however."""
+
+    def root(self):
+        return ((), 0)
+
+    def actions(self, state):
+        return [item for item in range(6) if item not in state[0]] if state[1] < 3 else ()
+
+    def step(self, state, action):
+        return tuple(sorted((*state[0], action))), state[1] + 1
+
+    def reward(self, leaf):
+        return float(sum(leaf[0]))
+
+
+def test_where_decisions_can_be_exchanged_paths_are_not_places():
+    assert Space(Basket()).coding is None
+    assert ds.search(Basket(), 20, seed=0).best_reward == 12.0
+
+
+def test_what_is_offered_without_end_is_left_to_other_covariances():
+    class Wide(Network):
+        def actions(self, state):
+            return [f"{len(state.layers)} {state.waiting} {i}" for i in range(700)] if not state.rate else ()
+
+        def step(self, state, action):
+            layers = (*state.layers, (action, 1))
+            return Net(layers, action, 0.1 if len(layers) == 3 else None)
+
+    assert Space(Wide()).coding is None
+
+
+def question(name, options, cache={}):  # noqa: B006
+    return cache.setdefault((name, options), Question(name, options))
+
+
+def walk_of(**answers):
+    asked = {
+        "a": question("a", (1, 2, 3)),
+        "b": question("b", (1, 2)),
+        "c": question("c", tuple(range(50))),
+        "d": question("d", ("x", "y")),
+    }
+    return Walk(tuple(asked[name] for name in answers), tuple(answers.values()))
+
+
+def test_rules_explain_what_is_asked_by_few_answers():
+    # d is asked if a is 1; c, which differs on every walk, would explain it, too.
+    walks = [
+        walk_of(a=a, b=b, c=10 * a + b, **({"d": "x"} if a == 1 else {})) for a in (1, 2, 3) for b in (1, 2)
+    ]
+    rules = Rules(walks)
+    assert rules.steering == {"a"}
+    answers = {"a": 1, "b": 2, "c": 49, "d": "y"}  # such a walk was never seen
+    walk, complete = rules.follow(lambda asked: answers[asked.name])
+    assert complete
+    assert walk.values == (1, 2, 49, "y")
+    assert len(rules.every(1000)) == 2 * 50 * (2 + 1 + 1)
+    assert rules.every(100) is None
+
+
+@pytest.mark.parametrize("known", [{}, {"a": 1}, {"a": 2, "b": 1}, {"a": 1, "b": 1, "c": 11}])
+def test_names_that_may_still_be_asked(known):
+    walks = [walk_of(a=a, b=b, c=3, **({"d": "x"} if a == 1 else {})) for a in (1, 2, 3) for b in (1, 2)]
+    chosen = walk_of(**known).chosen if known else Walk((), ()).chosen
+    expected = {"a", "b", "c", "d"} - set(known) - ({"d"} if known.get("a", 1) != 1 else set())
+    assert Rules(walks).open_names(chosen) == expected
