@@ -205,6 +205,10 @@ class FeatureMap(Covariance):
     Subclasses implement :attr:`dimension` and :meth:`features`.
     """
 
+    rates_children = False
+    """Whether :meth:`added_features` needs nothing but the parent and the actions, so that children can be rated
+    without making their states."""
+
     @property
     @abstractmethod
     def dimension(self) -> int:

@@ -12,18 +12,19 @@ import numpy as np
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.covariances import Covariance, pieces
+from dagsearch.covariances import Covariance, moves
 from dagsearch.errors import SearchExhausted
+from dagsearch.games.covariances import Moves
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
-from dagsearch.games.rollouts import RandomGame
+from dagsearch.proposers.rollouts import RandomGame
 from dagsearch.methods import Parts
 from dagsearch.posterior import scores_for
 from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.expansions import AllChildren
+from dagsearch.proposers.expansions import ChildAndLeaves
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.results import Proposal
 from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching
+from dagsearch.values.backups import OwnScores
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
 from dagsearch.values.proofs import WithProofs
@@ -31,7 +32,7 @@ from dagsearch.values.proofs import WithProofs
 # Variance of a random game's reward around the model's score of its last position: rewards of ±1 are far from
 # linear in the pieces.
 _NOISE = 1.0
-_BETA = 1.0
+_BETA = 0.4
 
 
 def game_search(
@@ -74,12 +75,12 @@ def game_parts(
     A search with a journal needs them a second time: ``Search(problem, journal="run.db",
     **game_parts(problem))`` is resumed by ``Search.resume("run.db", problem, **game_parts(problem))``.
     """
-    covariance = pieces(problem) if covariance is None else covariance
+    covariance = moves(problem) if covariance is None else covariance
     return {
         "scores": scores_for(covariance, noise),
-        "proposers": Descent(UpperConfidence(beta), RandomGame(), AllChildren()),
-        "backup": WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range),
-        "increments": Increments.of(problem, covariance),
+        "proposers": Descent(UpperConfidence(beta), RandomGame(), ChildAndLeaves()),
+        "backup": WithProofs(OwnScores(), *problem.reward_range),
+        "increments": Increments([], 0.0),
     }
 
 
@@ -108,23 +109,28 @@ def opinions(search: Search) -> list[Opinion]:
     """What a search believes about each move at its root, in the order of the problem's actions."""
     explored, graph, descent = search.explored, search.explored.graph, search.portfolio.descent
     assert descent is not None, "a player descends"
-    if graph.count[explored.root] == 0:
-        descent.expansion.expand(explored, explored.root)
-        search.explored_values.outdated()
+    descent.expansion.expand(explored, explored.root)
+    search.explored_values.outdated()
     search.explored_values.current()
     options = descent.expansion.options(explored, explored.root)
     if options is None:
         return []
-    sign = options.sign
+    sign, (lowest, highest) = options.sign, search.problem.reward_range
+    known = options.children >= 0
+    mean = np.clip(options.mean, lowest, highest)  # what no game can earn is not shown
+    lower = np.where(known, graph.lower[options.children], lowest)
+    upper = np.where(known, graph.upper[options.children], highest)
+    visits = np.where(known, graph.visits[options.children], 0)
+    least, most = (lower, upper) if sign > 0 else (-upper, -lower)
     return [
         Opinion(
             action=options.action(option),
-            value=Gaussian(sign * float(graph.v_mean[child]), float(graph.v_var[child])),
-            visits=int(graph.visits[child]),
-            at_least=float(graph.lower[child] if sign > 0 else -graph.upper[child]),
-            at_most=float(graph.upper[child] if sign > 0 else -graph.lower[child]),
+            value=Gaussian(float(sign * mean[option]), float(options.variance[option])),
+            visits=int(visits[option]),
+            at_least=float(least[option]),
+            at_most=float(most[option]),
         )
-        for option, child in enumerate(options.children.tolist())
+        for option in range(known.size)
     ]
 
 
@@ -188,7 +194,7 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         budget: int | None = None,
         seconds: float | None = None,
         *,
-        covariance: Callable[[OpenSpielGame], Covariance] = pieces,
+        covariance: Callable[[OpenSpielGame], Covariance] = moves,
         beta: float = _BETA,
         seed: int | np.random.Generator | None = None,
     ) -> None:
@@ -263,9 +269,9 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         """A search from a position that already knows the random games that passed through it."""
         kept = self._games_through(state)
         game = self._game_of(state)
-        self.search = game_search(
-            game.problem.from_state(state), covariance=game.covariance, beta=self.beta, seed=self.rng
-        )
+        problem = game.problem.from_state(state)
+        covariance = game.covariance.at(problem) if isinstance(game.covariance, Moves) else game.covariance
+        self.search = game_search(problem, covariance=covariance, beta=self.beta, seed=self.rng)
         self._played = []
         for proposal, reward in kept:
             self._played.append((_replayed(self.search, proposal, reward), reward))
@@ -300,6 +306,7 @@ def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
     """Let a search repeat a descent of another search, and tell it the reward."""
     explored, path, descent = search.explored, [search.explored.root], search.portfolio.descent
     assert descent is not None, "a player descends"
+    descent.expansion.adopt(explored, proposal.actions[: len(proposal.path) - 1])
     for action in proposal.actions[: len(proposal.path) - 1]:
         descent.expansion.expand(explored, path[-1])
         path.append(explored.find(search.problem.step(explored.graph.states[path[-1]], action)))

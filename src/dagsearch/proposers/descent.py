@@ -169,7 +169,8 @@ def _walker(policy: "Policy", expansion: Expansion) -> "CompiledPolicy | None":
     Its class must define ``follow`` itself, as a subclass that inherits it may rate differently; and the
     expansion must be one whose options the walkers know.
     """
-    if "follow" in vars(type(policy)) and type(expansion) in (AllChildren, OneChild):
+    known = (AllChildren.options, OneChild.options)
+    if "follow" in vars(type(policy)) and getattr(type(expansion), "options", None) in known:
         return cast("CompiledPolicy", policy)
     return None
 
@@ -184,7 +185,7 @@ def _follow(
 ) -> bool:
     """Extend the path as far as the walker can; whether the descent has ended."""
     problem = explored.problem
-    one_by_one = type(expansion) is OneChild
+    one_by_one = isinstance(expansion, OneChild)
     next_number, moved = UNKNOWN, True
     while moved and next_number == UNKNOWN:
         nodes, numbers, next_number = walker.follow(explored, path[-1], tie_breaker, one_by_one)
