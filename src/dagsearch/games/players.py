@@ -17,11 +17,11 @@ from dagsearch.errors import SearchExhausted
 from dagsearch.games.covariances import Moves
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
 from dagsearch.proposers.rollouts import RandomGame
+from dagsearch.games.policy import MoveBounds
 from dagsearch.methods import Parts
 from dagsearch.posterior import scores_for
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import ChildAndLeaves
-from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.results import Proposal
 from dagsearch.search import Search
 from dagsearch.values.backups import OwnScores
@@ -78,7 +78,7 @@ def game_parts(
     covariance = moves(problem) if covariance is None else covariance
     return {
         "scores": scores_for(covariance, noise),
-        "proposers": Descent(UpperConfidence(beta), RandomGame(), ChildAndLeaves()),
+        "proposers": Descent(MoveBounds(beta), RandomGame(), ChildAndLeaves()),
         "backup": WithProofs(OwnScores(), *problem.reward_range),
         "increments": Increments([], 0.0),
     }

@@ -98,6 +98,9 @@ class Descent:
         explored = view.explored
         if view.initial and not explored.graph.closed[explored.root]:
             return [explored.root], []
+        if getattr(self.expansion, "looks_ahead", False) and self.expansion.expand(explored, explored.root):
+            view.values.outdated()
+            explored.changed("back up")
         if view.values.current().graph.closed[explored.root]:  # before any random number is drawn
             raise SearchExhausted("every leaf has been evaluated or asked for")
         return descend(explored, self.policy, self.expansion, rng)

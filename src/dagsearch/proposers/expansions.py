@@ -135,7 +135,7 @@ class Expansion(Protocol):
     def options(self, explored: Explored, node: int) -> Options | None:
         """The options at a node; ``None`` where the descent ends."""
 
-    def expand(self, explored: Explored, node: int) -> None:
+    def expand(self, explored: Explored, node: int) -> object:
         """Grow the DAG at the node where a descent ended."""
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
@@ -213,17 +213,22 @@ class ChildAndLeaves(OneChild):
     In a game, a move that wins at once is then known before it is tried.
     """
 
-    def expand(self, explored: Explored, node: int) -> None:
-        """Add the children that are leaves and not in the DAG yet."""
+    looks_ahead = True
+    """Whether the root is expanded before the first descent."""
+
+    def expand(self, explored: Explored, node: int) -> bool:
+        """Add the children that are leaves and not in the DAG yet; returns whether there were any."""
         graph, problem = explored.graph, explored.problem
         if graph.terminal[node] or graph.above_leaves[node] >= 0:
-            return
+            return False
         graph.above_leaves[node] = 0  # so that it is looked at once
-        made = explored.children(node)
+        made, before = explored.children(node), int(graph.count[node])
         linked = set(graph.edge_action[graph.edges(node)].tolist())
         for number, action in enumerate(made.actions):
-            if number not in linked and len(problem.actions(state := problem.step(made.parent, action))) == 0:
+            state = problem.step(made.parent, action)
+            if number not in linked and len(problem.actions(state)) == 0:
                 explored.link(node, [explored.node(state)], [number])
+        return bool(graph.count[node] > before)
 
     def __repr__(self) -> str:
         return "ChildAndLeaves()"
