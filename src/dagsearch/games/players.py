@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -45,15 +45,17 @@ def game_search(
 ) -> Search:
     """The search that :class:`DAGSearchPlayer` uses.
 
-    Positions enter the DAG with all their moves. Every evaluation is one random game to the end. Moves whose
-    outcome is proven are not searched again.
+    Every evaluation is one random game to the end, and adds one position to the DAG. Moves that end the game are
+    known before they are tried, and moves whose outcome is proven are not searched again. The value of any other
+    position is its own score: there is no maximum and no Δ, which overestimate what is uncertain.
 
     Parameters
     ----------
     problem : OpenSpielGame
         The game to search, from its root.
     covariance : Covariance, optional
-        Which positions are alike; by default those with the same pieces in the same places.
+        Which positions are alike; by default those with the same moves since the root, see
+        :class:`dagsearch.games.covariances.Moves`.
     noise : float
         Variance of a random game's reward.
     beta : float
@@ -149,53 +151,40 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
     return certain if certain.proven and certain.at_least >= favourite.value.mean else favourite
 
 
-class _Game(NamedTuple):
-    """A game from its beginning, and the covariance of its positions."""
+class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
+    """A bot of OpenSpiel that makes every move by a search, such as one of :mod:`dagsearch.baselines`.
 
-    name: str
-    problem: OpenSpielGame
-    covariance: Covariance
-
-
-class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
-    """A bot of OpenSpiel that plays any game that :class:`dagsearch.problems.OpenSpielGame` accepts.
-
-    Random games that passed through the next position are kept for the next move. The others are dropped,
-    unlike in :meth:`dagsearch.Search.reroot`: they seem to say less about the rest of the game than the model
-    believes.
+    The search continues after every move, with everything that it has learnt.
 
     Parameters
     ----------
+    make : callable
+        ``make(problem, seed=rng)`` returns a new search of an :class:`dagsearch.problems.OpenSpielGame`.
     budget : int, optional
         Maximum number of random games per move; 100 if ``seconds`` is not given either. No more are played
         once the position is solved.
     seconds : float, optional
         Maximum time per move, in seconds.
-    covariance : callable, optional
-        ``covariance(problem)`` returns the covariance of positions and is called once per game:
-        :func:`dagsearch.covariances.pieces`, ``windows``, ``learned``, or your own.
-    beta : float
-        Exploration constant.
     seed : int, numpy Generator or None
         Source of all randomness.
 
     Examples
     --------
     >>> import pyspiel
+    >>> from dagsearch import baselines
     >>> state = pyspiel.load_game("tic_tac_toe").new_initial_state()
     >>> for move in (0, 3, 1, 4):
     ...     state.apply_action(move)
-    >>> DAGSearchPlayer(budget=20, seed=0).step(state)
+    >>> SearchPlayer(baselines.grave, budget=20, seed=0).step(state)
     2
     """
 
     def __init__(
         self,
+        make: Callable[..., Search],
         budget: int | None = None,
         seconds: float | None = None,
         *,
-        covariance: Callable[[OpenSpielGame], Covariance] = moves,
-        beta: float = _BETA,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -203,13 +192,12 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
             raise ValueError(f"budget must be a positive whole number of random games, got {budget!r}")
         if seconds is not None and (not is_finite(seconds) or seconds <= 0.0):
             raise ValueError(f"seconds must be positive and finite, got {seconds!r}")
+        self._make = make
         self.budget = 100 if budget is None and seconds is None else budget
         self.seconds = seconds
-        self.covariance = covariance
-        self.beta = beta
         self.rng = np.random.default_rng(seed)
-        self._game: _Game | None = None
-        self._played: list[tuple[Proposal, float]] = []
+        self._problem: OpenSpielGame | None = None  # from the beginning of the game
+        self._name = ""
         self.search: Search | None = None
         """The search from the last position it was asked about."""
         self.rollouts = 0
@@ -248,57 +236,110 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         if state.is_terminal():
             raise ValueError(f"the game is over, there is no move to choose:\n{state}")
         end = math.inf if self.seconds is None else time.perf_counter() + self.seconds
-        search = self._search_from(state)
-        before = len(self._played)
+        search = self.search = self._search_from(state)
         # It ends early where the position is solved.
         with suppress(SearchExhausted, OutOfTime), search.deadline.until(end):
-            self._play(search)
-        self.rollouts += len(self._played) - before
+            for _ in count() if self.budget is None else range(self.budget):
+                search.deadline.check()
+                proposal = search.ask()
+                reward = search.problem.reward(proposal.leaf)
+                search.tell(proposal, reward)
+                self.rollouts += 1
+                self._remember(proposal, reward)
         return opinions(search)
 
-    def _play(self, search: Search) -> None:
-        """Play random games, as many as the budget allows."""
-        for _ in count() if self.budget is None else range(self.budget):
-            search.deadline.check()
-            proposal = search.ask()
-            reward = search.problem.reward(proposal.leaf)
-            search.tell(proposal, reward)
-            self._played.append((proposal, reward))
+    def _remember(self, proposal: Proposal, reward: float) -> None:
+        """Called after every random game."""
+
+    def _search_from(self, state: Any) -> Search:
+        """The search from a position: the present one, continued, if the position follows."""
+        problem = self._game_of(state).from_state(state)
+        if self.search is None or self._moves_since(state) is None:
+            return self._make(problem, seed=self.rng)
+        self.search.reroot(problem.root())
+        return self.search
+
+    def _game_of(self, state: Any) -> OpenSpielGame:
+        """The game from its beginning; a search of another game is forgotten."""
+        name = str(state.get_game())
+        if self._problem is None or self._name != name:
+            self._problem, self._name, self.search = OpenSpielGame(name), name, None
+        return self._problem
+
+    def _moves_since(self, state: Any) -> list[int] | None:
+        """The moves from the root of the search to a position that has been reached by at most two more."""
+        assert self.search is not None
+        before, now = list(self.search.problem.root().history), state.history()
+        return now[len(before) :] if now[: len(before)] == before and len(now) - len(before) <= 2 else None
+
+
+class DAGSearchPlayer(SearchPlayer):
+    """A bot of OpenSpiel that plays any game that :class:`dagsearch.problems.OpenSpielGame` accepts.
+
+    Random games that passed through the next position are kept for the next move. The others are dropped,
+    unlike in :meth:`dagsearch.Search.reroot`: they seem to say less about the rest of the game than the model
+    believes.
+
+    Parameters
+    ----------
+    budget, seconds, seed
+        As for :class:`SearchPlayer`.
+    covariance : callable
+        ``covariance(problem)`` returns the covariance of positions and is called once per game:
+        :func:`dagsearch.covariances.moves`, ``pieces``, ``windows``, ``learned``, or your own.
+    beta : float
+        Exploration constant.
+
+    Examples
+    --------
+    >>> import pyspiel
+    >>> state = pyspiel.load_game("tic_tac_toe").new_initial_state()
+    >>> for move in (0, 3, 1, 4):
+    ...     state.apply_action(move)
+    >>> DAGSearchPlayer(budget=20, seed=0).step(state)
+    2
+    """
+
+    def __init__(
+        self,
+        budget: int | None = None,
+        seconds: float | None = None,
+        *,
+        covariance: Callable[[OpenSpielGame], Covariance] = moves,
+        beta: float = _BETA,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(game_search, budget, seconds, seed=seed)
+        self.covariance, self.beta = covariance, beta
+        self._covariance: tuple[OpenSpielGame, Covariance] | None = None  # of the game it belongs to
+        self._played: list[tuple[Proposal, float]] = []
+
+    def _remember(self, proposal: Proposal, reward: float) -> None:
+        self._played.append((proposal, reward))
 
     def _search_from(self, state: Any) -> Search:
         """A search from a position that already knows the random games that passed through it."""
-        kept = self._games_through(state)
         game = self._game_of(state)
-        problem = game.problem.from_state(state)
-        covariance = game.covariance.at(problem) if isinstance(game.covariance, Moves) else game.covariance
-        self.search = game_search(problem, covariance=covariance, beta=self.beta, seed=self.rng)
-        self._played = []
-        for proposal, reward in kept:
-            self._played.append((_replayed(self.search, proposal, reward), reward))
-        return self.search
-
-    def _game_of(self, state: Any) -> _Game:
-        name = str(state.get_game())
-        if self._game is None or self._game.name != name:
-            problem = OpenSpielGame(name)
-            self._game = _Game(name, problem, self.covariance(problem))
-        return self._game
+        kept = self._games_through(state)
+        if self._covariance is None or self._covariance[0] is not game:
+            self._covariance = game, self.covariance(game)
+        problem, covariance = game.from_state(state), self._covariance[1]
+        if isinstance(covariance, Moves):
+            covariance = covariance.at(problem)
+        search = self._make(problem, covariance=covariance, beta=self.beta, seed=self.rng)
+        self._played = [(_replayed(search, proposal, reward), reward) for proposal, reward in kept]
+        return search
 
     def _games_through(self, state: Any) -> list[tuple[Proposal, float]]:
         """Random games through a position, from that position on; none if another game has begun."""
-        if self.search is None or self._game is None or self._game.name != str(state.get_game()):
+        made = None if self.search is None else self._moves_since(state)
+        if made is None:
             return []
-        before, now = list(self.search.problem.root().history), state.history()
-        if now[: len(before)] != before:
-            return []
-        moves = tuple(now[len(before) :])
+        count = len(made)
         return [
-            (
-                replace(proposal, actions=proposal.actions[len(moves) :], path=proposal.path[len(moves) :]),
-                reward,
-            )
+            (replace(proposal, actions=proposal.actions[count:], path=proposal.path[count:]), reward)
             for proposal, reward in self._played
-            if proposal.actions[: len(moves)] == moves and len(proposal.path) > len(moves)
+            if list(proposal.actions[:count]) == made and len(proposal.path) > count
         ]
 
 
@@ -308,7 +349,6 @@ def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
     assert descent is not None, "a player descends"
     descent.expansion.adopt(explored, proposal.actions[: len(proposal.path) - 1])
     for action in proposal.actions[: len(proposal.path) - 1]:
-        descent.expansion.expand(explored, path[-1])
         path.append(explored.find(search.problem.step(explored.graph.states[path[-1]], action)))
     descent.expansion.expand(explored, path[-1])
     explored.graph.visits[path] += 1
