@@ -12,8 +12,10 @@ from open_spiel.python.algorithms import mcts
 
 import dagsearch as ds
 from dagsearch import baselines
+from dagsearch.covariances import moves
 from dagsearch.games.players import DAGSearchPlayer
 from dagsearch.problems import OpenSpielGame
+from experiments.arena.matches import Pairing, play_game
 
 
 class From(ds.problems.TicTacToe):
@@ -109,3 +111,15 @@ def test_tic_tac_toe_is_played_as_well_as_by_uct_with_a_solver(budget, least, mi
     print(f"{budget} roll-outs, {len(optimal)} positions: {np.mean(optimal):.4f}")
     noise = 0.0 if long else (least * (1 - least) / len(optimal)) ** 0.5
     assert np.mean(optimal) > least - 2 * noise
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("game", ["hex(board_size=5)", "breakthrough(rows=5,columns=5)"])
+def test_grave_and_rave_beat_uct_as_the_literature_has_it(game):
+    """Scores of 0.7 to 0.9 are expected of both, so that 40 games decide."""
+    for player in ("grave", "rave"):
+        pairing = Pairing(game, "mcts", 100, None, 2, 2.0**0.5, moves, 5, player)
+        score = float(np.mean([play_game(pairing, number).score for number in range(40)]))
+        print(f"{game}: {player} against UCT {score:.3f}")
+        assert score > 0.5

@@ -19,7 +19,7 @@ _PLAIN: dict[str, dict[str, Any]] = {"hex": {"plain_obs_tensor": True}}
 # Number of random games from which features of an observation that never change are found.
 _SAMPLE_GAMES = 8
 # Number of pairs of exchanged moves by which a description of positions is judged, the largest number of moves
-# before them, and of moves after them.
+# up to their end, and of moves after them.
 _EXCHANGES, _LONGEST_START, _LONGEST_PLAY = 24, 24, 40
 
 
@@ -155,10 +155,13 @@ def description_of(game: str) -> Description:
 
 def exchanged(game: Any, rng: np.random.Generator) -> tuple[Any, Any] | None:
     """Two states of a random game that differ in the order of two moves of one player, if that is possible."""
-    before = game.new_initial_state()
-    for _ in range(int(rng.integers(_LONGEST_START))):
-        _random_move(before, rng)
-    one, other = before.clone(), before.clone()
+    state = game.new_initial_state()
+    played = [_random_move(state, rng) for _ in range(_LONGEST_START)]
+    before = int(rng.integers(max(1, state.move_number() - 2)))
+    one, other = game.new_initial_state(), game.new_initial_state()
+    for action in played[:before]:
+        one.apply_action(action)
+        other.apply_action(action)
     moves = [_random_move(one, rng) for _ in range(3)]
     for action in reversed(moves):
         if action is None or action not in other.legal_actions():
@@ -446,7 +449,7 @@ def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
         given = {**_PLAIN.get(name, {}), **pyspiel.game_parameters_from_string(str(game)), **parameters}
         given.pop("name")
         return pyspiel.load_game(name, given)
-    except (pyspiel.SpielError, RuntimeError, TypeError) as error:
+    except (pyspiel.SpielError, RuntimeError, TypeError, IndexError) as error:
         raise ProblemError(f"OpenSpiel cannot load the game {game}: {error}") from error
 
 
