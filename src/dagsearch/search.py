@@ -136,7 +136,7 @@ class Search:
         self.explored.graph.closed[node] = not self.repeats
         actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
         evaluation = self.data.add(leaf, actions, reward, seconds, predicted)
-        self._learn(self.posterior.admit(Episode(path, node, reward, noise)), recorded)
+        self._learn(self.posterior.admit(Episode(path, node, reward, noise, leaf)), recorded)
         return evaluation
 
     def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:

@@ -90,9 +90,9 @@ class MoveAverages(Averages):
                 continue
             for node in episode.path:
                 self.prepare(explored, node)
-            # The state of a node knows one way to it; the descent may have come by another.
+            # The states of nodes know one way to them; this game may have come by another.
             before = len(self._moves(states[episode.path[-1]]))
-            rest = np.array(self._moves(states[episode.leaf])[before:], dtype=np.int64)
+            rest = np.array(self._moves(episode.state)[before:], dtype=np.int64)
             self._reserve_moves(max(episode.path), int(rest.max(initial=0)))
             _credit_moves(
                 np.array(episode.path),
