@@ -6,65 +6,14 @@ Shortened, every second to sixteenth position is looked at; all of them, with ``
 import math
 
 import numpy as np
-import pyspiel
 import pytest
-from open_spiel.python.algorithms import mcts
 
 import dagsearch as ds
-from dagsearch import baselines
 from dagsearch.covariances import moves
 from dagsearch.games.players import DAGSearchPlayer
 from dagsearch.problems import OpenSpielGame
 from experiments.arena.matches import Pairing, play_game
-
-
-class From(ds.problems.TicTacToe):
-    """Tic-Tac-Toe from a position."""
-
-    def __init__(self, board):
-        super().__init__(symmetric=False)
-        self._board = board
-
-    def root(self):
-        return self._board
-
-
-def positions_that_matter(value):
-    game = ds.problems.TicTacToe(symmetric=False)
-    states, level = set(), {game.root()}
-    while level:
-        states |= level
-        level = {game.step(state, action) for state in level for action in game.actions(state)}
-    return sorted(
-        state
-        for state in states
-        if len({value(game.step(state, action)) for action in game.actions(state)}) > 1
-    )
-
-
-def our_move(board, simulations, seed):
-    """A leaf that wins, else the most visited, as OpenSpiel decides."""
-    search = baselines.uct(From(board), c=2.0**0.5, seed=seed)
-    search.run(simulations)
-    graph = search.explored.graph
-
-    def key(child):
-        mean = graph.sign[0] * graph.v_mean[child]
-        return (mean if graph.terminal[child] else 0.0, graph.visits[child], mean)
-
-    return graph.states[max(graph.children(0), key=key)].path[-1]
-
-
-def their_move(board, simulations, seed):
-    game = pyspiel.load_game("tic_tac_toe")
-    state = game.new_initial_state()
-    crosses, noughts = ([i for i in range(9) if board[i] == sign] for sign in "XO")
-    for turn in range(len(crosses) + len(noughts)):
-        state.apply_action((crosses if turn % 2 == 0 else noughts)[turn // 2])
-    rng = np.random.RandomState(seed)
-    evaluator = mcts.RandomRolloutEvaluator(1, rng)
-    bot = mcts.MCTSBot(game, 2.0**0.5, simulations, evaluator, solve=False, random_state=rng)
-    return bot.step(state)
+from experiments.paper.moves import openspiels_move, positions_that_matter, uct_move
 
 
 @pytest.mark.slow
@@ -73,11 +22,11 @@ def their_move(board, simulations, seed):
 def test_uct_plays_as_well_as_openspiels(simulations, theirs_overall, every, minimax, long):
     game = ds.problems.TicTacToe(symmetric=False)
     value = minimax(game)
-    positions = positions_that_matter(value)
+    positions = positions_that_matter()
     assert len(positions) == 3_191
     sample = positions if long else positions[::every]
     share = {}
-    for name, move in (("ours", our_move), ("theirs", their_move)):
+    for name, move in (("ours", uct_move), ("theirs", openspiels_move)):
         optimal = [
             value(game.step(board, move(board, simulations, seed))) == value(board)
             for seed, board in enumerate(sample)
