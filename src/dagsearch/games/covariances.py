@@ -16,40 +16,45 @@ from dagsearch.space import Space
 from dagsearch.space.walks import shape_rng
 
 if TYPE_CHECKING:
-    from dagsearch.games.openspiel import OpenSpielGame
+    from dagsearch.games.openspiel import OpenSpielGame, Position
     from dagsearch.problem import State
 
-# Total variance of the worth of a random game's moves, in squared units of the reward; fractions of the
-# variance of a move: of its part that depends on the first move, and of a position's own offset; and the number
-# of moves after the root up to which positions have one.
-_TOTAL, _CONTEXT, _NEAR, _NEAREST = 0.7, 0.0, 0.0, 3
+# Total variance of the worth of a random game's moves, in squared units of the reward; variance of the worth of
+# a piece as a fraction of a move's; and the number of moves after the root up to which positions have offsets.
+_TOTAL, _PIECES, _NEAREST = 0.7, 0.5, 3
 # Variances in squared units of the reward: of the worth of one piece, of the constant that positions share,
 # and of the independent offset of each position.
 _PIECE, _SHARED, _OWN = 0.1, 1.0, 0.05
 
 
+_Entries = tuple[list[int], list[float]]
+"""Columns and values of a row."""
+
+
 def moves(
-    problem: "OpenSpielGame", total: float = _TOTAL, context: float = _CONTEXT, near: float = _NEAR
+    problem: "OpenSpielGame", total: float = _TOTAL, pieces: float = _PIECES, context: float = 0.0, near: float = 0.0
 ) -> "Moves":
     """Positions are alike by the moves that led there since the root: see :class:`Moves`.
 
-    ``total`` is the variance that the moves of a random game have together, ``context`` and ``near`` are
-    fractions of the variance of a move: of the part that depends on the first move, and of a position's own.
+    ``total`` is the variance that the moves of a random game have together; the others are fractions of the
+    variance of a move.
     """
     length = float(np.mean([len(leaf.moves) for leaf in Space(problem).random_leaves]))
-    return Moves(problem, total / max(1.0, length - len(problem.root().moves)), context, near)
+    move = total / max(1.0, length - len(problem.root().moves))
+    return Moves(problem, move, pieces=pieces, context=context, near=near)
 
 
 class Moves(FeatureMap):
-    """Positions are alike by the moves that led there since the root, and more so if they began alike.
+    """Positions are alike by the moves that led there since the root, and by the pieces on the board.
 
     The score of a position is a sum over the moves since the root. A move of MAX adds an unknown worth, and the
     same move of MIN subtracts it: a cell that is good for one player is good for the other. Because a random
-    game is known by all its moves, every move teaches, not only those of the descent. In addition there are
+    game is known by all its moves, every move teaches, not only those of the descent. In addition there may be
 
+    - the worth of the pieces on the board, which counts what moves have led to, such as boxes or captures,
     - the worth of a move after a certain first move, which lets the same move be worth more or less in
       different contexts, and
-    - an own offset of each position after the first moves, which all games through it share.
+    - an own offset of each position after one to three moves, which all games through it share.
 
     Parameters
     ----------
@@ -57,45 +62,45 @@ class Moves(FeatureMap):
         The game, from its root.
     move : float
         Variance of the worth of a move.
-    context : float
-        Variance of the part of it that depends on the first move, as a fraction of ``move``.
-    near : float
-        Variance of the offset of a position after one to three moves, as a fraction of ``move``.
+    pieces, context, near : float
+        Variance of the worth of a piece, of the part of a move's worth that depends on the first move, and of
+        the offset of a position, as fractions of ``move``.
     """
 
     rates_children = True
     private = 0.0
 
-    def __init__(self, problem: "OpenSpielGame", move: float, context: float, near: float) -> None:
-        self._problem, self.move, self.context, self.near = problem, move, context, near
+    def __init__(
+        self, problem: "OpenSpielGame", move: float, *, pieces: float = 0.0, context: float = 0.0, near: float = 0.0
+    ) -> None:
+        self._problem, self.move, self.pieces, self.context, self.near = problem, move, pieces, context, near
         self._root = len(problem.root().moves)
         self._distinct = problem.game.num_distinct_actions()
         self._index = Index({None: 0})
-        self._common = math.sqrt(_SHARED)
-        self._worth = math.sqrt(move)
-        self._other, self._own = math.sqrt(context * move), math.sqrt(near * move)
+        self._common, self._worth = math.sqrt(_SHARED), math.sqrt(move)
+        self._piece, self._other, self._own = (math.sqrt(part * move) for part in (pieces, context, near))
 
     def at(self, problem: "OpenSpielGame") -> "Moves":
         """The same covariance for the game from another root."""
-        return Moves(problem, self.move, self.context, self.near)
+        return Moves(problem, self.move, pieces=self.pieces, context=self.context, near=self.near)
 
     @property
     def dimension(self) -> int:
         return len(self._index)
 
     def features(self, states: Sequence["State"]) -> SparseRows:
-        rows = [self._row(state.moves[self._root :]) for state in states]
-        starts = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum([len(columns) for columns, _ in rows], out=starts[1:])
-        columns = np.array([column for row, _ in rows for column in row], dtype=np.int64)
-        return SparseRows(starts, columns, np.array([value for _, row in rows for value in row]))
+        return _sparse([self._row(state) for state in states])
 
-    def _row(self, made: Sequence[int]) -> tuple[list[int], list[float]]:
-        index, distinct = self._index, self._distinct
+    def _row(self, state: "Position") -> _Entries:
+        index, distinct, made = self._index, self._distinct, state.moves[self._root :]
         signs = [1.0 if move < distinct else -1.0 for move in made]
         numbers = [move % distinct for move in made]
         columns = [0, *[index[number] for number in numbers]]
         values = [self._common, *[sign * self._worth for sign in signs]]
+        if self._piece > 0.0:
+            held = self._problem.items(state)
+            columns += [index["piece", item] for item in held]
+            values += [self._piece] * len(held)
         if self._other > 0.0 and made:
             first = made[0]
             columns += [index[first, number] for number in numbers[1:]]
@@ -110,20 +115,31 @@ class Moves(FeatureMap):
         index, parent = self._index, children.parent
         made = parent.moves[self._root :]
         player = parent.state.current_player()
-        sign, count = 1.0 if player == 0 else -1.0, len(children.actions)
-        parts = [[index[action] for action in children.actions]]
-        values = [sign * self._worth]
-        if self._other > 0.0 and made:
-            first = made[0]
-            parts.append([index[first, action] for action in children.actions])
-            values.append(sign * self._other)
-        if self._own > 0.0 and len(made) < _NEAREST:
-            before, shift = frozenset(made), player * self._distinct
-            parts.append([index[before | {action + shift}] for action in children.actions])
-            values.append(self._own)
-        width = len(parts)
-        columns = np.array(parts, dtype=np.int64).T.ravel()
-        return SparseRows(np.arange(0, count * width + 1, width), columns, np.tile(values, count))
+        sign, shift = 1.0 if player == 0 else -1.0, player * self._distinct
+        held = set(self._problem.items(parent)) if self._piece > 0.0 else set()
+        rows: list[_Entries] = []
+        for place, action in enumerate(children.actions):
+            columns, values = [index[action]], [sign * self._worth]
+            if self._piece > 0.0:
+                then = set(self._problem.items(children.states[place]))
+                for items, value in ((then - held, self._piece), (held - then, -self._piece)):
+                    columns += [index["piece", item] for item in sorted(items)]
+                    values += [value] * len(items)
+            if self._other > 0.0 and made:
+                columns.append(index[made[0], action])
+                values.append(sign * self._other)
+            if self._own > 0.0 and len(made) < _NEAREST:
+                columns.append(index[frozenset(made) | {action + shift}])
+                values.append(self._own)
+            rows.append((columns, values))
+        return _sparse(rows)
+
+
+def _sparse(rows: Sequence[_Entries]) -> SparseRows:
+    starts = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum([len(columns) for columns, _ in rows], out=starts[1:])
+    columns = np.array([column for row, _ in rows for column in row], dtype=np.int64)
+    return SparseRows(starts, columns, np.array([value for _, row in rows for value in row], dtype=np.float64))
 
 
 def pieces(problem: "OpenSpielGame") -> FeatureMap:

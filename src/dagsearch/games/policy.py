@@ -32,7 +32,10 @@ class MoveBounds(UpperConfidence):
         self._forget()
 
     def _forget(self) -> None:
-        self._first, self._width = np.full(64, -1, dtype=np.int64), np.zeros(64, dtype=np.int64)
+        # Where the actions of each node begin in the next array, which says where the features that each adds
+        # begin in the last two.
+        self._first = np.full(64, -1, dtype=np.int64)
+        self._starts, self._actions = np.zeros(64, dtype=np.int64), 0
         self._columns, self._values, self._used = np.zeros(64, dtype=np.int64), np.zeros(64), 0
 
     def follow(
@@ -61,8 +64,7 @@ class MoveBounds(UpperConfidence):
             linear.mean,
             linear.variance,
             self._first,
-            self._width,
-            (self._columns, self._values),
+            SparseRows(self._starts, self._columns, self._values),
         )
         return nodes, actions, next_action
 
@@ -70,16 +72,18 @@ class MoveBounds(UpperConfidence):
         """Keep the features that the node's moves add."""
         if node >= self._first.size:
             known = self._first.size
-            self._first, self._width = grown(self._first, node + 1), grown(self._width, node + 1)
+            self._first = grown(self._first, node + 1)
             self._first[known:] = -1
         if self._first[node] >= 0:
             return
         added = scores.covariance.added_features(explored.children(node))
         assert added is not None, "the covariance rates children"
-        used = self._used + added.columns.size
+        used, actions = self._used + added.columns.size, self._actions + added.starts.size
         self._columns, self._values = grown(self._columns, used), grown(self._values, used)
         self._columns[self._used : used], self._values[self._used : used] = added.columns, added.values
-        self._first[node], self._width[node], self._used = self._used, int(added.starts[1]), used
+        self._starts = grown(self._starts, actions)
+        self._starts[self._actions : actions] = self._used + added.starts
+        self._first[node], self._actions, self._used = self._actions, actions, used
         scores.reserve(int(added.columns.max(initial=0)) + 1)
 
     def __repr__(self) -> str:
@@ -98,13 +102,12 @@ def _walk(
     linear_mean: FloatArray,
     linear_var: FloatArray,
     added_first: IntArray,
-    added_width: IntArray,
-    added: tuple[IntArray, FloatArray],
+    added: SparseRows,
 ) -> Walk:
     """Walk by ``sign · μ + β sqrt(log(n) σ²)``, as far as the features that moves add are kept."""
     graph = GraphArrays(*arrays)
     weight_mean, weight_cov, recent = weights
-    columns, values = added
+    starts, columns, values = added
     path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
     length = 0
     while length < path.size and not graph.closed[node] and not graph.terminal[node]:
@@ -132,15 +135,15 @@ def _walk(
                 if q.size == 0:
                     q, _, _ = gain_vector(rows.columns[own], rows.values[own], weights)
                 mean, var = linear_mean[node], linear_var[node]
-                begin = added_first[node] + action * added_width[node]
-                for e in range(begin, begin + added_width[node]):
+                begin, end = starts[added_first[node] + action], starts[added_first[node] + action + 1]
+                for e in range(begin, end):
                     mean += values[e] * weight_mean[columns[e]]
                     var += 2.0 * values[e] * q[columns[e]]
-                    for f in range(begin, begin + added_width[node]):
+                    for f in range(begin, end):
                         var += values[e] * values[f] * weight_cov[columns[e], columns[f]]
                 for b in range(recent.shape[0]):
                     across = 0.0
-                    for e in range(begin, begin + added_width[node]):
+                    for e in range(begin, end):
                         across += values[e] * recent[b, columns[e]]
                     var -= across * across
                 var = max(var, 0.0)
