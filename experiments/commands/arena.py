@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from experiments.arena.matches import Pairing
 
 # Options that are written to the JSON file with the games.
-_SETTINGS = ("games", "player", "against", "simulations", "seconds", "count", "opening", "uct_c", "covariance")
+_SETTINGS = (
+    "games",
+    "player",
+    "against",
+    "simulations",
+    "seconds",
+    "count",
+    "opening",
+    "uct_c",
+    "covariance",
+)
 _OTHERS = ("grave", "rave", "mcts", "mcts-solver")
 
 
@@ -24,9 +34,9 @@ def add_parser(commands: "Commands") -> None:
         "arena",
         help="let the search play many games against GRAVE and Monte Carlo tree search",
         description=(
-            "Our player against GRAVE, RAVE and OpenSpiel's MCTS at equal numbers of roll-outs, or in equal time. Every "
-            "opening is played twice, with seats exchanged. Writes all games as compressed CSV and the "
-            "scores as a picture."
+            "Our player against GRAVE, RAVE and OpenSpiel's MCTS at equal numbers of roll-outs, or in equal "
+            "time. Every opening is played twice, with seats exchanged. Writes all games as compressed CSV "
+            "and the scores as a picture."
         ),
     )
     arena.add_argument("games", nargs="+", metavar="GAME", help=GAME_HELP)
@@ -61,7 +71,9 @@ def add_parser(commands: "Commands") -> None:
     )
     arena.add_argument("--opening", type=_moves, default=2, help="random moves at the start (default: 2)")
     arena.add_argument("--uct-c", type=float, default=2.0**0.5, help="exploration constant (default: 1.414)")
-    arena.add_argument("--covariance", choices=("moves", "pieces", "windows", "learned"), default="moves")
+    arena.add_argument(
+        "--covariance", choices=("suitable", "moves", "pieces", "windows", "learned"), default="suitable"
+    )
     arena.add_argument(
         "--jobs", type=positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
     )

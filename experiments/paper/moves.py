@@ -4,6 +4,7 @@ All 3,191 positions are looked at in which the move matters, symmetric ones coun
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -45,13 +46,13 @@ def positions_that_matter() -> list[str]:
     )
 
 
-def in_openspiel(board: str) -> "object":
+def in_openspiel(board: str) -> Any:
     """The position as a ``pyspiel.State``."""
     state = load_pyspiel().load_game("tic_tac_toe").new_initial_state()
     crosses, noughts = ([i for i in range(9) if board[i] == sign] for sign in "XO")
     for turn in range(len(crosses) + len(noughts)):
         state.apply_action((crosses if turn % 2 == 0 else noughts)[turn // 2])
-    return state  # type: ignore[no-any-return]
+    return state
 
 
 def uct_move(board: str, simulations: int, seed: int) -> int:

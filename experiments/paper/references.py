@@ -13,10 +13,14 @@ SUBSETS = {
 def run(request: Request) -> Outcome:
     """Accuracy of each subset on the validation images."""
     if request.weights is None:
-        raise ProblemError("references needs --weights FILE: the weights of the network that scores the subsets")
+        raise ProblemError(
+            "references needs --weights FILE: the weights of the network that scores the subsets"
+        )
     data = mnist_data.load(request.data)
     net = convnet.load_weights(request.weights, request.device)
     score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, request.device)
     found = score(list(SUBSETS.values()))
     rows = [Row(name, "", 0, 0, float(value)) for name, value in zip(SUBSETS, found, strict=True)]
-    return Outcome("references", rows, {"subsets": {name: sorted(chosen) for name, chosen in SUBSETS.items()}})
+    return Outcome(
+        "references", rows, {"subsets": {name: sorted(chosen) for name, chosen in SUBSETS.items()}}
+    )

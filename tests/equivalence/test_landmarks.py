@@ -37,7 +37,8 @@ def moments(scores, states, rewards, asked):
 
 
 @pytest.mark.parametrize(
-    ("name", "items", "size", "count"), [("synthetic", 15, 5, 300), ("digits", 64, 10, 1200), ("MNIST", 784, 10, 1200)]
+    ("name", "items", "size", "count"),
+    [("synthetic", 15, 5, 300), ("digits", 64, 10, 1200), ("MNIST", 784, 10, 1200)],
 )
 def test_landmarks_are_close_to_the_variational_belief(name, items, size, count):
     problem = Subsets(items, size, reward=sum)
@@ -49,7 +50,9 @@ def test_landmarks_are_close_to_the_variational_belief(name, items, size, count)
     covariance = SetKernel().bind(problem)
     scale = float(covariance([states[0]])[0, 0])
     rows = covariance.represent(leaves)
-    truth = np.linalg.cholesky(covariance(leaves) + 1e-8 * scale * np.eye(len(leaves))) @ rng.normal(size=len(leaves))
+    truth = np.linalg.cholesky(covariance(leaves) + 1e-8 * scale * np.eye(len(leaves))) @ rng.normal(
+        size=len(leaves)
+    )
     rewards = truth[:count] + np.sqrt(NOISE) * rng.normal(size=count)
     exact = moments(FunctionScores(covariance, NOISE), states, rewards, asked)
     model = InducedScores(covariance, NOISE, 0.0, rows[:count])
@@ -70,6 +73,10 @@ def test_landmarks_are_close_to_the_variational_belief(name, items, size, count)
         which: float(np.sqrt(np.mean((belief[0] - truth[count : count + 200]) ** 2)))
         for which, belief in (("exact", exact), ("landmarks", ours), ("variational", theirs))
     }
-    print(f"{name}, {len(model._landmarks)} landmarks: ", {k: tuple(np.round(v, 3)) for k, v in found.items()}, error)
+    print(
+        f"{name}, {len(model._landmarks)} landmarks: ",
+        {k: tuple(np.round(v, 3)) for k, v in found.items()},
+        error,
+    )
     assert found["landmarks and exact"][0] <= found["variational and exact"][0] + 0.1
     assert error["landmarks"] <= 1.05 * error["variational"]

@@ -367,7 +367,9 @@ if SHARED.is_dir():  # the real data is not part of the repository
     def test_reference_subsets_score_what_they_are_known_to(tmp_path):
         given = ["--data", str(SHARED), "--weights", str(SHARED / "convnet-k10.npz"), "--out", str(tmp_path)]
         assert main(["reproduce", "references", *given]) == 0
-        found = [[row.value for row in read_rows(at / "references.csv.gz")] for at in (tmp_path, ROOT / "results")]
+        found = [
+            [row.value for row in read_rows(at / "references.csv.gz")] for at in (tmp_path, ROOT / "results")
+        ]
         assert found[0] == pytest.approx([0.717, 0.701], abs=0.0021)
         assert found[0] == pytest.approx(found[1], abs=0.0021)
 

@@ -246,9 +246,7 @@ def test_moves_that_are_not_possible_are_named():
 # Covariances ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"pieces": 0.0}, {"context": 0.5}, {"near": 0.5}, {"context": 0.3, "near": 0.2}]
-)
+@pytest.mark.parametrize("settings", [{}, {"context": 0.5}])
 def test_moves_add_to_the_features_of_a_position(settings):
     """Children are rated without being made, with the features that they have when they are made."""
     game = OpenSpielGame("hex(board_size=3)")
@@ -268,10 +266,22 @@ def test_moves_add_to_the_features_of_a_position(settings):
 def test_the_same_move_of_the_other_player_counts_opposite():
     game = OpenSpielGame("hex(board_size=3)")
     mine, theirs, other = (game.position(moves) for moves in ([4, 0], [0, 4], [1, 2]))
-    matrix = boards.moves(game, total=1.0, pieces=0.0)([mine, theirs, other])
+    matrix = boards.moves(game, total=1.0)([mine, theirs, other])
     move = 0.5 * (matrix[0, 0] - matrix[0, 2])
     assert move > 0.0
     assert matrix[0, 1] - matrix[0, 2] == pytest.approx(-2.0 * move)
+
+
+def test_pieces_count_where_a_move_may_add_several():
+    several = {
+        name: OpenSpielGame(name).moves_add_several for name in ("hex", "connect_four", "breakthrough")
+    }
+    assert several == {"hex": False, "connect_four": False, "breakthrough": False}
+    for name in ("dots_and_boxes", "othello"):
+        game = OpenSpielGame(name)
+        assert game.moves_add_several
+        assert not isinstance(boards.suitable(game), boards.Moves)
+    assert isinstance(boards.suitable(OpenSpielGame("hex")), boards.Moves)
 
 
 def test_games_that_began_alike_are_more_alike():

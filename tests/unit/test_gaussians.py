@@ -395,7 +395,11 @@ def test_certain_and_equal_variables_are_merged():
 
 @pytest.mark.parametrize(
     ("means", "covariance", "what"),
-    [([0.0], [[1.0, 0.0]], "square"), ([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]], "symmetric"), ([], [], "square")],
+    [
+        ([0.0], [[1.0, 0.0]], "square"),
+        ([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]], "symmetric"),
+        ([], [], "square"),
+    ],
 )
 def test_bad_covariances_are_named(means, covariance, what):
     with pytest.raises(ValueError, match=what):

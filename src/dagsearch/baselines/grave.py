@@ -9,9 +9,9 @@ tref        reference              the last node of the descent so far with more
 β_m         beta                   pa_m / (pa_m + p_m + bias · pa_m · p_m)
 ==========  =====================  ====================================================================
 
-A move is rated (1 − β_m) w_m/p_m + β_m wa_m/pa_m, where w_m and p_m are those of the deciding node, and wa_m and
-pa_m those of tref. A move that no game through tref contains comes first. There is no further bonus. Moves are
-distinguished by who made them. The explored DAG is the transposition table.
+A move is rated (1 − β_m) w_m/p_m + β_m wa_m/pa_m, where w_m and p_m are those of the deciding node, and wa_m
+and pa_m those of tref. A move that no game through tref contains comes first. There is no further bonus.
+Moves are distinguished by who made them. The explored DAG is the transposition table.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,7 +73,10 @@ class MoveAverages(Averages):
         begin, self._actions = self._actions, self._actions + numbers.size
         self.first[node] = begin
         self.numbers = grown(self.numbers, self._actions)
-        self.edge_count, self.edge_sum = grown(self.edge_count, self._actions), grown(self.edge_sum, self._actions)
+        self.edge_count, self.edge_sum = (
+            grown(self.edge_count, self._actions),
+            grown(self.edge_sum, self._actions),
+        )
         self.numbers[begin : self._actions] = numbers
         self._reserve_moves(node, int(numbers.max(initial=0)))
 

@@ -206,8 +206,7 @@ class FeatureMap(Covariance):
     """
 
     rates_children = False
-    """Whether :meth:`added_features` needs nothing but the parent and the actions, so that children can be rated
-    without making their states."""
+    """Whether :meth:`added_features` rates children that are not in the DAG, among which may be leaves."""
 
     @property
     @abstractmethod

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from dagsearch.games.openspiel import OpenSpielGame, Position
     from dagsearch.problem import State
 
-# Total variance of the worth of a random game's moves, in squared units of the reward; variance of the worth of
-# a piece as a fraction of a move's; and the number of moves after the root up to which positions have offsets.
-_TOTAL, _PIECES, _NEAREST = 0.7, 0.5, 3
+# Total variance of the worth of a random game's moves, in squared units of the reward.
+_TOTAL = 0.7
 # Variances in squared units of the reward: of the worth of one piece, of the constant that positions share,
 # and of the independent offset of each position.
 _PIECE, _SHARED, _OWN = 0.1, 1.0, 0.05
@@ -31,30 +30,30 @@ _Entries = tuple[list[int], list[float]]
 """Columns and values of a row."""
 
 
-def moves(
-    problem: "OpenSpielGame", total: float = _TOTAL, pieces: float = _PIECES, context: float = 0.0, near: float = 0.0
-) -> "Moves":
+def suitable(problem: "OpenSpielGame") -> FeatureMap:
+    """:func:`moves`, or :func:`pieces` where a move may add several pieces to the board.
+
+    Boxes that a move closes, or stones that it turns, are not told by the move itself.
+    """
+    return pieces(problem) if problem.moves_add_several else moves(problem)
+
+
+def moves(problem: "OpenSpielGame", total: float = _TOTAL, context: float = 0.0) -> "Moves":
     """Positions are alike by the moves that led there since the root: see :class:`Moves`.
 
-    ``total`` is the variance that the moves of a random game have together; the others are fractions of the
-    variance of a move.
+    ``total`` is the variance that the moves of a random game have together, ``context`` that of the part of a
+    move's worth that depends on the first move, as a multiple of the other part's.
     """
     length = float(np.mean([len(leaf.moves) for leaf in Space(problem).random_leaves]))
-    move = total / max(1.0, length - len(problem.root().moves))
-    return Moves(problem, move, pieces=pieces, context=context, near=near)
+    return Moves(problem, total / max(1.0, length - len(problem.root().moves)), context)
 
 
 class Moves(FeatureMap):
-    """Positions are alike by the moves that led there since the root, and by the pieces on the board.
+    """Positions are alike by the moves that led there since the root.
 
-    The score of a position is a sum over the moves since the root. A move of MAX adds an unknown worth, and the
-    same move of MIN subtracts it: a cell that is good for one player is good for the other. Because a random
-    game is known by all its moves, every move teaches, not only those of the descent. In addition there may be
-
-    - the worth of the pieces on the board, which counts what moves have led to, such as boxes or captures,
-    - the worth of a move after a certain first move, which lets the same move be worth more or less in
-      different contexts, and
-    - an own offset of each position after one to three moves, which all games through it share.
+    The score of a position is a sum over the moves since the root. A move of MAX adds an unknown worth, and
+    the same move of MIN subtracts it: a cell that is good for one player is good for the other. Because a
+    random game is known by all its moves, every move teaches, not only those of the descent.
 
     Parameters
     ----------
@@ -62,27 +61,24 @@ class Moves(FeatureMap):
         The game, from its root.
     move : float
         Variance of the worth of a move.
-    pieces, context, near : float
-        Variance of the worth of a piece, of the part of a move's worth that depends on the first move, and of
-        the offset of a position, as fractions of ``move``.
+    context : float
+        Variance of the part of a move's worth that depends on the first move since the root, as a multiple of
+        ``move``: positions that began alike are then more alike.
     """
 
     rates_children = True
     private = 0.0
 
-    def __init__(
-        self, problem: "OpenSpielGame", move: float, *, pieces: float = 0.0, context: float = 0.0, near: float = 0.0
-    ) -> None:
-        self._problem, self.move, self.pieces, self.context, self.near = problem, move, pieces, context, near
+    def __init__(self, problem: "OpenSpielGame", move: float, context: float) -> None:
+        self.move, self.context = move, context
         self._root = len(problem.root().moves)
         self._distinct = problem.game.num_distinct_actions()
         self._index = Index({None: 0})
-        self._common, self._worth = math.sqrt(_SHARED), math.sqrt(move)
-        self._piece, self._other, self._own = (math.sqrt(part * move) for part in (pieces, context, near))
+        self._common, self._worth, self._other = (math.sqrt(v) for v in (_SHARED, move, context * move))
 
     def at(self, problem: "OpenSpielGame") -> "Moves":
         """The same covariance for the game from another root."""
-        return Moves(problem, self.move, pieces=self.pieces, context=self.context, near=self.near)
+        return Moves(problem, self.move, self.context)
 
     @property
     def dimension(self) -> int:
@@ -97,40 +93,22 @@ class Moves(FeatureMap):
         numbers = [move % distinct for move in made]
         columns = [0, *[index[number] for number in numbers]]
         values = [self._common, *[sign * self._worth for sign in signs]]
-        if self._piece > 0.0:
-            held = self._problem.items(state)
-            columns += [index["piece", item] for item in held]
-            values += [self._piece] * len(held)
         if self._other > 0.0 and made:
             first = made[0]
             columns += [index[first, number] for number in numbers[1:]]
             values += [sign * self._other for sign in signs[1:]]
-        if self._own > 0.0:
-            nearest = range(1, min(len(made), _NEAREST) + 1)
-            columns += [index[frozenset(made[:count])] for count in nearest]
-            values += [self._own] * len(nearest)
         return columns, values
 
     def added_features(self, children: Children) -> SparseRows:
         index, parent = self._index, children.parent
         made = parent.moves[self._root :]
-        player = parent.state.current_player()
-        sign, shift = 1.0 if player == 0 else -1.0, player * self._distinct
-        held = set(self._problem.items(parent)) if self._piece > 0.0 else set()
+        sign = 1.0 if parent.state.current_player() == 0 else -1.0
         rows: list[_Entries] = []
-        for place, action in enumerate(children.actions):
+        for action in children.actions:
             columns, values = [index[action]], [sign * self._worth]
-            if self._piece > 0.0:
-                then = set(self._problem.items(children.states[place]))
-                for items, value in ((then - held, self._piece), (held - then, -self._piece)):
-                    columns += [index["piece", item] for item in sorted(items)]
-                    values += [value] * len(items)
             if self._other > 0.0 and made:
                 columns.append(index[made[0], action])
                 values.append(sign * self._other)
-            if self._own > 0.0 and len(made) < _NEAREST:
-                columns.append(index[frozenset(made) | {action + shift}])
-                values.append(self._own)
             rows.append((columns, values))
         return _sparse(rows)
 
@@ -139,7 +117,9 @@ def _sparse(rows: Sequence[_Entries]) -> SparseRows:
     starts = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum([len(columns) for columns, _ in rows], out=starts[1:])
     columns = np.array([column for row, _ in rows for column in row], dtype=np.int64)
-    return SparseRows(starts, columns, np.array([value for _, row in rows for value in row], dtype=np.float64))
+    return SparseRows(
+        starts, columns, np.array([value for _, row in rows for value in row], dtype=np.float64)
+    )
 
 
 def pieces(problem: "OpenSpielGame") -> FeatureMap:

@@ -18,8 +18,8 @@ from dagsearch.space.walks import step_by_step
 _PLAIN: dict[str, dict[str, Any]] = {"hex": {"plain_obs_tensor": True}}
 # Number of random games from which features of an observation that never change are found.
 _SAMPLE_GAMES = 8
-# Number of pairs of exchanged moves by which a description of positions is judged, the largest number of moves
-# up to their end, and of moves after them.
+# Number of pairs of exchanged moves by which a description of positions is judged, the largest number of
+# moves up to their end, and of moves after them.
 _EXCHANGES, _LONGEST_START, _LONGEST_PLAY = 24, 24, 40
 
 
@@ -90,8 +90,8 @@ class Position:
 class Description:
     """What identifies a position of one game.
 
-    Always the number of moves, which excludes cycles, the player to move, the legal moves, and the reward of a
-    final position. In addition the observation, because OpenSpiel's text of a board may mark the last move.
+    Always the number of moves, which excludes cycles, the player to move, the legal moves, and the reward of
+    a final position. In addition the observation, because OpenSpiel's text of a board may mark the last move.
     Exchanged moves are tried in random games: if equal observations are followed by different play, the text
     is taken instead, and if that does not suffice either, all moves so far.
     """
@@ -108,10 +108,10 @@ class Description:
             )
             self._observation = pyspiel._Observation(game, game.make_observer(kind, {}))
             self._buffer = np.frombuffer(self._observation, np.float32)
-        kinds = {"observation": self._observed, "text": str, "moves": lambda state: tuple(state.history())}
-        if self._observation is None:
-            del kinds["observation"]
-        for self.kind, self._board in kinds.items():  # noqa: B007
+        kinds: dict[str, Callable[[Any], Hashable]] = {"text": str, "moves": lambda s: tuple(s.history())}
+        if self._observation is not None:
+            kinds = {"observation": self._observed, **kinds}
+        for self.kind, self._board in kinds.items():
             if self.kind == "moves" or self._suffices():
                 break
 
@@ -154,7 +154,7 @@ def description_of(game: str) -> Description:
 
 
 def exchanged(game: Any, rng: np.random.Generator) -> tuple[Any, Any] | None:
-    """Two states of a random game that differ in the order of two moves of one player, if that is possible."""
+    """Two states of a random game that differ in the order of two moves of one player, if possible."""
     state = game.new_initial_state()
     played = [_random_move(state, rng) for _ in range(_LONGEST_START)]
     before = int(rng.integers(max(1, state.move_number() - 2)))
@@ -427,6 +427,13 @@ class OpenSpielGame:
         alike = changes[movers == 0].mean(axis=0) * changes[movers == 1].mean(axis=0)
         likely = alike > 0.5 * alike.max() if alike.max() > 0.0 else np.ones(alike.size, dtype=np.bool_)
         return int(np.argmax(np.where(likely, sizes.mean(axis=0), -1.0)))
+
+    @cached_property
+    def moves_add_several(self) -> bool:
+        """Whether a move may add several :meth:`items` at once, as seen in random games."""
+        informative = self._informative
+        steps = [np.diff(seen[:, informative], axis=0) for seen, _ in self._observations]
+        return any(bool(np.any((step > 0.0).sum(axis=1) > 1)) for step in steps)
 
     @cached_property
     def _informative(self) -> IntArray:

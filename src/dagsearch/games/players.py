@@ -12,19 +12,20 @@ import numpy as np
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.covariances import Covariance, moves
+from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchExhausted
-from dagsearch.games.covariances import Moves
+from dagsearch.games.covariances import Moves, suitable
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
-from dagsearch.proposers.rollouts import RandomGame
 from dagsearch.games.policy import MoveBounds
 from dagsearch.methods import Parts
 from dagsearch.posterior import scores_for
 from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.expansions import ChildAndLeaves
+from dagsearch.proposers.expansions import AllChildren, ChildAndLeaves
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import RandomGame
 from dagsearch.results import Proposal
 from dagsearch.search import Search
-from dagsearch.values.backups import OwnScores
+from dagsearch.values.backups import MomentMatching, OwnScores
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
 from dagsearch.values.proofs import WithProofs
@@ -32,7 +33,8 @@ from dagsearch.values.proofs import WithProofs
 # Variance of a random game's reward around the model's score of its last position: rewards of ±1 are far from
 # linear in the pieces.
 _NOISE = 1.0
-_BETA = 0.4
+# Exploration constants for values without and with a maximum.
+_BETA, _BETA_OF_MAXIMA = 0.4, 1.0
 
 
 def game_search(
@@ -40,14 +42,16 @@ def game_search(
     *,
     covariance: Covariance | None = None,
     noise: float = _NOISE,
-    beta: float = _BETA,
+    beta: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Search:
     """The search that :class:`DAGSearchPlayer` uses.
 
-    Every evaluation is one random game to the end, and adds one position to the DAG. Moves that end the game are
-    known before they are tried, and moves whose outcome is proven are not searched again. The value of any other
-    position is its own score: there is no maximum and no Δ, which overestimate what is uncertain.
+    Every evaluation is one random game to the end. Moves that end the game are known before they are tried,
+    and moves whose outcome is proven are not searched again. Where positions are alike by their moves, a game
+    adds one position to the DAG, and the value of a position is its own score: there is no maximum and no Δ,
+    which overestimate what is uncertain. With other covariances, values are the paper's, and positions enter
+    the DAG with all their moves.
 
     Parameters
     ----------
@@ -55,11 +59,11 @@ def game_search(
         The game to search, from its root.
     covariance : Covariance, optional
         Which positions are alike; by default those with the same moves since the root, see
-        :class:`dagsearch.games.covariances.Moves`.
+        :class:`dagsearch.games.covariances.Moves`, or with the same pieces where moves may add several.
     noise : float
         Variance of a random game's reward.
-    beta : float
-        Exploration constant.
+    beta : float, optional
+        Exploration constant; by default 0.4 for values without and 1 for values with a maximum.
     seed : int, numpy Generator or None
         Source of all randomness.
     """
@@ -70,19 +74,27 @@ def game_parts(
     problem: OpenSpielGame,
     covariance: Covariance | None = None,
     noise: float = _NOISE,
-    beta: float = _BETA,
+    beta: float | None = None,
 ) -> Parts:
     """The parts of :func:`game_search`, which documents the arguments.
 
     A search with a journal needs them a second time: ``Search(problem, journal="run.db",
     **game_parts(problem))`` is resumed by ``Search.resume("run.db", problem, **game_parts(problem))``.
     """
-    covariance = moves(problem) if covariance is None else covariance
+    covariance = suitable(problem) if covariance is None else covariance
+    if isinstance(covariance, Moves):
+        return {
+            "scores": scores_for(covariance, noise),
+            "proposers": Descent(MoveBounds(_BETA if beta is None else beta), RandomGame(), ChildAndLeaves()),
+            "backup": WithProofs(OwnScores(), *problem.reward_range),
+            "increments": Increments([], 0.0),
+        }
+    bounds = UpperConfidence(_BETA_OF_MAXIMA if beta is None else beta)
     return {
         "scores": scores_for(covariance, noise),
-        "proposers": Descent(MoveBounds(beta), RandomGame(), ChildAndLeaves()),
-        "backup": WithProofs(OwnScores(), *problem.reward_range),
-        "increments": Increments([], 0.0),
+        "proposers": Descent(bounds, RandomGame(), AllChildren()),
+        "backup": WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range),
+        "increments": Increments.of(problem, covariance),
     }
 
 
@@ -117,7 +129,7 @@ def opinions(search: Search) -> list[Opinion]:
     options = descent.expansion.options(explored, explored.root)
     if options is None:
         return []
-    sign, (lowest, highest) = options.sign, search.problem.reward_range
+    sign, (lowest, highest) = options.sign, search.space.reward_range or (-math.inf, math.inf)
     known = options.children >= 0
     mean = np.clip(options.mean, lowest, highest)  # what no game can earn is not shown
     lower = np.where(known, graph.lower[options.children], lowest)
@@ -286,9 +298,10 @@ class DAGSearchPlayer(SearchPlayer):
         As for :class:`SearchPlayer`.
     covariance : callable
         ``covariance(problem)`` returns the covariance of positions and is called once per game:
-        :func:`dagsearch.covariances.moves`, ``pieces``, ``windows``, ``learned``, or your own.
-    beta : float
-        Exploration constant.
+        :func:`dagsearch.covariances.moves`, ``pieces``, ``windows``, ``learned``, or your own; by default the
+        first or the second, as the game is.
+    beta : float, optional
+        As for :func:`game_search`.
 
     Examples
     --------
@@ -305,8 +318,8 @@ class DAGSearchPlayer(SearchPlayer):
         budget: int | None = None,
         seconds: float | None = None,
         *,
-        covariance: Callable[[OpenSpielGame], Covariance] = moves,
-        beta: float = _BETA,
+        covariance: Callable[[OpenSpielGame], Covariance] = suitable,
+        beta: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(game_search, budget, seconds, seed=seed)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.compiled import compiled
+from dagsearch._internal.compiled import compiled, inlined
 from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import SparseRows
@@ -90,6 +90,25 @@ class MoveBounds(UpperConfidence):
         return f"MoveBounds(beta={self.beta})"
 
 
+@inlined
+def _added_belief(added: SparseRows, row: int, weights: Weights, q: FloatArray) -> tuple[float, float]:
+    """What added features add to the mean and variance of a position, of which q is the covariance."""
+    starts, columns, values = added
+    weight_mean, weight_cov, recent = weights
+    mean = var = 0.0
+    for e in range(starts[row], starts[row + 1]):
+        mean += values[e] * weight_mean[columns[e]]
+        var += 2.0 * values[e] * q[columns[e]]
+        for f in range(starts[row], starts[row + 1]):
+            var += values[e] * values[f] * weight_cov[columns[e], columns[f]]
+    for b in range(recent.shape[0]):
+        across = 0.0
+        for e in range(starts[row], starts[row + 1]):
+            across += values[e] * recent[b, columns[e]]
+        var -= across * across
+    return mean, var
+
+
 @compiled
 def _walk(
     node: int,
@@ -106,8 +125,6 @@ def _walk(
 ) -> Walk:
     """Walk by ``sign · μ + β sqrt(log(n) σ²)``, as far as the features that moves add are kept."""
     graph = GraphArrays(*arrays)
-    weight_mean, weight_cov, recent = weights
-    starts, columns, values = added
     path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
     length = 0
     while length < path.size and not graph.closed[node] and not graph.terminal[node]:
@@ -134,19 +151,8 @@ def _walk(
             else:
                 if q.size == 0:
                     q, _, _ = gain_vector(rows.columns[own], rows.values[own], weights)
-                mean, var = linear_mean[node], linear_var[node]
-                begin, end = starts[added_first[node] + action], starts[added_first[node] + action + 1]
-                for e in range(begin, end):
-                    mean += values[e] * weight_mean[columns[e]]
-                    var += 2.0 * values[e] * q[columns[e]]
-                    for f in range(begin, end):
-                        var += values[e] * values[f] * weight_cov[columns[e], columns[f]]
-                for b in range(recent.shape[0]):
-                    across = 0.0
-                    for e in range(begin, end):
-                        across += values[e] * recent[b, columns[e]]
-                    var -= across * across
-                var = max(var, 0.0)
+                mean, var = _added_belief(added, added_first[node] + action, weights, q)
+                mean, var = mean + linear_mean[node], max(var + linear_var[node], 0.0)
             rating = sign * mean + width * math.sqrt(var)
             if rating > best:
                 best, ties = rating, 0

@@ -131,7 +131,7 @@ class WeightScores(JointScores):
         self._some_ahead |= self._behind > 0  # the new nodes have seen all rewards
 
     def linear(self) -> Linear | None:
-        """The belief over the linear part of g, if there is nothing else in it: no private part, no prior mean.
+        """The belief over g, if it is linear: without a private part and a prior mean.
 
         ``None`` otherwise, or if there are so many features that not all have weights.
         """

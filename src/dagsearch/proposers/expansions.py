@@ -190,7 +190,7 @@ class OneChild:
         children[graph.edge_action[graph.edges(node)]] = graph.children(node)
         return Options(explored, node, np.arange(children.size), children, made)
 
-    def expand(self, explored: Explored, node: int) -> None:
+    def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:

@@ -148,8 +148,8 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float]) -> None:
 class MomentMatching(Backup):
     """v of an inner node: the Gaussian with the moments of its children's maximum (minimum).
 
-    Children are merged one after the other as if they were independent, as in the paper, in the order in which
-    they entered the DAG.
+    Children are merged one after the other as if they were independent, as in the paper, in the order in
+    which they entered the DAG.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ class MomentMatching(Backup):
     correlated : bool
         Whether the covariance of the children's scores counts: the children then are merged in the order of
         their variances, with the correlation of each partial maximum to the next child, O(b²) for b children.
-        The scores must have a joint belief. Covariances of values that the scores do not explain, such as those
-        of Δ, count as 0.
+        The scores must have a joint belief. Covariances of values that the scores do not explain, such as
+        those of Δ, count as 0.
     """
 
     from_scratch = True
