@@ -70,6 +70,8 @@ class Pairing:
     """Seeds openings and players, together with the game's number."""
     player: str = "dag"
     """Who plays against them: one of :data:`PLAYERS`."""
+    beta: float | None = None
+    """Our player's exploration constant; by default its own."""
 
     @property
     def budget(self) -> str:
@@ -121,19 +123,20 @@ def _player(name: str, pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
     """One of :data:`PLAYERS`."""
     limits = pairing.simulations, pairing.seconds
     if name == "dag":
-        return DAGSearchPlayer(*limits, covariance=pairing.covariance, seed=np.random.default_rng(seed))
+        rng, covariance = np.random.default_rng(seed), pairing.covariance
+        return DAGSearchPlayer(*limits, covariance=covariance, beta=pairing.beta, seed=rng)
     if name in ("grave", "rave"):
         return SearchPlayer(getattr(baselines, name), *limits, seed=np.random.default_rng(seed))
     from open_spiel.python.algorithms import mcts
 
-    rng = np.random.RandomState(np.random.default_rng(seed).integers(2**32))
+    random_state = np.random.RandomState(np.random.default_rng(seed).integers(2**32))
     bot = mcts.MCTSBot(
         game,
         pairing.uct_c,
         pairing.simulations or _FIRST_SIMULATIONS,
-        mcts.RandomRolloutEvaluator(1, rng),
+        mcts.RandomRolloutEvaluator(1, random_state),
         solve=name == "mcts-solver",
-        random_state=rng,
+        random_state=random_state,
     )
     return bot if pairing.seconds is None else _TimedMCTS(bot, pairing.seconds)
 

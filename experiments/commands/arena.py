@@ -71,6 +71,7 @@ def add_parser(commands: "Commands") -> None:
     )
     arena.add_argument("--opening", type=_moves, default=2, help="random moves at the start (default: 2)")
     arena.add_argument("--uct-c", type=float, default=2.0**0.5, help="exploration constant (default: 1.414)")
+    arena.add_argument("--beta", type=float, help="our exploration constant (default: the player's own)")
     arena.add_argument(
         "--covariance", choices=("suitable", "moves", "pieces", "windows", "learned"), default="suitable"
     )
@@ -96,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         for game in options.games:
             OpenSpielGame(game)  # refuse a bad game now, before other games are played
         records = arena.run(_pairings(options), options.count, options.jobs, progress=not options.quiet)
-        settings = {name: getattr(options, name) for name in (*_SETTINGS, "seed")}
+        settings = {name: getattr(options, name) for name in (*_SETTINGS, "beta", "seed")}
         written = arena.write(records, options.out, options.name, settings)
     except (ModuleNotFoundError, ValueError, OSError) as error:
         return failed("arena", error)
@@ -126,6 +127,7 @@ def _pairings(options: argparse.Namespace) -> "list[Pairing]":
             covariance=getattr(covariances, options.covariance),
             seed=options.seed,
             player=options.player,
+            beta=options.beta,
         )
         for game in options.games
         for against in options.against
