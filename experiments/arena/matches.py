@@ -1,5 +1,6 @@
-"""Single games between our player and OpenSpiel's."""
+"""Single games between our player and others."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,12 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dagsearch import baselines
 from dagsearch.covariances import Covariance
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
-from dagsearch.games.players import DAGSearchPlayer
+from dagsearch.games.players import DAGSearchPlayer, SearchPlayer
 
-OPPONENTS = ("mcts", "mcts-solver")
-"""OpenSpiel's Monte Carlo tree search without and with its solver."""
+PLAYERS = ("dag", "grave", "rave", "mcts", "mcts-solver")
+"""Ours, GRAVE and RAVE with a solver, and OpenSpiel's Monte Carlo tree search without and with its solver."""
+OPPONENTS = PLAYERS[1:]
+"""All but ours."""
 # Simulations of its first move, from which an opponent with a time limit measures its speed.
 _FIRST_SIMULATIONS = 20
 
@@ -37,7 +41,7 @@ class Record(NamedTuple):
     moves: int
     """Number of moves of the game."""
     our_rollouts: float
-    """Our roll-outs per move."""
+    """Our roll-outs per move; not a number if OpenSpiel's player plays for us."""
     our_seconds: float
     """Our seconds per move."""
     their_seconds: float
@@ -64,6 +68,10 @@ class Pairing:
     """Our player's covariance."""
     seed: int
     """Seeds openings and players, together with the game's number."""
+    player: str = "dag"
+    """Who plays against them: one of :data:`PLAYERS`."""
+    beta: float | None = None
+    """Our player's exploration constant; by default its own."""
 
     @property
     def budget(self) -> str:
@@ -111,17 +119,24 @@ class _TimedMCTS:
         return int(action)
 
 
-def _opponent(pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
+def _player(name: str, pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
+    """One of :data:`PLAYERS`."""
+    limits = pairing.simulations, pairing.seconds
+    if name == "dag":
+        rng, covariance = np.random.default_rng(seed), pairing.covariance
+        return DAGSearchPlayer(*limits, covariance=covariance, beta=pairing.beta, seed=rng)
+    if name in ("grave", "rave"):
+        return SearchPlayer(getattr(baselines, name), *limits, seed=np.random.default_rng(seed))
     from open_spiel.python.algorithms import mcts
 
-    rng = np.random.RandomState(np.random.default_rng(seed).integers(2**32))
+    random_state = np.random.RandomState(np.random.default_rng(seed).integers(2**32))
     bot = mcts.MCTSBot(
         game,
         pairing.uct_c,
         pairing.simulations or _FIRST_SIMULATIONS,
-        mcts.RandomRolloutEvaluator(1, rng),
-        solve=pairing.against == "mcts-solver",
-        random_state=rng,
+        mcts.RandomRolloutEvaluator(1, random_state),
+        solve=name == "mcts-solver",
+        random_state=random_state,
     )
     return bot if pairing.seconds is None else _TimedMCTS(bot, pairing.seconds)
 
@@ -142,13 +157,8 @@ def play_game(pairing: Pairing, number: int) -> Record:
     game = load_pyspiel().load_game(pairing.game)
     state = random_opening(game, pairing.opening, np.random.default_rng([pairing.seed, number // 2]))
     opening, seat = state.history(), number % 2
-    ours = DAGSearchPlayer(
-        pairing.simulations,
-        pairing.seconds,
-        covariance=pairing.covariance,
-        seed=np.random.default_rng([pairing.seed, number, 1]),
-    )
-    us, them = _Clocked(ours), _Clocked(_opponent(pairing, game, [pairing.seed, number, 2]))
+    ours = _player(pairing.player, pairing, game, [pairing.seed, number, 1])
+    us, them = _Clocked(ours), _Clocked(_player(pairing.against, pairing, game, [pairing.seed, number, 2]))
     while not state.is_terminal():
         state.apply_action((us if state.current_player() == seat else them).step(state))
     return Record(
@@ -160,7 +170,7 @@ def play_game(pairing: Pairing, number: int) -> Record:
         opening=" ".join(map(str, opening)),
         score=_score(state, game, seat),
         moves=state.move_number(),
-        our_rollouts=ours.rollouts / max(1, us.moves),
+        our_rollouts=getattr(ours, "rollouts", math.nan) / max(1, us.moves),
         our_seconds=us.mean_seconds(),
         their_seconds=them.mean_seconds(),
     )

@@ -1,4 +1,4 @@
-"""``python -m experiments arena``: many games between our player and OpenSpiel's."""
+"""``python -m experiments arena``: many games between our player and others."""
 
 import argparse
 import os
@@ -14,27 +14,41 @@ if TYPE_CHECKING:
     from experiments.arena.matches import Pairing
 
 # Options that are written to the JSON file with the games.
-_SETTINGS = ("games", "against", "simulations", "seconds", "count", "opening", "uct_c", "covariance", "seed")
+_SETTINGS = (
+    "games",
+    "player",
+    "against",
+    "simulations",
+    "seconds",
+    "count",
+    "opening",
+    "uct_c",
+    "covariance",
+)
+_OTHERS = ("grave", "rave", "mcts", "mcts-solver")
 
 
 def add_parser(commands: "Commands") -> None:
     """Add ``arena``."""
     arena = commands.add_parser(
         "arena",
-        help="let the search play many games against OpenSpiel's Monte Carlo tree search",
+        help="let the search play many games against GRAVE and Monte Carlo tree search",
         description=(
-            "Our player against OpenSpiel's MCTS at equal numbers of roll-outs, or in equal time. Every "
-            "opening is played twice, with seats exchanged. Writes all games as compressed CSV and the "
-            "scores as a picture."
+            "Our player against GRAVE, RAVE and OpenSpiel's MCTS at equal numbers of roll-outs, or in equal "
+            "time. Every opening is played twice, with seats exchanged. Writes all games as compressed CSV "
+            "and the scores as a picture."
         ),
     )
     arena.add_argument("games", nargs="+", metavar="GAME", help=GAME_HELP)
     arena.add_argument(
         "--against",
         nargs="+",
-        choices=("mcts", "mcts-solver"),
-        default=["mcts", "mcts-solver"],
-        help="OpenSpiel's MCTS without and with its solver (default: both)",
+        choices=_OTHERS,
+        default=["grave", "mcts-solver"],
+        help="GRAVE or RAVE, or OpenSpiel's MCTS with or without its solver (default: grave mcts-solver)",
+    )
+    arena.add_argument(
+        "--player", choices=("dag", *_OTHERS), default="dag", help="who plays against them (default: ours)"
     )
     budget = arena.add_mutually_exclusive_group()
     budget.add_argument(
@@ -57,7 +71,10 @@ def add_parser(commands: "Commands") -> None:
     )
     arena.add_argument("--opening", type=_moves, default=2, help="random moves at the start (default: 2)")
     arena.add_argument("--uct-c", type=float, default=2.0**0.5, help="exploration constant (default: 1.414)")
-    arena.add_argument("--covariance", choices=("pieces", "windows", "learned"), default="pieces")
+    arena.add_argument("--beta", type=float, help="our exploration constant (default: the player's own)")
+    arena.add_argument(
+        "--covariance", choices=("suitable", "moves", "pieces", "windows", "learned"), default="suitable"
+    )
     arena.add_argument(
         "--jobs", type=positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
     )
@@ -80,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
         for game in options.games:
             OpenSpielGame(game)  # refuse a bad game now, before other games are played
         records = arena.run(_pairings(options), options.count, options.jobs, progress=not options.quiet)
-        settings = {name: getattr(options, name) for name in _SETTINGS}
+        settings = {name: getattr(options, name) for name in (*_SETTINGS, "beta", "seed")}
         written = arena.write(records, options.out, options.name, settings)
     except (ModuleNotFoundError, ValueError, OSError) as error:
         return failed("arena", error)
@@ -109,6 +126,8 @@ def _pairings(options: argparse.Namespace) -> "list[Pairing]":
             uct_c=options.uct_c,
             covariance=getattr(covariances, options.covariance),
             seed=options.seed,
+            player=options.player,
+            beta=options.beta,
         )
         for game in options.games
         for against in options.against

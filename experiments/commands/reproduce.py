@@ -22,10 +22,12 @@ def add_parser(commands: "Commands") -> None:
         epilog=(
             "max: the maximum of three Gaussians. synthetic: section 4.1. tictactoe: section 4.2. mnist: "
             "section 4.3, needs PyTorch ('.[mnist]') unless --dataset digits. counts: every count "
-            "in the text."
+            "in the text. moves: optimal moves of Tic-Tac-Toe beside OpenSpiel's ('.[games]'). references: "
+            "accuracies of known subsets of pixels by the network of --weights."
         ),
     )
-    reproduce.add_argument("name", choices=("max", "synthetic", "tictactoe", "mnist", "counts"))
+    names = ("max", "synthetic", "tictactoe", "mnist", "counts", "moves", "references")
+    reproduce.add_argument("name", choices=names)
     add_options(reproduce, Path("results"))
     mnist = reproduce.add_argument_group("options of mnist")
     mnist.add_argument("--dataset", choices=("mnist", "digits"), help="(default: mnist)")
@@ -42,7 +44,9 @@ def run(options: argparse.Namespace) -> int:
 
     dataset = options.dataset or "mnist"
     refused = [] if options.name == "mnist" else ["dataset"]
-    if (options.name, dataset) != ("mnist", "mnist"):
+    if options.name == "references":
+        refused += ["save_weights"]
+    elif (options.name, dataset) != ("mnist", "mnist"):
         refused += ["data", "weights", "save_weights", "device"]
     return carry_out(
         options,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.harness.runner import Outcome, Request, best_setting
-from experiments.paper import counts, maximum, mnist, synthetic, tictactoe
+from experiments.paper import counts, maximum, mnist, references, synthetic, tictactoe
 
 
 def run(name: str, request: Request, dataset: str = "mnist", save_weights: Path | None = None) -> Outcome:
@@ -13,6 +13,12 @@ def run(name: str, request: Request, dataset: str = "mnist", save_weights: Path 
         return maximum.run()
     if name == "counts":
         return counts.run()
+    if name == "references":
+        return references.run(request)
+    if name == "moves":
+        from experiments.paper import moves  # needs OpenSpiel
+
+        return moves.run(quick, jobs, progress)
     if name == "synthetic":
         return synthetic.run(synthetic.QUICK if quick else synthetic.Settings(), jobs, progress)
     if name == "tictactoe":

@@ -51,7 +51,7 @@ class _WithSummary(Options):
 
     @property
     def _values(self) -> tuple[FloatArray, FloatArray]:
-        explored, graph = self._explored, self._explored.graph
+        explored, graph = self.explored, self.explored.graph
         mean, variance = graph.v_mean[self.children], graph.v_var[self.children]
         if self._missing > 0:
             rest = explored.increments.remaining(int(graph.level[self.node]), self._missing)

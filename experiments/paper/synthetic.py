@@ -40,6 +40,9 @@ METHODS: dict[str, Callable[[Synthetic, float, int], Search]] = {
     "probabilistic DAG, prior on increments too": lambda problem, beta, seed: _paper(
         problem, beta, seed, increment_prior=(0.0, 1.0)
     ),
+    "probabilistic DAG, correlated": lambda problem, beta, seed: _paper(
+        problem, beta, seed, backup=MomentMatching(prior=(0.0, 1.0), correlated=True)
+    ),
     "probabilistic DAG, one child at a time": lambda problem, beta, seed: _paper(
         problem, beta, seed, expansion=OneChild()
     ),

@@ -145,7 +145,7 @@ class Search:
         actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
         evaluation = self.data.add(leaf, actions, reward, seconds, predicted)
         try:
-            self._learn(self.posterior.admit(Episode(path, node, reward, noise)), recorded)
+            self._learn(self.posterior.admit(Episode(path, node, reward, noise, leaf)), recorded)
         finally:
             best = self.incumbent()
             evaluation.recommend(None if best is None else best.leaf)

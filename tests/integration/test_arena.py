@@ -10,7 +10,7 @@ import pytest
 from open_spiel.python.algorithms import mcts
 
 from dagsearch import cli
-from dagsearch.covariances import pieces, windows
+from dagsearch.covariances import moves, windows
 from dagsearch.problems import OpenSpielGame
 from experiments import arena
 from experiments.__main__ import main
@@ -26,7 +26,7 @@ def pairing(**changes):
         "seconds": None,
         "opening": 2,
         "uct_c": math.sqrt(2),
-        "covariance": pieces,
+        "covariance": moves,
         "seed": 0,
     }
     return Pairing(**{**usual, **changes})
@@ -109,7 +109,7 @@ def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
 
 
 def test_other_covariances_play_other_games():
-    usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (pieces, windows))
+    usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (moves, windows))
     assert usual[:6] == other[:6]
 
 

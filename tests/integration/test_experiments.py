@@ -364,13 +364,26 @@ def test_without_torch_it_says_what_to_install(monkeypatch, capsys, tmp_path):
 
 if SHARED.is_dir():  # the real data is not part of the repository
 
-    def test_reference_subsets_score_what_they_are_known_to():
-        data = mnist_data.load(SHARED)
-        net = convnet.load_weights(SHARED / "convnet-k10.npz", "cpu")
-        score = convnet.SubsetAccuracy(net, data.validation, data.validation_labels, "cpu")
-        best = frozenset({656, 542, 325, 596, 317, 458, 375, 405, 152, 210})
-        greedy = frozenset({377, 409, 486, 567, 656, 431, 238, 155, 151, 400})
-        assert score([best, greedy]) == pytest.approx([0.717, 0.701], abs=0.0021)
+    def test_reference_subsets_score_what_they_are_known_to(tmp_path):
+        given = ["--data", str(SHARED), "--weights", str(SHARED / "convnet-k10.npz"), "--out", str(tmp_path)]
+        assert main(["reproduce", "references", *given]) == 0
+        found = [
+            [row.value for row in read_rows(at / "references.csv.gz")] for at in (tmp_path, ROOT / "results")
+        ]
+        assert found[0] == pytest.approx([0.717, 0.701], abs=0.0021)
+        assert found[0] == pytest.approx(found[1], abs=0.0021)
+
+
+def test_references_need_weights(small_mnist, tmp_path, capsys):
+    assert main(["reproduce", "references", "--data", str(small_mnist), "--out", str(tmp_path)]) == 1
+    assert "needs --weights FILE" in capsys.readouterr().err
+
+
+def test_optimal_moves_are_counted(tmp_path):
+    assert main(["reproduce", "moves", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
+    rows = read_rows(tmp_path / "moves.csv.gz")
+    assert len(rows) == 9
+    assert all(0.8 <= row.value <= 1.0 for row in rows)
 
 
 # The committed results ----------------------------------------------------------------------------------

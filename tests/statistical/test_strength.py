@@ -6,63 +6,14 @@ Shortened, every second to sixteenth position is looked at; all of them, with ``
 import math
 
 import numpy as np
-import pyspiel
 import pytest
-from open_spiel.python.algorithms import mcts
 
 import dagsearch as ds
-from dagsearch import baselines
+from dagsearch.covariances import moves
 from dagsearch.games.players import DAGSearchPlayer
 from dagsearch.problems import OpenSpielGame
-
-
-class From(ds.problems.TicTacToe):
-    """Tic-Tac-Toe from a position."""
-
-    def __init__(self, board):
-        super().__init__(symmetric=False)
-        self._board = board
-
-    def root(self):
-        return self._board
-
-
-def positions_that_matter(value):
-    game = ds.problems.TicTacToe(symmetric=False)
-    states, level = set(), {game.root()}
-    while level:
-        states |= level
-        level = {game.step(state, action) for state in level for action in game.actions(state)}
-    return sorted(
-        state
-        for state in states
-        if len({value(game.step(state, action)) for action in game.actions(state)}) > 1
-    )
-
-
-def our_move(board, simulations, seed):
-    """A leaf that wins, else the most visited, as OpenSpiel decides."""
-    search = baselines.uct(From(board), c=2.0**0.5, seed=seed)
-    search.run(simulations)
-    graph = search.explored.graph
-
-    def key(child):
-        mean = graph.sign[0] * graph.v_mean[child]
-        return (mean if graph.terminal[child] else 0.0, graph.visits[child], mean)
-
-    return graph.states[max(graph.children(0), key=key)].path[-1]
-
-
-def their_move(board, simulations, seed):
-    game = pyspiel.load_game("tic_tac_toe")
-    state = game.new_initial_state()
-    crosses, noughts = ([i for i in range(9) if board[i] == sign] for sign in "XO")
-    for turn in range(len(crosses) + len(noughts)):
-        state.apply_action((crosses if turn % 2 == 0 else noughts)[turn // 2])
-    rng = np.random.RandomState(seed)
-    evaluator = mcts.RandomRolloutEvaluator(1, rng)
-    bot = mcts.MCTSBot(game, 2.0**0.5, simulations, evaluator, solve=False, random_state=rng)
-    return bot.step(state)
+from experiments.arena.matches import Pairing, play_game
+from experiments.paper.moves import openspiels_move, positions_that_matter, uct_move
 
 
 @pytest.mark.slow
@@ -71,11 +22,11 @@ def their_move(board, simulations, seed):
 def test_uct_plays_as_well_as_openspiels(simulations, theirs_overall, every, minimax, long):
     game = ds.problems.TicTacToe(symmetric=False)
     value = minimax(game)
-    positions = positions_that_matter(value)
+    positions = positions_that_matter()
     assert len(positions) == 3_191
     sample = positions if long else positions[::every]
     share = {}
-    for name, move in (("ours", our_move), ("theirs", their_move)):
+    for name, move in (("ours", uct_move), ("theirs", openspiels_move)):
         optimal = [
             value(game.step(board, move(board, simulations, seed))) == value(board)
             for seed, board in enumerate(sample)
@@ -109,3 +60,17 @@ def test_tic_tac_toe_is_played_as_well_as_by_uct_with_a_solver(budget, least, mi
     print(f"{budget} roll-outs, {len(optimal)} positions: {np.mean(optimal):.4f}")
     noise = 0.0 if long else (least * (1 - least) / len(optimal)) ** 0.5
     assert np.mean(optimal) > least - 2 * noise
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("game", "least"), [("hex(board_size=5)", 0.5), ("breakthrough(rows=5,columns=5)", 0.4)]
+)
+def test_grave_and_rave_beat_uct_as_the_literature_has_it(game, least):
+    """Scores of 0.8 and more are expected in Hex and of 0.6 and more in Breakthrough: 40 games decide."""
+    for player in ("grave", "rave"):
+        pairing = Pairing(game, "mcts", 100, None, 2, 2.0**0.5, moves, 5, player)
+        score = float(np.mean([play_game(pairing, number).score for number in range(40)]))
+        print(f"{game}: {player} against UCT {score:.3f}")
+        assert score > least

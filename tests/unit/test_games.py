@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pyspiel
@@ -9,8 +10,16 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.games import covariances as boards
-from dagsearch.games.players import game_search
+from dagsearch.games.openspiel import Description, exchanged
+from dagsearch.games.openspiel import _same_play as same_play
+from dagsearch.games.players import game_parts, game_search
+from dagsearch.games.policy import MoveBounds
+from dagsearch.problem import Children
 from dagsearch.problems import OpenSpielGame
+from dagsearch.proposers.descent import Descent
+from dagsearch.proposers.expansions import ChildAndLeaves
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import RandomGame
 from dagsearch.testing import check_problem
 from dagsearch.values.proofs import WithProofs, proven_nodes
 
@@ -55,6 +64,117 @@ def test_transpositions_are_one_position_and_the_player_to_move_counts():
         states += len(level)
         level = {game.step(state, action) for state in level for action in game.actions(state)}
     assert states == 5_478
+
+
+def searchable():
+    """Every game of OpenSpiel that can be searched."""
+    for kind in pyspiel.registered_games():
+        try:
+            yield OpenSpielGame(kind.short_name)
+        except (ds.ProblemError, pyspiel.SpielError):
+            continue
+
+
+def test_exchanged_moves_merge_where_the_observation_is_the_same():
+    """In every game; and positions that merge offer the same moves, and go on in the same way."""
+    games, merged = 0, 0
+    for game in searchable():
+        games += 1
+        rng = np.random.default_rng(1)
+        for pair in (exchanged(game.game, rng) for _ in range(12)):
+            if pair is None:
+                continue
+            one, other = (game.from_state(state).root() for state in pair)
+            alike = one.state.observation_tensor(0) == other.state.observation_tensor(0)
+            same = (one.actions, game.player(one)) == (other.actions, game.player(other))
+            assert (one == other) == (alike and same), game
+            merged += one == other
+            assert one != other or same_play(*pair, rng), game
+    assert games > 25
+    assert merged > 100
+
+
+@pytest.mark.parametrize("name", ["y(board_size=5)", "havannah(board_size=3)"])
+def test_a_mark_on_the_last_move_does_not_keep_positions_apart(name):
+    game = OpenSpielGame(name)
+    first, second, third = game.root().actions[:3]
+    one, other = game.position([first, second, third]), game.position([third, second, first])
+    assert str(one) != str(other)
+    assert one == other
+
+
+class Hidden:
+    """A game of four moves, 0 or 1, with an observation and a text that may show less than matters."""
+
+    def __init__(self, observes, shows):
+        self.observes, self.shows = observes, shows
+        self.get_type = lambda: SimpleNamespace(provides_observation_tensor=False)
+        self.num_distinct_actions = lambda: 2
+
+    def new_initial_state(self):
+        return HiddenState(self, ())
+
+
+class HiddenState:
+    def __init__(self, game, moves):
+        self.game, self.moves = game, moves
+
+    def clone(self):
+        return HiddenState(self.game, self.moves)
+
+    def legal_actions(self):
+        return [] if len(self.moves) == 4 else [0, 1]
+
+    def apply_action(self, action):
+        self.moves += (action,)
+
+    def is_terminal(self):
+        return len(self.moves) == 4
+
+    def returns(self):
+        first = 1.0 if self.moves[:1] == (1,) else -1.0  # who moved first decides
+        return [first, -first]
+
+    def current_player(self):
+        return -4 if self.is_terminal() else len(self.moves) % 2
+
+    def move_number(self):
+        return len(self.moves)
+
+    def history(self):
+        return list(self.moves)
+
+    def __str__(self):
+        return self.game.shows(self.moves)
+
+
+@pytest.mark.parametrize(
+    ("shows", "kind"), [(lambda moves: str(moves), "text"), (lambda moves: str(sorted(moves)), "moves")]
+)
+def test_what_does_not_tell_how_play_goes_on_does_not_identify_a_position(shows, kind):
+    assert Description(Hidden(None, shows)).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "plane"),
+    [
+        ("y(board_size=5)", 2),
+        ("havannah(board_size=3)", 2),
+        ("nine_mens_morris", 2),
+        ("breakthrough(rows=5,columns=5)", 2),
+        ("clobber(rows=5,columns=5)", 2),
+        ("amazons", 0),
+        ("othello", 0),
+        ("mnk(m=6,n=6,k=4)", 0),
+    ],
+)
+def test_empty_cells_are_no_features(name, plane):
+    """Also where the board is not a rectangle, and where it is full at the beginning."""
+    game = OpenSpielGame(name)
+    shape = game.game.observation_tensor_shape()
+    assert game._empty_plane == plane
+    empty = np.arange(np.prod(shape)).reshape(shape)[plane].ravel()
+    assert np.intersect1d(game._informative, empty).size == 0
 
 
 def test_positions_travel():
@@ -124,6 +244,68 @@ def test_moves_that_are_not_possible_are_named():
 
 
 # Covariances ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{}, {"context": 0.5}])
+def test_moves_add_to_the_features_of_a_position(settings):
+    """Children are rated without being made, with the features that they have when they are made."""
+    game = OpenSpielGame("hex(board_size=3)")
+    covariance = boards.moves(game, **settings)
+    for made in ([], [4], [4, 0], [4, 0, 8, 1]):
+        parent = game.position(made)
+        children = Children(game, parent, parent.actions)
+        added = covariance.added_features(children)
+        whole = covariance.represent([parent, *children.states])
+        for i in range(len(parent.actions)):
+            entries = slice(added.starts[i], added.starts[i + 1])
+            row = whole[0].copy()
+            np.add.at(row, added.columns[entries], added.values[entries])
+            assert row == pytest.approx(whole[i + 1])
+
+
+def test_the_same_move_of_the_other_player_counts_opposite():
+    game = OpenSpielGame("hex(board_size=3)")
+    mine, theirs, other = (game.position(moves) for moves in ([4, 0], [0, 4], [1, 2]))
+    matrix = boards.moves(game, total=1.0)([mine, theirs, other])
+    move = 0.5 * (matrix[0, 0] - matrix[0, 2])
+    assert move > 0.0
+    assert matrix[0, 1] - matrix[0, 2] == pytest.approx(-2.0 * move)
+
+
+def test_pieces_count_where_a_move_may_add_several():
+    several = {
+        name: OpenSpielGame(name).moves_add_several for name in ("hex", "connect_four", "breakthrough")
+    }
+    assert several == {"hex": False, "connect_four": False, "breakthrough": False}
+    for name in ("dots_and_boxes", "othello"):
+        game = OpenSpielGame(name)
+        assert game.moves_add_several
+        assert not isinstance(boards.suitable(game), boards.Moves)
+    assert isinstance(boards.suitable(OpenSpielGame("hex")), boards.Moves)
+
+
+def test_games_that_began_alike_are_more_alike():
+    game = OpenSpielGame("hex(board_size=3)")
+    one, same, other = (game.position(moves) for moves in ([4, 0, 8], [4, 0, 7], [8, 0, 5]))
+    plain, context = (boards.moves(game, context=c)([one, same, other]) for c in (0.0, 0.5))
+    assert context[0, 1] > plain[0, 1]
+    assert context[0, 2] == pytest.approx(plain[0, 2])
+
+
+def test_the_compiled_walk_rates_as_python_does():
+    """The same searches, with and without it: every move is the same."""
+
+    class InPython(UpperConfidence):
+        """Inherits ``follow``, which is then not used."""
+
+    for name in ("hex(board_size=4)", "connect_four", "breakthrough(rows=5,columns=4)"):
+        problem, found = OpenSpielGame(name), []
+        for policy in (MoveBounds(0.4), InPython(0.4)):
+            parts = game_parts(problem)
+            parts["proposers"] = Descent(policy, RandomGame(), ChildAndLeaves())
+            search = ds.Search(problem, seed=2, **parts)
+            found.append([evaluation.actions for evaluation in search.steps(60)])
+        assert found[0] == found[1]
 
 
 def test_windows_know_neighbours():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
-from dagsearch.values.gaussians import Gaussian, max_of_many, max_of_two, truncation
+from dagsearch.values.gaussians import Gaussian, max_of_correlated, max_of_many, max_of_two, truncation
 from support.exact import exact_max_of_many
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(1500)
@@ -315,3 +315,124 @@ if __name__ == "__main__":
     for known in KNOWN_TAILS:
         known["mean"], known["variance"] = integrated(known["case"], known["prior"])
     TAILS.write_text(json.dumps(KNOWN_TAILS, indent=1) + "\n")
+
+
+# Many correlated variables ---------------------------------------------------------------------------
+
+
+def random_joint(rng, count):
+    """Means and a covariance as those of siblings: they share their parent's score, and some items."""
+    items = 0.4 * rng.normal(size=(count, 3))
+    own = np.diag(rng.uniform(0.05, 1.0, count))
+    return rng.normal(0.0, 0.7, count), rng.uniform(0.3, 2.0) + items @ items.T + own
+
+
+def test_two_correlated_variables_are_merged_exactly():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        means, covariance = random_joint(rng, 2)
+        var = covariance.diagonal()
+        corr = covariance[0, 1] / np.sqrt(var[0] * var[1])
+        for prior in (None, (0.3, 0.8)):
+            pair = max_of_two(means[0], var[0], means[1], var[1], corr, prior)
+            assert max_of_correlated(means, covariance, prior) == pytest.approx(pair, rel=1e-12)
+
+
+def test_correlated_maxima_agree_with_quadrature():
+    """Three variables: the maximum of the last with the exact density of the others' maximum given it."""
+    rng = np.random.default_rng(1)
+    errors = {"correlated": [], "independent": []}
+    for _ in range(25):
+        means, covariance = random_joint(rng, 3)
+        exact = max_by_quadrature(means, covariance)
+        spread = np.sqrt(exact[1])
+        for name, found in (
+            ("correlated", max_of_correlated(means, covariance)),
+            ("independent", max_of_many(means, covariance.diagonal())),
+        ):
+            errors[name].append([abs(found[0] - exact[0]) / spread, abs(np.log(found[1] / exact[1]))])
+    mean, variance = np.mean(errors["correlated"], axis=0)
+    assert mean < 0.01
+    assert variance < 0.03
+    assert np.all(np.array([mean, variance]) < 0.4 * np.mean(errors["independent"], axis=0))
+
+
+def max_by_quadrature(means, covariance):
+    """Moments of the maximum from its distribution function on a grid, P(all below m)."""
+    spread = np.sqrt(covariance.diagonal().max())
+    grid = np.linspace(means.min() - 6 * spread, means.max() + 6 * spread, 121)
+    below = np.array([multivariate_normal(means, covariance).cdf(np.full(means.size, m)) for m in grid])
+    mean = grid[-1] - np.trapezoid(below, grid)
+    square = grid[-1] ** 2 - np.trapezoid(2.0 * grid * below, grid)
+    return mean, square - mean**2
+
+
+def test_correlated_maxima_of_many_agree_with_joint_samples():
+    rng = np.random.default_rng(2)
+    errors = {"correlated": [], "independent": []}
+    for _ in range(12):
+        means, covariance = random_joint(rng, 8)
+        drawn = rng.multivariate_normal(means, covariance, 100_000).max(axis=1)
+        for name, found in (
+            ("correlated", max_of_correlated(means, covariance)),
+            ("independent", max_of_many(means, covariance.diagonal())),
+        ):
+            errors[name].append(
+                [abs(found[0] - drawn.mean()) / drawn.std(), abs(np.log(found[1] / drawn.var()))]
+            )
+    mean, variance = np.mean(errors["correlated"], axis=0)
+    assert mean < 0.05
+    assert variance < 0.1
+    assert np.all(np.array([mean, variance]) < 0.5 * np.mean(errors["independent"], axis=0))
+
+
+def test_certain_and_equal_variables_are_merged():
+    ones = np.ones((4, 4))
+    assert max_of_correlated([0.0, 1.0, 2.0, 3.0], ones) == pytest.approx((3.0, 1.0))
+    assert max_of_correlated([1.0, 2.0], np.zeros((2, 2))) == (2.0, 0.0)
+    assert max_of_correlated([1.0], [[2.0]], prior=(0.0, 2.0)) == pytest.approx((0.5, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("means", "covariance", "what"),
+    [
+        ([0.0], [[1.0, 0.0]], "square"),
+        ([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]], "symmetric"),
+        ([], [], "square"),
+    ],
+)
+def test_bad_covariances_are_named(means, covariance, what):
+    with pytest.raises(ValueError, match=what):
+        max_of_correlated(means, covariance)
+
+
+def test_merging_by_variance_is_the_most_accurate_order():
+    """As ``docs/method.md`` says: of the orders by mean or variance, up or down, smallest variance first."""
+    rng = np.random.default_rng(3)
+    orders = {
+        "as they come": lambda means, variances: np.arange(means.size),
+        "mean up": lambda means, variances: np.argsort(means),
+        "mean down": lambda means, variances: np.argsort(-means),
+        "variance up": lambda means, variances: np.argsort(variances),
+        "variance down": lambda means, variances: np.argsort(-variances),
+    }
+    errors = {name: [] for name in orders}
+    for _ in range(60):
+        means, variances = rng.normal(0.0, 0.7, 9), rng.gamma(2.0, 0.4, 9)
+        exact = independent_by_quadrature(means, variances)
+        for name, order in orders.items():
+            chosen = order(means, variances)
+            found = max_of_many(means[chosen], variances[chosen])
+            errors[name].append([abs(found[0] - exact[0]), abs(np.log(found[1] / exact[1]))])
+    mean = {name: np.mean(found, axis=0) for name, found in errors.items()}
+    best = mean.pop("variance up")
+    assert all(np.all(best < 0.75 * other) for other in mean.values())
+    assert np.all(best < 0.5 * mean["as they come"])
+
+
+def independent_by_quadrature(means, variances):
+    spread = np.sqrt(variances)
+    grid = np.linspace((means - 9 * spread).min(), (means + 9 * spread).max(), 4001)
+    below = ndtr((grid[:, None] - means) / spread).prod(axis=1)
+    mean = grid[-1] - np.trapezoid(below, grid)
+    return mean, grid[-1] ** 2 - np.trapezoid(2.0 * grid * below, grid) - mean**2

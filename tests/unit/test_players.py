@@ -5,8 +5,17 @@ import pyspiel
 import pytest
 from open_spiel.python.algorithms import evaluate_bots, mcts
 
-from dagsearch.games.play import move_number
-from dagsearch.games.players import DAGSearchPlayer, Opinion, best_move
+from dagsearch import baselines
+from dagsearch.covariances import moves
+from dagsearch.games.play import board_text, move_number
+from dagsearch.games.players import (
+    DAGSearchPlayer,
+    Opinion,
+    SearchPlayer,
+    best_move,
+    game_search,
+    opinions,
+)
 from dagsearch.problems import OpenSpielGame
 from dagsearch.values.gaussians import Gaussian
 
@@ -145,3 +154,55 @@ def test_a_finished_game_has_no_move():
 def test_moves_are_typed_by_number_or_name():
     state = after("tic_tac_toe", [])
     assert move_number(state, "4") == move_number(state, "x(1,1)") == move_number(state, "X(1,1)") == 4
+
+
+@pytest.mark.parametrize(
+    ("game", "moves", "shown"),
+    [
+        ("connect_four", [3], ["0123456", *["......."] * 5, "...x..."]),
+        ("tic_tac_toe", [4], ["  012", "0 ...", "1 .x.", "2 ..."]),
+        (
+            "mnk(m=12,n=3,k=3)",
+            [],
+            ["            11", "  012345678901", "0 ............", "1 ............", "2 ............"],
+        ),
+    ],
+)
+def test_boards_have_numbers(game, moves, shown):
+    assert board_text(after(game, moves)).split("\n") == shown
+
+
+@pytest.mark.parametrize("game", ["hex(board_size=4)", "nim", "dots_and_boxes"])
+def test_other_boards_are_shown_as_they_are(game):
+    assert board_text(after(game, [])) == str(after(game, [])).rstrip("\n")
+
+
+def test_values_are_what_a_game_can_earn():
+    """A model that trusts every reward predicts more than there is to win; nobody is told so."""
+    problem = OpenSpielGame("connect_four")
+    search = game_search(problem, covariance=moves(problem, total=5e3), noise=1e-4, seed=0)
+    search.run(8)
+    known = opinions(search)
+    graph = search.explored.graph
+    assert np.abs(graph.v_mean[graph.children(0)]).max() > 1.0
+    assert all(-1.0 <= move.value.mean <= 1.0 for move in known)
+
+
+@pytest.mark.parametrize("make", [baselines.grave, baselines.rave])
+def test_any_search_can_be_a_player(make):
+    player = SearchPlayer(make, budget=40, seed=0)
+    assert player.step(after("connect_four", [0, 6, 0, 6, 0, 6])) == 0
+    assert player.step(after("connect_four", [0, 6, 0, 6, 0])) == 0
+
+
+def test_a_search_goes_on_after_a_move():
+    player, state = SearchPlayer(baselines.grave, budget=50, seed=0), after("connect_four", [])
+    player.step(state)
+    search = player.search
+    for move in (3, 3):
+        state.apply_action(move)
+    known = player.think(state)
+    assert player.search is search
+    assert sum(move.visits for move in known) >= 50
+    player.think(after("connect_four", [1]))
+    assert player.search is not search

@@ -7,6 +7,7 @@ import numpy as np
 
 from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
 from dagsearch.baselines.brownian import TreeScores
+from dagsearch.baselines.grave import Grave, MoveAverages
 from dagsearch.baselines.none import NoScores
 from dagsearch.baselines.rave import Rave, RaveAverages
 from dagsearch.baselines.tree import TreeState, as_tree, without_path
@@ -17,16 +18,19 @@ from dagsearch.problem import Problem
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import Expansion, NoChildren, OneChild, default_expansion
 from dagsearch.proposers.policies import UpperConfidence
-from dagsearch.proposers.rollouts import Uniform
+from dagsearch.proposers.rollouts import RandomGame, Uniform
 from dagsearch.search import Search
 from dagsearch.space import Space
 from dagsearch.values.backups import Backup
 from dagsearch.values.increments import Increments
+from dagsearch.values.proofs import WithProofs
 
 __all__ = [
     "UCB1",
     "Averages",
     "Credit",
+    "Grave",
+    "MoveAverages",
     "NoScores",
     "Rave",
     "RaveAverages",
@@ -35,9 +39,11 @@ __all__ = [
     "TreeState",
     "WithinDistance",
     "as_tree",
+    "grave",
     "greedy",
     "probabilistic_tree",
     "random_search",
+    "rave",
     "ucd",
     "uct",
     "uct_rave",
@@ -139,6 +145,45 @@ def uct_rave(
         backup=averages,
         seed=seed,
     )
+
+
+def grave(problem: Problem, *, ref: float = 25.0, bias: float = 1e-5, seed: Seed = None) -> Search:
+    """GRAVE (Cazenave 2015) with a solver, for games: see :mod:`dagsearch.baselines.grave`.
+
+    One position is added per random game. Positions whose value is proven are not searched again.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to search. It must have ``moves(state)``, the numbers of the moves that led to a state, which say
+        who made them, ``move_numbers(state)``, those of the state's actions, and ``reward_range``, as
+        :class:`dagsearch.problems.OpenSpielGame` does; its rewards must be free and certain.
+    ref, bias
+        Constants of :class:`Grave`; by default those of the publication.
+    seed
+        See :class:`dagsearch.Search`.
+    """
+    space = Space(problem)
+    moves, numbers = getattr(problem, "moves", None), getattr(problem, "move_numbers", None)
+    if moves is None or numbers is None or space.reward_range is None:
+        raise ProblemError(
+            f"GRAVE needs a problem with moves(state), move_numbers(state) and reward_range, which "
+            f"{type(problem).__name__} does not have; dagsearch.problems.OpenSpielGame does"
+        )
+    averages = MoveAverages(moves, numbers)
+    backup = WithProofs(averages, *space.reward_range)
+    return Search(
+        problem,
+        scores=NoScores(),
+        proposers=Descent(Grave(averages, backup, ref, bias), RandomGame(), OneChild()),
+        backup=backup,
+        seed=seed,
+    )
+
+
+def rave(problem: Problem, *, bias: float = 1e-5, seed: Seed = None) -> Search:
+    """RAVE (Gelly and Silver 2007) in the form of :func:`grave`: every node uses its own statistics."""
+    return grave(problem, ref=0.0, bias=bias, seed=seed)
 
 
 def probabilistic_tree(

@@ -12,7 +12,7 @@ from dagsearch.covariances.sets import SetKernel
 from dagsearch.covariances.views import Views
 
 if TYPE_CHECKING:
-    from dagsearch.games.covariances import learned, pieces, windows
+    from dagsearch.games.covariances import learned, moves, pieces, suitable, windows
 
 __all__ = [
     "Covariance",
@@ -32,13 +32,15 @@ __all__ = [
     "check_covariance",
     "correlation",
     "learned",
+    "moves",
     "pieces",
+    "suitable",
     "windows",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Covariances of game positions, imported only when needed."""
-    if name in ("learned", "pieces", "windows"):
+    if name in ("learned", "moves", "pieces", "suitable", "windows"):
         return getattr(importlib.import_module("dagsearch.games.covariances"), name)
     raise AttributeError(f"module 'dagsearch.covariances' has no attribute {name!r}")

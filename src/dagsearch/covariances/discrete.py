@@ -55,7 +55,7 @@ def _parts_of(state: State) -> Iterable[tuple[Hashable, Any]]:
     )
 
 
-class _Index(dict[Hashable, int]):
+class Index(dict[Hashable, int]):
     """Numbers items in the order in which they are first seen."""
 
     def __missing__(self, item: Hashable) -> int:
@@ -108,7 +108,7 @@ class Overlap(FeatureMap):
         self.bias = checked_variance("bias", bias)
         self.private = checked_variance("private", private)
         self._learn(private=("private", 1.0))
-        self._index = _Index({_Common.BIAS: 0})
+        self._index = Index({_Common.BIAS: 0})
         # For problems whose actions are the features that they add.
         self._column_of_feature: IntArray | None = None
 
@@ -189,8 +189,8 @@ class Hamming(Covariance):
     def __init__(self, length: float = 3.0, private: float = 0.02) -> None:
         self.length, self.private = checked_positive("length", length), checked_variance("private", private)
         self._learn(length=("length", 1.0), private=("private", 1.0))
-        self._places = _Index()
-        self._values = _Index({None: 0})  # of all places; 0 is no value
+        self._places = Index()
+        self._values = Index({None: 0})  # of all places; 0 is no value
 
     def _penalties(self, places: int) -> FloatArray:
         """−log of the factor by which a difference lowers the covariance, for each place."""

@@ -102,7 +102,7 @@ def _feature_rows(features: Callable[[State], Sequence[float]], states: Sequence
             raise CovarianceError(
                 f"features({state!r}) must be {found[0].size} finite numbers, as for {states[0]!r}, got {row}"
             )
-    return np.array(found).reshape(len(states), -1)
+    return np.array(found).reshape(len(states), found[0].size if found else 0)
 
 
 class Pairwise(Covariance):

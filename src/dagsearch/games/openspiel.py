@@ -2,11 +2,12 @@
 
 import difflib
 import importlib
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
@@ -17,29 +18,44 @@ from dagsearch.space.walks import step_by_step
 _PLAIN: dict[str, dict[str, Any]] = {"hex": {"plain_obs_tensor": True}}
 # Number of random games from which features of an observation that never change are found.
 _SAMPLE_GAMES = 8
+# Number of pairs of exchanged moves by which a description of positions is judged, the largest number of
+# moves up to their end, and of moves after them.
+_EXCHANGES, _LONGEST_START, _LONGEST_PLAY = 24, 24, 40
 
 
 class Position:
-    """A position of a game: immutable, and equal to others with the same board, turn and move number.
+    """A position of a game: immutable, and equal to others from which the game goes on in the same way.
 
     It is copied and pickled as the moves that led to it.
     """
 
-    __slots__ = ("_key", "game", "state")
+    __slots__ = ("_actions", "_description", "_key", "game", "moves", "state")
 
-    def __init__(self, game: Any, state: Any) -> None:
-        self.game = game
+    def __init__(self, description: "Description", state: Any, moves: tuple[int, ...]) -> None:
+        self.game = description.game
         """The ``pyspiel.Game``."""
         self.state = state
         """The ``pyspiel.State``; clone it instead of changing it."""
-        self._key: tuple[int, int, str] | None = None
+        self.moves = moves
+        """The moves that led here with who made them: the player's number times the number of actions of the
+        game, plus the action."""
+        self._description = description
+        self._key: Hashable = None
+        self._actions: list[int] | None = None
 
     @property
-    def key(self) -> tuple[int, int, str]:
-        """Number of moves made, whose turn it is, and the board. The number of moves excludes cycles."""
+    def key(self) -> Hashable:
+        """What identifies the position: see :class:`Description`."""
         if self._key is None:
-            self._key = (self.state.move_number(), self.state.current_player(), str(self.state))
+            self._key = self._description.key(self.state, self.actions)
         return self._key
+
+    @property
+    def actions(self) -> list[int]:
+        """Legal moves, by OpenSpiel's numbers."""
+        if self._actions is None:
+            self._actions = self.state.legal_actions()
+        return self._actions
 
     @property
     def history(self) -> tuple[int, ...]:
@@ -48,9 +64,9 @@ class Position:
 
     def after(self, action: int) -> "Position":
         """The position after a move."""
-        state = self.state.clone()
+        state, move = self.state.clone(), self._description.move(self.state, action)
         state.apply_action(action)
-        return Position(self.game, state)
+        return Position(self._description, state, (*self.moves, move))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Position) and self.key == other.key
@@ -71,16 +87,116 @@ class Position:
         return f"Position({str(self.game)!r}, moves={list(self.history)})"
 
 
-def _replayed(game: str, moves: Sequence[int]) -> Position:
-    loaded = load_pyspiel().load_game(game)
-    return Position(loaded, _play(loaded, moves))
+class Description:
+    """What identifies a position of one game.
+
+    Always the number of moves, which excludes cycles, the player to move, the legal moves, and the reward of
+    a final position. In addition the observation, because OpenSpiel's text of a board may mark the last move.
+    Exchanged moves are tried in random games: if equal observations are followed by different play, the text
+    is taken instead, and if that does not suffice either, all moves so far.
+    """
+
+    def __init__(self, game: Any) -> None:
+        self.game = game
+        self.distinct = game.num_distinct_actions()
+        self._observation: Any = None
+        self._buffer: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
+        if game.get_type().provides_observation_tensor:
+            pyspiel = load_pyspiel()
+            kind = pyspiel.IIGObservationType(
+                perfect_recall=False, public_info=True, private_info=pyspiel.PrivateInfoType.SINGLE_PLAYER
+            )
+            self._observation = pyspiel._Observation(game, game.make_observer(kind, {}))
+            self._buffer = np.frombuffer(self._observation, np.float32)
+        kinds: dict[str, Callable[[Any], Hashable]] = {"text": str, "moves": lambda s: tuple(s.history())}
+        if self._observation is not None:
+            kinds = {"observation": self._observed, **kinds}
+        for self.kind, self._board in kinds.items():
+            if self.kind == "moves" or self._suffices():
+                break
+
+    def start(self) -> Position:
+        """The position at the beginning of the game."""
+        return Position(self, self.game.new_initial_state(), ())
+
+    def move(self, state: Any, action: int) -> int:
+        """The number of a move of the player whose turn it is, see :attr:`Position.moves`."""
+        return int(state.current_player() * self.distinct + action)
+
+    def key(self, state: Any, actions: Sequence[int]) -> Hashable:
+        """What identifies a ``pyspiel.State`` with these legal moves."""
+        end = None if actions else state.returns()[0]
+        return state.move_number(), state.current_player(), end, tuple(actions), self._board(state)
+
+    def observed(self, state: Any) -> NDArray[np.float32]:
+        """OpenSpiel's observation of player 0; overwritten by the next call."""
+        self._observation.set_from(state, 0)
+        return self._buffer
+
+    def _observed(self, state: Any) -> bytes:
+        return self.observed(state).tobytes()
+
+    def _suffices(self) -> bool:
+        """Whether play goes on in the same way from positions with the same key."""
+        rng = np.random.default_rng(0)
+        pairs = (exchanged(self.game, rng) for _ in range(_EXCHANGES))
+        return all(
+            self.key(one, one.legal_actions()) != self.key(other, other.legal_actions())
+            or _same_play(one, other, rng)
+            for one, other in (pair for pair in pairs if pair is not None)
+        )
 
 
-def _play(game: Any, moves: Sequence[int]) -> Any:
+@lru_cache(maxsize=64)
+def description_of(game: str) -> Description:
+    """The description of positions of a game, by its name with parameters."""
+    return Description(load_pyspiel().load_game(game))
+
+
+def exchanged(game: Any, rng: np.random.Generator) -> tuple[Any, Any] | None:
+    """Two states of a random game that differ in the order of two moves of one player, if possible."""
     state = game.new_initial_state()
+    played = [_random_move(state, rng) for _ in range(_LONGEST_START)]
+    before = int(rng.integers(max(1, state.move_number() - 2)))
+    one, other = game.new_initial_state(), game.new_initial_state()
+    for action in played[:before]:
+        one.apply_action(action)
+        other.apply_action(action)
+    moves = [_random_move(one, rng) for _ in range(3)]
+    for action in reversed(moves):
+        if action is None or action not in other.legal_actions():
+            return None
+        other.apply_action(action)
+    return one, other
+
+
+def _same_play(one: Any, other: Any, rng: np.random.Generator) -> bool:
+    """Whether the same random moves are possible from two states, and lead to the same result."""
+    one, other = one.clone(), other.clone()
+    for _ in range(_LONGEST_PLAY):
+        if one.legal_actions() != other.legal_actions() or one.current_player() != other.current_player():
+            return False
+        if one.is_terminal():
+            return bool(one.returns() == other.returns())
+        other.apply_action(_random_move(one, rng))
+    return True
+
+
+def _random_move(state: Any, rng: np.random.Generator) -> int | None:
+    """Make a random move, unless the game is over; returns the move."""
+    legal = state.legal_actions()
+    if not legal:
+        return None
+    action = int(legal[int(rng.integers(len(legal)))])
+    state.apply_action(action)
+    return action
+
+
+def _replayed(game: str, moves: Sequence[int]) -> Position:
+    position = description_of(game).start()
     for action in moves:
-        state.apply_action(action)
-    return state
+        position = position.after(action)
+    return position
 
 
 def load_pyspiel() -> Any:
@@ -95,8 +211,8 @@ class OpenSpielGame:
     """A game of OpenSpiel: two players in turns, zero-sum, deterministic, with perfect information.
 
     MAX is OpenSpiel's player 0; the reward is that player's final utility. A state is a :class:`Position`:
-    equal boards with the same player to move after the same number of moves are one state. (The board is
-    OpenSpiel's ``str(state)``, which is not a full description in games with rules about repetition.)
+    equal boards with the same player to move after the same number of moves are one state. (Rules about
+    repetition depend on earlier positions as well; states that differ in these only are one.)
 
     Parameters
     ----------
@@ -132,13 +248,19 @@ class OpenSpielGame:
         start: Sequence[int] = (),
         **parameters: Any,
     ) -> None:
-        self.game = _loaded(game, parameters)
-        _check_kind(self.game)
+        loaded = _loaded(game, parameters)
+        _check_kind(loaded)
         if not 0.0 <= sooner < 1.0:
             raise ValueError(f"sooner must be at least 0 and less than 1, got {sooner!r}")
         self.sooner = float(sooner)
+        self._description = description_of(str(loaded))
         self._canonical = canonical
         self._root = self.as_position(self.position(start))
+
+    @property
+    def game(self) -> Any:
+        """The ``pyspiel.Game``."""
+        return self._description.game
 
     # What every problem has -----------------------------------------------------------------------
 
@@ -148,7 +270,7 @@ class OpenSpielGame:
 
     def actions(self, state: Position) -> list[int]:
         """Legal moves, by OpenSpiel's numbers."""
-        return state.state.legal_actions()  # type: ignore[no-any-return]
+        return state.actions
 
     def step(self, state: Position, action: int) -> Position:
         """The position after a move."""
@@ -171,11 +293,22 @@ class OpenSpielGame:
         """The end of a random game, and its moves; positions in between are not created."""
         if self._canonical is not None:  # moves are those of the representatives
             return step_by_step(self, state, rng)
-        live, moves = state.state.clone(), []
-        while legal := live.legal_actions():
-            moves.append(legal[int(rng.random() * len(legal))])
-            live.apply_action(moves[-1])
-        return Position(self.game, live), moves
+        live, random, taken, moves = state.state.clone(), rng.random, [], list(state.moves)
+        legal_actions, player, distinct = live.legal_actions, live.current_player, self._description.distinct
+        while legal := legal_actions():
+            action = legal[int(random() * len(legal))]
+            taken.append(action)
+            moves.append(player() * distinct + action)
+            live.apply_action(action)
+        return Position(self._description, live, tuple(moves)), taken
+
+    def moves(self, state: Position) -> tuple[int, ...]:
+        """The moves that led to a position, from the beginning of the game, with who made them."""
+        return state.moves
+
+    def move_numbers(self, state: Position) -> IntArray:
+        """The legal moves as :meth:`moves` of the positions that they lead to has them."""
+        return np.array(state.actions, dtype=np.int64) + self._description.move(state.state, 0)
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -193,7 +326,8 @@ class OpenSpielGame:
         cells. The result is useful in games whose observation marks pieces on cells, as most do. In others
         (counters, clocks, whole histories), write your own features of ``state.state``.
         """
-        return np.array(state.state.observation_tensor(0))[self._informative]
+        informative = self._informative  # first: finding out overwrites the observation
+        return self._description.observed(state.state)[informative].astype(np.float64)
 
     def board(self, state: Position) -> IntArray:
         """Number of the piece on every cell, 0 where there is none; shape ``(rows, columns)``."""
@@ -202,7 +336,7 @@ class OpenSpielGame:
                 f"the observation of {self.game} is not a board with at most one piece on each cell; "
                 "use a covariance that does not need board(state)"
             )
-        planes = np.array(state.state.observation_tensor(0)).reshape(self.game.observation_tensor_shape())
+        planes = self._description.observed(state.state).reshape(self.game.observation_tensor_shape())
         pieces = np.delete(planes, self._empty_plane, axis=0)
         return np.asarray(np.tensordot(np.arange(1, len(pieces) + 1), pieces, 1).astype(np.int64))
 
@@ -210,15 +344,15 @@ class OpenSpielGame:
 
     def position(self, moves: Sequence[int]) -> Position:
         """The position after some moves from the beginning of the game."""
-        state = self.game.new_initial_state()
+        position = self._description.start()
         for number, action in enumerate(moves, start=1):
-            if action not in state.legal_actions():
+            if action not in position.actions:
                 raise ProblemError(
                     f"move {number} of {list(moves)}, {action!r}, is not possible in {self.game}: "
-                    f"choose from {state.legal_actions()}"
+                    f"choose from {position.actions}"
                 )
-            state.apply_action(action)
-        return Position(self.game, state)
+            position = position.after(action)
+        return position
 
     def encode(self, state: Position) -> list[int]:
         """The moves that led to a position, for a journal."""
@@ -247,10 +381,10 @@ class OpenSpielGame:
         return self.from_state(self._root)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "game": str(self.game)}
+        return {**self.__dict__, "_description": str(self.game)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "game": load_pyspiel().load_game(state["game"])})
+        self.__dict__.update({**state, "_description": description_of(state["_description"])})
 
     def __repr__(self) -> str:
         return f"OpenSpielGame({str(self.game)!r})"
@@ -258,33 +392,53 @@ class OpenSpielGame:
     # Structure of the observation -------------------------------------------------------------------
 
     @cached_property
-    def _observations(self) -> FloatArray:
-        """Observations from random games, one per row."""
+    def _observations(self) -> list[tuple[FloatArray, IntArray]]:
+        """Random games: observations, one row per position, and who made the moves between them."""
         rng = np.random.default_rng(0)
-        seen = []
+        games = []
         for _ in range(_SAMPLE_GAMES):
-            state = self.game.new_initial_state()
-            while not state.is_terminal():
-                seen.append(state.observation_tensor(0))
-                state.apply_action(int(rng.choice(state.legal_actions())))
-            seen.append(state.observation_tensor(0))
-        return np.array(seen)
+            state, seen, movers = self.game.new_initial_state(), [], []
+            while True:
+                seen.append(self._description.observed(state).astype(np.float64))
+                mover = state.current_player()
+                if _random_move(state, rng) is None:
+                    break
+                movers.append(mover)
+            games.append((np.array(seen), np.array(movers)))
+        return games
 
     @cached_property
     def _empty_plane(self) -> int | None:
-        """Index of the plane of empty cells: the fullest at the start, if each cell is in one plane only."""
+        """Index of the plane of empty cells; ``None`` unless each cell of the board is in one plane only.
+
+        The moves of both players fill empty cells, or clear cells: the number of cells in this plane changes
+        in the same direction whoever moves. If that holds of several planes or of none, it is the fullest.
+        """
         shape = self.game.observation_tensor_shape()
         if len(shape) != 3:
             return None
-        planes = self._observations.reshape(-1, *shape)
-        if not np.all(planes.sum(axis=1) == 1.0):
+        games = [(seen.reshape(-1, *shape), movers) for seen, movers in self._observations]
+        held = np.concatenate([seen.sum(axis=1) for seen, _ in games])
+        if not np.all(np.isin(held[0], (0.0, 1.0)) & (held == held[0])):
             return None
-        return int(np.argmax(planes[0].sum(axis=(1, 2))))
+        sizes = np.concatenate([seen.sum(axis=(2, 3)) for seen, _ in games])
+        changes = np.concatenate([np.diff(seen.sum(axis=(2, 3)), axis=0) for seen, _ in games])
+        movers = np.concatenate([movers for _, movers in games])
+        alike = changes[movers == 0].mean(axis=0) * changes[movers == 1].mean(axis=0)
+        likely = alike > 0.5 * alike.max() if alike.max() > 0.0 else np.ones(alike.size, dtype=np.bool_)
+        return int(np.argmax(np.where(likely, sizes.mean(axis=0), -1.0)))
+
+    @cached_property
+    def moves_add_several(self) -> bool:
+        """Whether a move may add several :meth:`items` at once, as seen in random games."""
+        informative = self._informative
+        steps = [np.diff(seen[:, informative], axis=0) for seen, _ in self._observations]
+        return any(bool(np.any((step > 0.0).sum(axis=1) > 1)) for step in steps)
 
     @cached_property
     def _informative(self) -> IntArray:
         """Indices of the entries of an observation that change, without the plane of empty cells."""
-        changes = np.ptp(self._observations, axis=0) > 0.0
+        changes = np.ptp(np.concatenate([seen for seen, _ in self._observations]), axis=0) > 0.0
         if self._empty_plane is not None:
             changes.reshape(self.game.observation_tensor_shape())[self._empty_plane] = False
         return np.flatnonzero(changes)
@@ -302,7 +456,7 @@ def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
         given = {**_PLAIN.get(name, {}), **pyspiel.game_parameters_from_string(str(game)), **parameters}
         given.pop("name")
         return pyspiel.load_game(name, given)
-    except (pyspiel.SpielError, RuntimeError, TypeError) as error:
+    except (pyspiel.SpielError, RuntimeError, TypeError, IndexError) as error:
         raise ProblemError(f"OpenSpiel cannot load the game {game}: {error}") from error
 
 

@@ -31,6 +31,27 @@ def _name(state: Any, action: int) -> str:
     return str(state.action_to_string(state.current_player(), action))
 
 
+def board_text(state: Any) -> str:
+    """OpenSpiel's text of a position, with numbered columns where it is a rectangle of cells.
+
+    Rows are numbered, too, unless a move is a column, as in Connect Four.
+    """
+    text = str(state).rstrip("\n")
+    rows = text.split("\n")
+    width, actions = len(rows[0]), state.get_game().num_distinct_actions()
+    if any(len(row) != width or not row.isprintable() or " " in row for row in rows):
+        return text
+    if actions not in (width, width * len(rows)):
+        return text
+    margin = 0 if actions == width else len(str(len(rows) - 1)) + 1
+    digits = len(str(width - 1))
+    head = [
+        " " * margin + "".join(f"{column:{digits}d}"[place] for column in range(width))
+        for place in range(digits)
+    ]
+    return "\n".join([*head, *(f"{i:{margin - 1}d} {row}" if margin else row for i, row in enumerate(rows))])
+
+
 def position(problem: OpenSpielGame, moves: Sequence[str]) -> Any:
     """The ``pyspiel.State`` after moves that a person typed."""
     state = problem.game.new_initial_state()
@@ -57,9 +78,9 @@ def analyse(problem: OpenSpielGame, player: DAGSearchPlayer, moves: Sequence[str
     """A position and the search's value of every move there."""
     state = position(problem, moves)
     if state.is_terminal():
-        return f"{state}\n{_ending(state, None)}"
+        return f"{board_text(state)}\n{_ending(state, None)}"
     who = f"player {state.current_player()} to move; values are theirs, * is what the search would play"
-    return f"{state}\n{who}\n{opinion_table(state, player.think(state))}"
+    return f"{board_text(state)}\n{who}\n{opinion_table(state, player.think(state))}"
 
 
 def play(
@@ -69,7 +90,7 @@ def play(
     state = position(problem, moves)
     print(f"you are player {seat} in {problem.game}")
     while not state.is_terminal():
-        print(f"\n{state}")
+        print(f"\n{board_text(state)}")
         if state.current_player() == seat:
             action = _asked(state, player)
             if action is None:
@@ -82,7 +103,7 @@ def play(
                 print(opinion_table(state, known))
             print(f"the search plays {action} {_name(state, action)}")
         state.apply_action(action)
-    print(f"\n{state}\n{_ending(state, seat)}")
+    print(f"\n{board_text(state)}\n{_ending(state, seat)}")
 
 
 def _asked(state: Any, player: DAGSearchPlayer) -> int | None:

@@ -6,24 +6,26 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch._internal.deadline import OutOfTime
-from dagsearch.covariances import Covariance, pieces
+from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchExhausted
+from dagsearch.games.covariances import Moves, suitable
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
-from dagsearch.games.rollouts import RandomGame
+from dagsearch.games.policy import MoveBounds
 from dagsearch.methods import Parts
 from dagsearch.posterior import scores_for
 from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.expansions import AllChildren
+from dagsearch.proposers.expansions import AllChildren, ChildAndLeaves
 from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import RandomGame
 from dagsearch.results import Proposal
 from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching
+from dagsearch.values.backups import MomentMatching, OwnScores
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
 from dagsearch.values.proofs import WithProofs
@@ -31,7 +33,8 @@ from dagsearch.values.proofs import WithProofs
 # Variance of a random game's reward around the model's score of its last position: rewards of ±1 are far from
 # linear in the pieces.
 _NOISE = 1.0
-_BETA = 1.0
+# Exploration constants for values without and with a maximum.
+_BETA, _BETA_OF_MAXIMA = 0.4, 1.0
 
 
 def game_search(
@@ -39,24 +42,28 @@ def game_search(
     *,
     covariance: Covariance | None = None,
     noise: float = _NOISE,
-    beta: float = _BETA,
+    beta: float | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> Search:
     """The search that :class:`DAGSearchPlayer` uses.
 
-    Positions enter the DAG with all their moves. Every evaluation is one random game to the end. Moves whose
-    outcome is proven are not searched again.
+    Every evaluation is one random game to the end. Moves that end the game are known before they are tried,
+    and moves whose outcome is proven are not searched again. Where positions are alike by their moves, a game
+    adds one position to the DAG, and the value of a position is its own score: there is no maximum and no Δ,
+    which overestimate what is uncertain. With other covariances, values are the paper's, and positions enter
+    the DAG with all their moves.
 
     Parameters
     ----------
     problem : OpenSpielGame
         The game to search, from its root.
     covariance : Covariance, optional
-        Which positions are alike; by default those with the same pieces in the same places.
+        Which positions are alike; by default those with the same moves since the root, see
+        :class:`dagsearch.games.covariances.Moves`, or with the same pieces where moves may add several.
     noise : float
         Variance of a random game's reward.
-    beta : float
-        Exploration constant.
+    beta : float, optional
+        Exploration constant; by default 0.4 for values without and 1 for values with a maximum.
     seed : int, numpy Generator or None
         Source of all randomness.
     """
@@ -67,17 +74,25 @@ def game_parts(
     problem: OpenSpielGame,
     covariance: Covariance | None = None,
     noise: float = _NOISE,
-    beta: float = _BETA,
+    beta: float | None = None,
 ) -> Parts:
     """The parts of :func:`game_search`, which documents the arguments.
 
     A search with a journal needs them a second time: ``Search(problem, journal="run.db",
     **game_parts(problem))`` is resumed by ``Search.resume("run.db", problem, **game_parts(problem))``.
     """
-    covariance = pieces(problem) if covariance is None else covariance
+    covariance = suitable(problem) if covariance is None else covariance
+    if isinstance(covariance, Moves):
+        return {
+            "scores": scores_for(covariance, noise),
+            "proposers": Descent(MoveBounds(_BETA if beta is None else beta), RandomGame(), ChildAndLeaves()),
+            "backup": WithProofs(OwnScores(), *problem.reward_range),
+            "increments": Increments([], 0.0),
+        }
+    bounds = UpperConfidence(_BETA_OF_MAXIMA if beta is None else beta)
     return {
         "scores": scores_for(covariance, noise),
-        "proposers": Descent(UpperConfidence(beta), RandomGame(), AllChildren()),
+        "proposers": Descent(bounds, RandomGame(), AllChildren()),
         "backup": WithProofs(MomentMatching(prior=(0.0, 1.0)), *problem.reward_range),
         "increments": Increments.of(problem, covariance),
     }
@@ -108,23 +123,28 @@ def opinions(search: Search) -> list[Opinion]:
     """What a search believes about each move at its root, in the order of the problem's actions."""
     explored, graph, descent = search.explored, search.explored.graph, search.portfolio.descent
     assert descent is not None, "a player descends"
-    if graph.count[explored.root] == 0:
-        descent.expansion.expand(explored, explored.root)
-        search.explored_values.outdated()
+    descent.expansion.expand(explored, explored.root)
+    search.explored_values.outdated()
     search.explored_values.current()
     options = descent.expansion.options(explored, explored.root)
     if options is None:
         return []
-    sign = options.sign
+    sign, (lowest, highest) = options.sign, search.space.reward_range or (-math.inf, math.inf)
+    known = options.children >= 0
+    mean = np.clip(options.mean, lowest, highest)  # what no game can earn is not shown
+    lower = np.where(known, graph.lower[options.children], lowest)
+    upper = np.where(known, graph.upper[options.children], highest)
+    visits = np.where(known, graph.visits[options.children], 0)
+    least, most = (lower, upper) if sign > 0 else (-upper, -lower)
     return [
         Opinion(
             action=options.action(option),
-            value=Gaussian(sign * float(graph.v_mean[child]), float(graph.v_var[child])),
-            visits=int(graph.visits[child]),
-            at_least=float(graph.lower[child] if sign > 0 else -graph.upper[child]),
-            at_most=float(graph.upper[child] if sign > 0 else -graph.lower[child]),
+            value=Gaussian(float(sign * mean[option]), float(options.variance[option])),
+            visits=int(visits[option]),
+            at_least=float(least[option]),
+            at_most=float(most[option]),
         )
-        for option, child in enumerate(options.children.tolist())
+        for option in range(known.size)
     ]
 
 
@@ -143,53 +163,40 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
     return certain if certain.proven and certain.at_least >= favourite.value.mean else favourite
 
 
-class _Game(NamedTuple):
-    """A game from its beginning, and the covariance of its positions."""
+class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
+    """A bot of OpenSpiel that makes every move by a search, such as one of :mod:`dagsearch.baselines`.
 
-    name: str
-    problem: OpenSpielGame
-    covariance: Covariance
-
-
-class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
-    """A bot of OpenSpiel that plays any game that :class:`dagsearch.problems.OpenSpielGame` accepts.
-
-    Random games that passed through the next position are kept for the next move. The others are dropped,
-    unlike in :meth:`dagsearch.Search.reroot`: they seem to say less about the rest of the game than the model
-    believes.
+    The search continues after every move, with everything that it has learnt.
 
     Parameters
     ----------
+    make : callable
+        ``make(problem, seed=rng)`` returns a new search of an :class:`dagsearch.problems.OpenSpielGame`.
     budget : int, optional
         Maximum number of random games per move; 100 if ``seconds`` is not given either. No more are played
         once the position is solved.
     seconds : float, optional
         Maximum time per move, in seconds.
-    covariance : callable, optional
-        ``covariance(problem)`` returns the covariance of positions and is called once per game:
-        :func:`dagsearch.covariances.pieces`, ``windows``, ``learned``, or your own.
-    beta : float
-        Exploration constant.
     seed : int, numpy Generator or None
         Source of all randomness.
 
     Examples
     --------
     >>> import pyspiel
+    >>> from dagsearch import baselines
     >>> state = pyspiel.load_game("tic_tac_toe").new_initial_state()
     >>> for move in (0, 3, 1, 4):
     ...     state.apply_action(move)
-    >>> DAGSearchPlayer(budget=20, seed=0).step(state)
+    >>> SearchPlayer(baselines.grave, budget=20, seed=0).step(state)
     2
     """
 
     def __init__(
         self,
+        make: Callable[..., Search],
         budget: int | None = None,
         seconds: float | None = None,
         *,
-        covariance: Callable[[OpenSpielGame], Covariance] = pieces,
-        beta: float = _BETA,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -197,13 +204,12 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
             raise ValueError(f"budget must be a positive whole number of random games, got {budget!r}")
         if seconds is not None and (not is_finite(seconds) or seconds <= 0.0):
             raise ValueError(f"seconds must be positive and finite, got {seconds!r}")
+        self._make = make
         self.budget = 100 if budget is None and seconds is None else budget
         self.seconds = seconds
-        self.covariance = covariance
-        self.beta = beta
         self.rng = np.random.default_rng(seed)
-        self._game: _Game | None = None
-        self._played: list[tuple[Proposal, float]] = []
+        self._problem: OpenSpielGame | None = None  # from the beginning of the game
+        self._name = ""
         self.search: Search | None = None
         """The search from the last position it was asked about."""
         self.rollouts = 0
@@ -242,57 +248,111 @@ class DAGSearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         if state.is_terminal():
             raise ValueError(f"the game is over, there is no move to choose:\n{state}")
         end = math.inf if self.seconds is None else time.perf_counter() + self.seconds
-        search = self._search_from(state)
-        before = len(self._played)
+        search = self.search = self._search_from(state)
         # It ends early where the position is solved.
         with suppress(SearchExhausted, OutOfTime), search.deadline.until(end):
-            self._play(search)
-        self.rollouts += len(self._played) - before
+            for _ in count() if self.budget is None else range(self.budget):
+                search.deadline.check()
+                proposal = search.ask()
+                reward = search.problem.reward(proposal.leaf)
+                search.tell(proposal, reward)
+                self.rollouts += 1
+                self._remember(proposal, reward)
         return opinions(search)
 
-    def _play(self, search: Search) -> None:
-        """Play random games, as many as the budget allows."""
-        for _ in count() if self.budget is None else range(self.budget):
-            search.deadline.check()
-            proposal = search.ask()
-            reward = search.problem.reward(proposal.leaf)
-            search.tell(proposal, reward)
-            self._played.append((proposal, reward))
+    def _remember(self, proposal: Proposal, reward: float) -> None:
+        """Called after every random game."""
+
+    def _search_from(self, state: Any) -> Search:
+        """The search from a position: the present one, continued, if the position follows."""
+        problem = self._game_of(state).from_state(state)
+        if self.search is None or self._moves_since(state) is None:
+            return self._make(problem, seed=self.rng)
+        self.search.reroot(problem.root())
+        return self.search
+
+    def _game_of(self, state: Any) -> OpenSpielGame:
+        """The game from its beginning; a search of another game is forgotten."""
+        name = str(state.get_game())
+        if self._problem is None or self._name != name:
+            self._problem, self._name, self.search = OpenSpielGame(name), name, None
+        return self._problem
+
+    def _moves_since(self, state: Any) -> list[int] | None:
+        """The moves from the root of the search to a position that has been reached by at most two more."""
+        assert self.search is not None
+        before, now = list(self.search.problem.root().history), state.history()
+        return now[len(before) :] if now[: len(before)] == before and len(now) - len(before) <= 2 else None
+
+
+class DAGSearchPlayer(SearchPlayer):
+    """A bot of OpenSpiel that plays any game that :class:`dagsearch.problems.OpenSpielGame` accepts.
+
+    Random games that passed through the next position are kept for the next move. The others are dropped,
+    unlike in :meth:`dagsearch.Search.reroot`: they seem to say less about the rest of the game than the model
+    believes.
+
+    Parameters
+    ----------
+    budget, seconds, seed
+        As for :class:`SearchPlayer`.
+    covariance : callable
+        ``covariance(problem)`` returns the covariance of positions and is called once per game:
+        :func:`dagsearch.covariances.moves`, ``pieces``, ``windows``, ``learned``, or your own; by default the
+        first or the second, as the game is.
+    beta : float, optional
+        As for :func:`game_search`.
+
+    Examples
+    --------
+    >>> import pyspiel
+    >>> state = pyspiel.load_game("tic_tac_toe").new_initial_state()
+    >>> for move in (0, 3, 1, 4):
+    ...     state.apply_action(move)
+    >>> DAGSearchPlayer(budget=20, seed=0).step(state)
+    2
+    """
+
+    def __init__(
+        self,
+        budget: int | None = None,
+        seconds: float | None = None,
+        *,
+        covariance: Callable[[OpenSpielGame], Covariance] = suitable,
+        beta: float | None = None,
+        seed: int | np.random.Generator | None = None,
+    ) -> None:
+        super().__init__(game_search, budget, seconds, seed=seed)
+        self.covariance, self.beta = covariance, beta
+        self._covariance: tuple[OpenSpielGame, Covariance] | None = None  # of the game it belongs to
+        self._played: list[tuple[Proposal, float]] = []
+
+    def _remember(self, proposal: Proposal, reward: float) -> None:
+        self._played.append((proposal, reward))
 
     def _search_from(self, state: Any) -> Search:
         """A search from a position that already knows the random games that passed through it."""
-        kept = self._games_through(state)
         game = self._game_of(state)
-        self.search = game_search(
-            game.problem.from_state(state), covariance=game.covariance, beta=self.beta, seed=self.rng
-        )
-        self._played = []
-        for proposal, reward in kept:
-            self._played.append((_replayed(self.search, proposal, reward), reward))
-        return self.search
-
-    def _game_of(self, state: Any) -> _Game:
-        name = str(state.get_game())
-        if self._game is None or self._game.name != name:
-            problem = OpenSpielGame(name)
-            self._game = _Game(name, problem, self.covariance(problem))
-        return self._game
+        kept = self._games_through(state)
+        if self._covariance is None or self._covariance[0] is not game:
+            self._covariance = game, self.covariance(game)
+        problem, covariance = game.from_state(state), self._covariance[1]
+        if isinstance(covariance, Moves):
+            covariance = covariance.at(problem)
+        search = self._make(problem, covariance=covariance, beta=self.beta, seed=self.rng)
+        self._played = [(_replayed(search, proposal, reward), reward) for proposal, reward in kept]
+        return search
 
     def _games_through(self, state: Any) -> list[tuple[Proposal, float]]:
         """Random games through a position, from that position on; none if another game has begun."""
-        if self.search is None or self._game is None or self._game.name != str(state.get_game()):
+        made = None if self.search is None else self._moves_since(state)
+        if made is None:
             return []
-        before, now = list(self.search.problem.root().history), state.history()
-        if now[: len(before)] != before:
-            return []
-        moves = tuple(now[len(before) :])
+        count = len(made)
         return [
-            (
-                replace(proposal, actions=proposal.actions[len(moves) :], path=proposal.path[len(moves) :]),
-                reward,
-            )
+            (replace(proposal, actions=proposal.actions[count:], path=proposal.path[count:]), reward)
             for proposal, reward in self._played
-            if proposal.actions[: len(moves)] == moves and len(proposal.path) > len(moves)
+            if list(proposal.actions[:count]) == made and len(proposal.path) > count
         ]
 
 
@@ -300,8 +360,8 @@ def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
     """Let a search repeat a descent of another search, and tell it the reward."""
     explored, path, descent = search.explored, [search.explored.root], search.portfolio.descent
     assert descent is not None, "a player descends"
+    descent.expansion.adopt(explored, proposal.actions[: len(proposal.path) - 1])
     for action in proposal.actions[: len(proposal.path) - 1]:
-        descent.expansion.expand(explored, path[-1])
         path.append(explored.find(search.problem.step(explored.graph.states[path[-1]], action)))
     descent.expansion.expand(explored, path[-1])
     explored.graph.visits[path] += 1

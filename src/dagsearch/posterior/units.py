@@ -28,6 +28,8 @@ class Episode(NamedTuple):
     """Its reward; in the model's units after :meth:`Standardizer.admit`, before in the user's."""
     noise: float | None
     """Noise variance of this reward; ``None`` if it was not told."""
+    state: State = None
+    """The leaf as it was told: equal to that of the node, which may have been reached in another way."""
 
 
 def checked_reward(reward: Any, leaf: State) -> float:
@@ -97,12 +99,12 @@ class Standardizer:
 
     def standardized(self, episode: Episode) -> Episode:
         """A raw episode in the model's units."""
-        path, leaf, reward, noise = episode
+        reward, noise = episode.reward, episode.noise
         # If the first rewards were tiny, others may be too large in these units until the next calibration.
         if noise is not None:
             noise = min(noise / self.scale / self.scale, LARGEST_REWARD)
         reward = min(max((reward - self.shift) / self.scale, -LARGEST_REWARD), LARGEST_REWARD)
-        return Episode(path, leaf, reward, noise)
+        return episode._replace(reward=reward, noise=noise)
 
     def in_units_of_reward(self, belief: Gaussian) -> Gaussian:
         """A belief of the model in the user's units."""

@@ -41,7 +41,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores, MeanFunction, offsets, prior_means
-from dagsearch.posterior.belief import WeightBelief, project, project_added, project_step
+from dagsearch.posterior.belief import WeightBelief, Weights, project, project_added, project_step
 from dagsearch.posterior.samples import WeightSamples
 from dagsearch.problem import Children, State
 
@@ -62,6 +62,19 @@ class _Before(NamedTuple):
     """Number of updates that not all nodes had seen, and whether some had."""
     weights: tuple[int, FloatArray]
     """What fantasies change of the weights."""
+
+
+class Linear(NamedTuple):
+    """The belief over the linear part of g, for compiled code."""
+
+    weights: Weights
+    """Belief over the weights."""
+    rows: SparseRows
+    """Features of the tracked nodes."""
+    mean: FloatArray
+    """φ·m of the tracked nodes."""
+    variance: FloatArray
+    """φᵀSφ of the tracked nodes."""
 
 
 class WeightScores(JointScores):
@@ -116,6 +129,20 @@ class WeightScores(JointScores):
         self._mean[new] += linear[0]
         self._variance[new] = linear[1] + self.covariance.private
         self._some_ahead |= self._behind > 0  # the new nodes have seen all rewards
+
+    def linear(self) -> Linear | None:
+        """The belief over g, if it is linear: without a private part and a prior mean.
+
+        ``None`` otherwise, or if there are so many features that not all have weights.
+        """
+        if self.covariance.private > 0.0 or self._prior_mean != 0.0 or self._places() is not None:
+            return None
+        self.refresh()
+        return Linear(self._weights.arrays, self._tracked, self._linear_mean, self._linear_var)
+
+    def reserve(self, dimension: int) -> None:
+        """Let there be weights for this number of features."""
+        self._weights.grow(dimension)
 
     def _append_rows(self, nodes: slice, rows: SparseRows) -> None:
         """Keep the features of new nodes."""

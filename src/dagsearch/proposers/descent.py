@@ -98,6 +98,9 @@ class Descent:
         explored = view.explored
         if view.initial and not explored.graph.closed[explored.root]:
             return [explored.root], []
+        if getattr(self.expansion, "looks_ahead", False) and self.expansion.expand(explored, explored.root):
+            view.values.outdated()
+            explored.changed("back up")
         if view.values.current().graph.closed[explored.root]:  # before any random number is drawn
             raise SearchExhausted("every leaf has been evaluated or asked for")
         return descend(explored, self.policy, self.expansion, rng)
@@ -169,7 +172,8 @@ def _walker(policy: "Policy", expansion: Expansion) -> "CompiledPolicy | None":
     Its class must define ``follow`` itself, as a subclass that inherits it may rate differently; and the
     expansion must be one whose options the walkers know.
     """
-    if "follow" in vars(type(policy)) and type(expansion) in (AllChildren, OneChild):
+    known = (AllChildren.options, OneChild.options)
+    if "follow" in vars(type(policy)) and getattr(type(expansion), "options", None) in known:
         return cast("CompiledPolicy", policy)
     return None
 
@@ -184,7 +188,7 @@ def _follow(
 ) -> bool:
     """Extend the path as far as the walker can; whether the descent has ended."""
     problem = explored.problem
-    one_by_one = type(expansion) is OneChild
+    one_by_one = isinstance(expansion, OneChild)
     next_number, moved = UNKNOWN, True
     while moved and next_number == UNKNOWN:
         nodes, numbers, next_number = walker.follow(explored, path[-1], tie_breaker, one_by_one)

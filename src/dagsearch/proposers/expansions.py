@@ -24,7 +24,8 @@ class Options:
     def __init__(
         self, explored: Explored, node: int, actions: IntArray, children: IntArray, made: Children
     ) -> None:
-        self._explored = explored
+        self.explored = explored
+        """The DAG and the beliefs."""
         self._made = made
         self.node = node
         self.actions = actions
@@ -35,17 +36,17 @@ class Options:
     @property
     def at_root(self) -> bool:
         """Whether the descent begins here."""
-        return self.node == self._explored.root
+        return self.node == self.explored.root
 
     @property
     def sign(self) -> int:
         """+1 where MAX decides, −1 where MIN does."""
-        return int(self._explored.graph.sign[self.node])
+        return int(self.explored.graph.sign[self.node])
 
     @property
     def visits(self) -> int:
         """Number of descents through the node, including the current one."""
-        return int(self._explored.graph.visits[self.node]) + 1
+        return int(self.explored.graph.visits[self.node]) + 1
 
     @property
     def mean(self) -> FloatArray:
@@ -59,7 +60,7 @@ class Options:
 
     @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
-        explored, graph = self._explored, self._explored.graph
+        explored, graph = self.explored, self.explored.graph
         unseen = self.children < 0
         if not unseen.any():
             return graph.v_mean[self.children], graph.v_var[self.children]
@@ -79,12 +80,12 @@ class Options:
     @property
     def terminal(self) -> BoolArray:
         """Which options are known to be leaves."""
-        return (self.children >= 0) & self._explored.graph.terminal[self.children]
+        return (self.children >= 0) & self.explored.graph.terminal[self.children]
 
     @cached_property
     def open(self) -> BoolArray:
         """Which options still have something to evaluate below them."""
-        return (self.children < 0) | ~self._explored.graph.closed[self.children]
+        return (self.children < 0) | ~self.explored.graph.closed[self.children]
 
     def added(
         self, added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]]
@@ -102,8 +103,8 @@ class Options:
         child = int(self.children[option])
         if child >= 0:
             return child, False
-        before = len(self._explored.graph)
-        child = self._explored.enter(self.node, self._made, int(self.actions[option]))
+        before = len(self.explored.graph)
+        child = self.explored.enter(self.node, self._made, int(self.actions[option]))
         return child, child == before
 
 
@@ -134,7 +135,7 @@ class Expansion(Protocol):
     def options(self, explored: Explored, node: int) -> Options | None:
         """The options at a node; ``None`` where the descent ends."""
 
-    def expand(self, explored: Explored, node: int) -> None:
+    def expand(self, explored: Explored, node: int) -> object:
         """Grow the DAG at the node where a descent ended."""
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
@@ -189,7 +190,7 @@ class OneChild:
         children[graph.edge_action[graph.edges(node)]] = graph.children(node)
         return Options(explored, node, np.arange(children.size), children, made)
 
-    def expand(self, explored: Explored, node: int) -> None:
+    def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""
 
     def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
@@ -204,6 +205,33 @@ class OneChild:
 
     def __repr__(self) -> str:
         return "OneChild()"
+
+
+class ChildAndLeaves(OneChild):
+    """As :class:`OneChild`, and children that are leaves enter the DAG at once, where their rewards are free.
+
+    In a game, a move that wins at once is then known before it is tried.
+    """
+
+    looks_ahead = True
+    """Whether the root is expanded before the first descent."""
+
+    def expand(self, explored: Explored, node: int) -> bool:
+        """Add the children that are leaves and not in the DAG yet; returns whether there were any."""
+        graph, problem = explored.graph, explored.problem
+        if graph.terminal[node] or graph.above_leaves[node] >= 0:
+            return False
+        graph.above_leaves[node] = 0  # so that it is looked at once
+        made, before = explored.children(node), int(graph.count[node])
+        linked = set(graph.edge_action[graph.edges(node)].tolist())
+        for number, action in enumerate(made.actions):
+            state = problem.step(made.parent, action)
+            if number not in linked and len(problem.actions(state)) == 0:
+                explored.link(node, [explored.node(state)], [number])
+        return bool(graph.count[node] > before)
+
+    def __repr__(self) -> str:
+        return "ChildAndLeaves()"
 
 
 class NoChildren:

@@ -47,6 +47,21 @@ class Uniform(Rollout):
         return "Uniform()"
 
 
+class RandomGame(Rollout):
+    """Plays uniformly at random to the end, once.
+
+    Unlike :class:`Uniform`, it does not look for a leaf that has not been seen: the value of a position is
+    the mean over random games, so repeated games count, too.
+    """
+
+    def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk:
+        """The final position and the moves that lead there."""
+        return explored.space.walk(state, rng)
+
+    def __repr__(self) -> str:
+        return "RandomGame()"
+
+
 class Greedy(Rollout):
     """Picks child by child the best confidence bound of g: ``μ + β σ``, at MIN nodes ``μ − β σ``.
 

@@ -29,7 +29,7 @@ from dagsearch.posterior import JointScores, Samples, Scores
 from dagsearch.posterior.base import check_requirements
 from dagsearch.posterior.units import Episode
 from dagsearch.values.explored import Explored
-from dagsearch.values.gaussians import checked_prior, fold_maximum
+from dagsearch.values.gaussians import checked_prior, fold_correlated, fold_maximum
 from dagsearch.values.graph import GraphArrays, PackedGraph
 
 
@@ -148,26 +148,76 @@ def _run(explored: Explored, soft: bool, prior: tuple[float, float]) -> None:
 class MomentMatching(Backup):
     """v of an inner node: the Gaussian with the moments of its children's maximum (minimum).
 
-    Children are merged one after the other as if they were independent, as in the paper.
+    Children are merged one after the other as if they were independent, as in the paper, in the order in
+    which they entered the DAG.
 
     Parameters
     ----------
     prior : (mean, variance), optional
         Gaussian prior on the value of every inner node, applied at the last merge. It reduces the
         overestimation that comes from treating the children as independent.
+    correlated : bool
+        Whether the covariance of the children's scores counts: the children then are merged in the order of
+        their variances, with the correlation of each partial maximum to the next child, O(b²) for b children.
+        The scores must have a joint belief. Covariances of values that the scores do not explain, such as
+        those of Δ, count as 0.
     """
 
     from_scratch = True
 
-    def __init__(self, prior: Sequence[float] | None = None) -> None:
+    def __init__(self, prior: Sequence[float] | None = None, *, correlated: bool = False) -> None:
         self._prior = checked_prior(prior)
+        self.correlated = self.requires_joint = bool(correlated)
 
     def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
         """Write ``graph.v_mean`` and ``graph.v_var``."""
-        _run(explored, False, self._prior)
+        if self.correlated:
+            _correlated_pass(explored, self._prior)
+        else:
+            _run(explored, False, self._prior)
 
     def __repr__(self) -> str:
-        return f"MomentMatching(prior={self._prior})"
+        return f"MomentMatching(prior={self._prior}{', correlated=True' if self.correlated else ''})"
+
+
+def _correlated_pass(explored: Explored, prior: tuple[float, float]) -> None:
+    """Write v of all nodes, children before parents, by the correlated fold."""
+    graph, scores, increments = explored.graph, cast(JointScores, explored.scores), explored.increments
+    check_requirements(scores, MomentMatching(correlated=True))
+    increments.widen(graph.widest)
+    g_mean, g_var = scores.moments()
+    for node in graph.deepest_first().tolist():
+        depth = min(int(graph.level[node]), increments.depth)
+        if graph.terminal[node] or graph.count[node] == 0:
+            free = graph.terminal[node]
+            graph.v_mean[node] = g_mean[node] + (0.0 if free else increments.mean[depth])
+            graph.v_var[node] = g_var[node] + (0.0 if free else increments.variance[depth])
+            continue
+        children = graph.edge_child[graph.edges(node)]
+        options = children[children >= 0]  # a second action to the same child is not another option
+        mean, variance = graph.v_mean[options], graph.v_var[options]
+        missing = int(graph.branching[node]) - options.size
+        if missing > 0:
+            options = np.append(options, node)
+            mean = np.append(mean, g_mean[node] + increments.mean_table[depth, missing])
+            variance = np.append(variance, g_var[node] + increments.var_table[depth, missing])
+        sign = int(graph.sign[node])
+        covariance = _value_covariance(scores.joint(options.tolist(), [])[1], variance)
+        folded, graph.v_var[node] = fold_correlated(sign * mean, covariance, sign * prior[0], prior[1])
+        graph.v_mean[node] = sign * folded
+
+
+def _value_covariance(scores: FloatArray, variance: FloatArray) -> FloatArray:
+    """Covariance of values from that of the scores and the values' variances.
+
+    What a value varies more than its score is its own. A value that varies less, as a maximum does, shares
+    accordingly less.
+    """
+    own = scores.diagonal()
+    kept = np.sqrt(np.minimum(1.0, variance / np.where(own > 0.0, own, 1.0)))
+    covariance: FloatArray = scores * kept[:, None] * kept
+    covariance[np.diag_indices(variance.size)] = variance
+    return covariance
 
 
 class Softmax(Backup):
@@ -185,6 +235,24 @@ class Softmax(Backup):
 
     def __repr__(self) -> str:
         return "Softmax()"
+
+
+class OwnScores(Backup):
+    """v of every node: its own g, the reward that random play from there earns.
+
+    There is no maximum, so that nothing is overestimated. For games in which random play is a good judge of
+    positions, and for searches in which proofs (:class:`dagsearch.proofs.WithProofs`) find what is certain.
+    """
+
+    from_scratch = True
+
+    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``."""
+        mean, variance = explored.scores.moments()
+        explored.graph.v_mean[: mean.size], explored.graph.v_var[: mean.size] = mean, variance
+
+    def __repr__(self) -> str:
+        return "OwnScores()"
 
 
 @compiled

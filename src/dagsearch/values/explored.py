@@ -45,9 +45,11 @@ class Explored:
         """Number of times that leaves were reopened."""
         self.key = self.space.key
         """What identifies a state."""
-        self.has_lazy_children = self.space.added_items is not None
-        """Whether children can be rated without making their states; either all children of a state are then
-        leaves, or none is."""
+        self.has_lazy_children = self.space.added_items is not None or getattr(
+            scores.covariance, "rates_children", False
+        )
+        """Whether children can be rated without making their states. Either all children of a state are then
+        leaves, or none is, or Δ is 0 everywhere."""
         self.root = self.node(self.problem.root())
         self.graph.set_root(self.root)
 

@@ -1,0 +1,132 @@
+"""GRAVE and RAVE: their statistics counted by hand, and the compiled rule against the same in Python."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch import baselines
+from dagsearch.baselines import Grave
+from dagsearch.problems import OpenSpielGame
+
+
+def searched(name="tic_tac_toe", budget=60, **settings):
+    problem = OpenSpielGame(name)
+    search = baselines.grave(problem, seed=0, **settings)
+    for _ in range(budget):
+        proposal = search.ask()
+        search.tell(proposal, problem.reward(proposal.leaf))
+        search.paths = [*getattr(search, "paths", []), proposal.path]
+    search.explored_values.current()
+    return search
+
+
+def statistics(search):
+    return search.portfolio.descent.policy._averages
+
+
+def counted(search, node):
+    """Number and sum of rewards by move of all games whose descent came through a node."""
+    graph, problem = search.explored.graph, search.problem
+    found, before = defaultdict(lambda: [0, 0.0]), len(problem.moves(graph.states[node]))
+    for evaluation, path in zip(search.history, search.paths, strict=True):
+        if node in path:
+            for move in set(problem.moves(problem.position(evaluation.actions))[before:]):
+                found[move][0] += 1
+                found[move][1] += evaluation.reward
+    return found
+
+
+def test_moves_are_counted_by_every_game_that_contains_them():
+    search = searched()
+    averages, graph = statistics(search), search.explored.graph
+    deep = int(np.argmax(np.where(graph.level[: len(graph)] == 1, graph.visits[: len(graph)], 0)))
+    for node in (search.explored.root, deep):
+        expected = counted(search, node)
+        assert len(expected) > 8
+        for move, (count, total) in expected.items():
+            assert averages.move_count[node, move] == count
+            assert averages.move_sum[node, move] == pytest.approx(total)
+
+
+def test_moves_of_a_node_are_counted_by_the_descents_that_made_them():
+    search = searched()
+    averages, root = statistics(search), search.explored.root
+    first = defaultdict(list)
+    for evaluation in search.history:
+        first[evaluation.actions[0]].append(evaluation.reward)
+    edges = averages.first[root]
+    for action, rewards in first.items():
+        # The first game of all was played from the root, before any move was added.
+        assert averages.edge_count[edges + action] in (len(rewards), len(rewards) - 1)
+    assert averages.edge_count[edges : edges + 9].sum() in (59.0, 60.0)
+
+
+@pytest.mark.parametrize("ref", [0.0, 5.0, 25.0])
+def test_the_rule_is_the_publications(ref):
+    search = searched("connect_four", 80, ref=ref)
+    explored, descent = search.explored, search.portfolio.descent
+    averages, policy = statistics(search), descent.policy
+    options = descent.expansion.options(explored, explored.root)
+    for option, rating in enumerate(policy.rate(options)):
+        edge = averages.first[explored.root] + options.actions[option]
+        move = averages.numbers[edge]
+        p, w = averages.edge_count[edge], averages.edge_sum[edge]
+        pa, wa = averages.move_count[explored.root, move], averages.move_sum[explored.root, move]
+        beta = pa / (pa + p + 1e-5 * pa * p)
+        assert rating == pytest.approx((1 - beta) * (w / p if p else 0.0) + beta * wa / pa)
+
+
+def test_the_reference_is_the_last_node_with_enough_rewards():
+    search = searched("connect_four", 80, ref=25.0)
+    explored, descent = search.explored, search.portfolio.descent
+    policy, count = descent.policy, statistics(search).count
+    node = explored.root
+    expected = node
+    while not explored.graph.terminal[node] and (options := descent.expansion.options(explored, node)):
+        policy.rate(options)
+        expected = node if node == explored.root or count[node] > 25.0 else expected
+        assert policy._reference == expected
+        known = options.children[options.children >= 0]
+        if known.size == 0:
+            break
+        node = int(known[np.argmax(explored.graph.visits[known])])
+    assert expected != node
+
+
+@pytest.mark.parametrize("name", ["hex(board_size=3)", "connect_four", "breakthrough(rows=5,columns=4)"])
+def test_the_compiled_rule_decides_as_python_does(name):
+    class InPython(Grave):
+        """Inherits ``follow``, which is then not used."""
+
+    found = []
+    for python in (False, True):
+        search = baselines.grave(OpenSpielGame(name), ref=5.0, seed=3)
+        if python:
+            plain = search.portfolio.descent.policy
+            search.portfolio.descent.policy = InPython(plain._averages, plain.reads, plain.ref, plain.bias)
+        found.append([evaluation.actions for evaluation in search.steps(50)])
+    assert found[0] == found[1]
+
+
+def test_rave_is_grave_whose_nodes_are_their_own_reference():
+    one = baselines.rave(OpenSpielGame("hex(board_size=3)"), seed=0)
+    other = baselines.grave(OpenSpielGame("hex(board_size=3)"), ref=0.0, seed=0)
+    assert [e.actions for e in one.steps(30)] == [e.actions for e in other.steps(30)]
+
+
+def test_solved_games_are_not_searched_on():
+    search = baselines.grave(OpenSpielGame("nim(pile_sizes=1;2)"), seed=0)
+    assert search.run(500).stopped == "exhausted"
+    assert search.explored.graph.lower[0] == search.explored.graph.upper[0]
+
+
+def test_bad_constants_and_other_problems_are_named():
+    with pytest.raises(ValueError, match="ref must be finite"):
+        baselines.grave(OpenSpielGame("tic_tac_toe"), ref=-1.0)
+    with pytest.raises(ValueError, match="bias must be finite"):
+        baselines.grave(OpenSpielGame("tic_tac_toe"), bias=math.nan)
+    with pytest.raises(ds.ProblemError, match="moves"):
+        baselines.grave(ds.problems.TicTacToe())
