@@ -130,12 +130,10 @@ class Rules:
         for group in self._groups:
             for choice in _numbers(group):
                 self._rivals[choice] |= group & ~(1 << choice)
-        needed = 0
-        for choice, closure in enumerate(self._closure):
-            needed |= closure & ~(1 << choice)
-        loose = [c for c in range(count) if not self._rivals[c] and self._closure[c] == 1 << c]
-        self._loose = _bits(loose)
-        self._needs_nothing = needed == 0
+        self._has_rivals = _bits(c for c in range(count) if self._rivals[c])
+        self._simple = _bits(c for c in range(count) if self._closure[c] == 1 << c)
+        self._loose = self._simple & ~self._has_rivals
+        self._needs_nothing = self._simple == self._all
 
     def closed(self, made: int) -> int | None:
         """The choices with all that they require; ``None`` if some of these exclude each other."""
@@ -150,28 +148,44 @@ class Rules:
         if closed is None or closed & ~made & banned:
             return False
         more -= (closed & ~made).bit_count()
-        return more >= 0 and self._extends(closed, more, banned)
+        return more >= 0 and self._extends(closed, more, banned | self._excluded_by(closed))
 
-    def _extends(self, made: int, more: int, banned: int) -> bool:
-        """:meth:`can_be_completed` of choices that have all they require."""
-        excluded = banned
-        for choice in _numbers(made & ~self._loose):
+    def _excluded_by(self, made: int) -> int:
+        """The choices that some exclude."""
+        excluded = 0
+        for choice in _numbers(made & self._has_rivals):
             excluded |= self._rivals[choice]
+        return excluded
+
+    def _extends(self, made: int, more: int, excluded: int) -> bool:
+        """Whether ``more`` choices can be added to some that have all they require; ``excluded`` cannot."""
         left = self._all & ~made & ~excluded
-        while more > 0:
-            if (left & self._loose).bit_count() >= more:
-                return True
+        if more == 0 or self._first_fit(left & self._simple, more):
+            return True
+        while True:
             if not self._needs_nothing:
                 left = _bits(c for c in _numbers(left) if self._fits(c, made, left, more))
             if self._most(left) < more:
                 return False
             choice = (left & -left).bit_length() - 1
             added = self._closure[choice] & ~made
-            banned_now = self._all & ~made & ~left
-            if self._extends(made | added, more - added.bit_count(), banned_now):
+            beside = self._all & ~made & ~left | self._excluded_by(added)
+            if self._extends(made | added, more - added.bit_count(), beside):
                 return True
             left &= ~(1 << choice)
-        return True
+
+    def _first_fit(self, left: int, more: int) -> bool:
+        """Whether so many choices are found that do not exclude each other by taking the first one each time.
+
+        They require nothing, so that the rest of the rules holds, too.
+        """
+        if (left & self._loose).bit_count() >= more:
+            return True
+        while left and more > 0:
+            first = left & -left
+            left &= ~(first | self._rivals[first.bit_length() - 1])
+            more -= 1
+        return more == 0
 
     def _fits(self, choice: int, made: int, left: int, more: int) -> bool:
         """Whether what a choice requires is still possible together."""
@@ -188,9 +202,23 @@ class Rules:
         return most + left.bit_count()
 
     def offered(self, made: int, left: int) -> list[int]:
-        """The choices that can be the next one if ``left`` are still to be made."""
-        possible = _numbers(self._all & ~made)
-        return [choice for choice in possible if self.can_be_completed(made | 1 << choice, left - 1)]
+        """The choices that can be the next one if ``left`` are still to be made, which is possible."""
+        closed, found = self.closed(made), list[int]()
+        assert closed is not None
+        excluded, more = self._excluded_by(closed), left - (closed & ~made).bit_count()
+        for choice in _numbers(self._all & ~made):
+            added = self._closure[choice] & ~closed
+            # What is required by choices that were made has to be chosen anyway.
+            if added and not self._can_be_added(closed, added, more, excluded):
+                continue
+            found.append(choice)
+        return found
+
+    def _can_be_added(self, closed: int, added: int, more: int, excluded: int) -> bool:
+        rivals = self._excluded_by(added)
+        if added & (excluded | rivals) or added.bit_count() > more:
+            return False
+        return self._extends(closed | added, more - added.bit_count(), excluded | rivals)
 
     def subsets(self, made: int, more: int, banned: int = 0) -> Iterator[list[int]]:
         """All ways to add ``more`` choices that are not banned, each as a list in ascending order."""
