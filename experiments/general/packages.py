@@ -68,7 +68,10 @@ def smac(evaluate: Evaluations, space: Space, seed: int) -> None:
             scenario, lambda config, seed: 0.0, initial_design=design, overwrite=True, logging_level=False
         )
         while True:
-            trial = search.ask()
+            try:
+                trial = search.ask()
+            except import_peer("smac.main.exceptions").ConfigurationSpaceExhaustedException:
+                return  # it finds no configuration that it has not tried
             made = dict(trial.config)
 
             def ask(parameter: Parameter, made: dict[str, Any] = made) -> int:
