@@ -100,10 +100,10 @@ METHODS: dict[str, Method] = {
     "hill climbing": Method(as_peer(peers.hill_climbing)),
     "genetic": Method(as_peer(peers.genetic_algorithm)),
     "TPE (Optuna)": Method(as_peer(packages.optuna_tpe), ("optuna",)),
-    "Nevergrad": Method(as_peer(packages.nevergrad), ("nevergrad",)),
     "paper's method": Method(paper),
     "random": Method(as_peer(peers.random_search)),
     "SMAC3": Method(as_peer(packages.smac), ("smac",), has_settings),
+    "Nevergrad": Method(as_peer(packages.nevergrad), ("nevergrad",), has_settings),
 }
 """Every method by its name in tables and on the command line."""
 
