@@ -63,7 +63,7 @@ def _searched(instance: Instance, seed: int, budget: int, begin: Callable[[Probl
             scores.append(evaluation.best_reward)
             continue
         seconds += time.process_time() - began
-        scores.append(truth.reward(search.result().best_state))
+        scores.append(truth.reward(evaluation.recommended))
         began = time.process_time()
     seconds += time.process_time() - began - timed.seconds
     return Run(np.array(scores), seconds, search.result().probability_best)
