@@ -62,20 +62,22 @@ def run(
     rows = run_rounds(one_run, tasks, jobs, progress)
     if keep is not None:
         rows = [*_kept(keep, methods, problems), *rows]
+    ran, stated = {row.method for row in rows}, {row.setting.partition(",")[0] for row in rows}
     about = {
         "seeds": len(numbers),
-        "methods": list(methods),
+        "methods": [method for method in METHODS if method in ran],
         "problems": {
             name: {
                 "kind": TASKS[name].kind,
-                "evaluations": budgets[name],
+                "evaluations": budgets.get(name, TASKS[name].budget),
                 "instances": [
                     {"best": scale.best, "random": scale.random, "how": scale.how}
                     for n in range(TASKS[name].instances)
                     for scale in [scale_of(TASKS[name], n)]
                 ],
             }
-            for name in problems
+            for name in TASKS
+            if name in stated
         },
         "measured": "regret: 0 is the optimum or the best score known, 1 the mean score of random points",
     }
