@@ -224,7 +224,7 @@ class World(Pair):
         text = b"".join(line(self.path, *BAD[one], name) for one, name in zip(bad, refused, strict=True))
         text += line(self.path, action, value.get(action), self._name())
         if action == "half a line":
-            text = text[: -number % 40 - 2] + b"\n"
+            text = text[: -(number % 40) - 2] + b"\n"  # of the last line
         text += line(self.path, "continue", None, self._name())  # nobody else ends a pause
         own_file(steering, (b"" if deleted or not steering.exists() else steering.read_bytes()) + text)
         events = self.run(budget, steer=True)
