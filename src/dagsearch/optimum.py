@@ -87,7 +87,7 @@ def _promising(search: "Search", most: int, rng: np.random.Generator) -> Iterabl
         around = moves.around(point, _COMPARED, rng)
         if len(around) == 0:
             continue
-        leaves = [moves.leaf(other) for other in around]
+        leaves = [moves.likely_leaf(other) for other in around]  # thousands
         mean, variance = search.posterior.predict(leaves)
         rating = mean + _BETA * np.sqrt(variance)
         for place in np.argsort(-rating, kind="stable")[:_MOST_NEIGHBOURS].tolist():

@@ -67,6 +67,8 @@ class Problem(Protocol):
         them.
     ``every(most) -> array | None``
         Codes of all leaves, one row each; ``None`` if they are more than ``most``, or not known.
+    ``likely_leaf_of(codes) -> State``
+        What ``leaf_of`` most likely returns, where that takes long: for leaves that are only compared.
     ``parents(state) -> Sequence[tuple[State, Action]]``
         The states one decision before, each with that decision. Without it the search replays a leaf's
         actions to find out which of them could have been the last.

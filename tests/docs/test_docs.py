@@ -100,3 +100,19 @@ def test_importing_the_package_is_silent_and_leaves_the_slow_imports_out():
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_every_test_that_the_promises_name_exists():
+    promises = (ROOT / "docs" / "durability.md").read_text().partition("## How to use it")[0]
+    named = set(re.findall(r"`(test_\w+)(?:\.py)?`", promises))
+    files = list((ROOT / "tests").glob("**/*.py"))
+    there = {
+        name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)
+    }
+    assert len(named) > 20
+    assert named <= there | {file.stem for file in files}
+    for promise in re.split(r"^\d+\. ", promises, flags=re.MULTILINE)[1:]:
+        assert re.search(r"`test_\w+(\.py)?`", promise), promise
+    rules = (ROOT / "tests" / "durable" / "attacks" / "machine.py").read_text()
+    for rule in re.findall(r"`attacks`: `(\w+)`", promises):
+        assert f"def {rule}(" in rules

@@ -18,12 +18,12 @@ import pytest
 import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.journal.journal import Follower, read_events
-from dagsearch.journal.lines import LENGTH, content_of, encode_event
 from dagsearch.journal.requests import requests_path
 from dagsearch.report.report import Report, Watched
 from dagsearch.report.server import make_app
 from dagsearch.report.view import Viewed
 from support.browser import in_browser
+from support.journals import written
 
 TOKEN, PORT = "secret-token", 4321
 PROBLEM = ds.problems.Subsets(12, 3, reward=sum)
@@ -379,8 +379,7 @@ def test_a_port_is_named_before_anything_else_is_waited_for(capsys):
 def events_with(journal, *more):
     """Write a journal with consistent digests whose last events are whatever is given."""
     events = [(event.kind, event.at, json.dumps(event.content)) for event in read_events(journal)]
-    whole = content_of(journal, [*events, *((kind, 1e9, json.dumps(content)) for kind, content in more)])
-    journal.write_bytes(whole.encode())
+    written(journal, [*events, *((kind, 1e9, json.dumps(content)) for kind, content in more)])
 
 
 def steer_event(action, value):
@@ -425,15 +424,10 @@ def test_events_that_no_search_writes_are_shown_or_named_in_one_line(journal, na
 
 
 def test_a_reward_beyond_all_floats_is_named_in_one_line(journal, capsys):
-    text = journal.read_bytes()
     events = [(event.kind, event.at, json.dumps(event.content)) for event in read_events(journal)]
     kind, content = reward_event(1.0)
     huge = json.dumps(content).replace('"reward": 1.0', '"reward": 1' + "0" * 400)
-    lines, digest = b"", ""
-    for number, event in enumerate([*events, (kind, 1e9, huge)]):
-        line, digest = encode_event(digest, number, *event)
-        lines += line
-    journal.write_bytes(text[:LENGTH] + lines)
+    written(journal, [*events, (kind, 1e9, huge)])
     assert main(["show", str(journal)]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
 
@@ -484,9 +478,8 @@ def test_a_journal_replaced_by_one_of_the_same_length_is_shown(tmp_path):
     for seed in range(2):
         text = json.dumps({"note": f"{seed:02d}"})
         settings = {**SETTINGS, "made_by": f"{seed:02d}"}
-        whole[seed] = content_of(
-            journal, [("settings", 1.0, json.dumps(settings)), ("note", 1.0, text)]
-        ).encode()
+        written(journal, [("settings", 1.0, json.dumps(settings)), ("note", 1.0, text)])
+        whole[seed] = journal.read_bytes()
     journal.write_bytes(whole[0])
     watched = Watched([journal])
     seen = json.loads(watched.content(""))["version"]

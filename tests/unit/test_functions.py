@@ -1,9 +1,11 @@
 """Functions that choose: which choices they make, and searches over them."""
 
+import cProfile
 import functools
 import json
 import logging
 import pickle
+import pstats
 import random
 import sys
 
@@ -719,3 +721,54 @@ def test_choices_of_a_function_are_told_as_a_dictionary():
 def test_numbers_of_numpy_become_plain_ones():
     result = ds.maximize(lambda choose: choose("a", list(np.arange(3))) + choose("b", [np.float32(1)]), 3)
     assert json.dumps(result.best_state) == '{"a": 2, "b": 1.0}'
+
+
+def deep(depth, branches, runs):
+    """A function of many choices, of which the first may decide whether there is one more."""
+
+    def function(choose):
+        runs.append(depth)
+        values = [choose(f"x{number}", [0, 1, 2]) for number in range(depth)]
+        if branches and values[0] == 1:
+            values.append(choose("more", [0, 1]))
+        return sum(values)
+
+    return function
+
+
+@pytest.mark.parametrize("branches", [False, True])
+def test_a_deep_function_is_run_no_more_often_than_a_shallow_one(branches):
+    """Leaves that are only compared, by the thousand for the result, are not asked for one by one."""
+    runs = []
+    for depth in (100, 400):
+        ds.maximize(deep(depth, branches, runs), budget=10, seed=0)
+    # Up to 2,000 states near the root, to see whether the problem is small; walks; one or two per evaluation.
+    assert runs.count(100) < 1200
+    assert runs.count(400) < 1200
+
+
+@pytest.mark.parametrize(
+    "problem_of",
+    [
+        lambda depth: FunctionProblem(deep(depth, False, [])),
+        lambda depth: FunctionProblem(deep(depth, True, [])),
+        lambda depth: ds.problems.Choices({f"x{i}": [0, 1] for i in range(depth)}, reward=lambda c: c["x0"]),
+        lambda depth: ds.problems.Subsets(2 * depth, depth, reward=sum),
+    ],
+    ids=["function", "function with branches", "choices", "subsets"],
+)
+def test_the_work_of_an_evaluation_grows_with_the_depth_and_not_its_square(problem_of):
+    """Calls of functions are counted, which no other work on the machine changes."""
+    calls = []
+    for depth in (100, 200, 400):
+        problem, profile = problem_of(depth), cProfile.Profile()
+        search = ds.Search.default(problem, initial=4, seed=0)
+        for evaluation in range(12):
+            if evaluation == 6:
+                profile.enable()
+            proposal = search.ask()
+            search.tell(proposal, problem.reward(proposal.leaf))
+        profile.disable()
+        calls.append(pstats.Stats(profile).total_calls)
+    assert calls[1] < 2.5 * calls[0]
+    assert calls[2] < 2.5 * calls[1]

@@ -180,11 +180,17 @@ class NamedChoices(ABC):
         return np.array(rows, dtype=np.int64).reshape(-1, len(self._arrays.names))
 
     def _is_leaf(self, state: Chosen) -> bool:
-        return not self._survey.steering or self._question(state) is None
+        if not self._survey.steering or not self._survey.rules.open_names(state):
+            return True  # the codes are then those of a leaf, whatever the problem would say
+        return self._question(state) is None
 
     def leaf_of(self, codes: IntArray) -> Chosen:
         """The leaf with these codes; the first option is chosen where a code does not fit."""
         return self._arrays.walk_of(codes).chosen
+
+    def likely_leaf_of(self, codes: IntArray) -> Chosen:
+        """The same as the survey found it: leaves that are only compared need not be asked for."""
+        return self._arrays.likely_walk_of(codes).chosen
 
     def path_to(self, leaf: Chosen) -> list[Decision]:
         """The decisions in their order."""

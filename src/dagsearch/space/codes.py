@@ -36,6 +36,9 @@ class Coding(NamedTuple):
     """Whether every row of codes is a leaf as far as is known."""
     every: Callable[[int], IntArray | None] | None = None
     """Codes of all leaves, as far as is known; ``None`` if they are more than a number."""
+    likely_leaf_of: Callable[[IntArray], State] | None = None
+    """The leaf with a row of codes, as far as is known: the problem is not asked. ``None`` if that is
+    ``leaf_of``."""
 
 
 def draw_moves(

@@ -33,6 +33,9 @@ class Moves(Protocol):
     def leaf(self, point: Any) -> State:
         """The leaf of a point, if it is one."""
 
+    def likely_leaf(self, point: Any) -> State:
+        """The same as far as is known, without asking the problem where that would take long."""
+
     def way(self, point: Any) -> Walk | None:
         """The leaf and the actions to it, replayed through the problem; ``None`` if it is not a leaf."""
 
@@ -55,6 +58,10 @@ class CodeMoves:
     def leaf(self, point: Any) -> State:
         """The leaf with these codes."""
         return self._coding.leaf_of(point)
+
+    def likely_leaf(self, point: Any) -> State:
+        """The same by what is known of the problem."""
+        return (self._coding.likely_leaf_of or self._coding.leaf_of)(point)
 
     def way(self, point: Any) -> Walk | None:
         """The leaf and its decisions, if the problem offers every one of them."""
@@ -117,6 +124,8 @@ class PathMoves:
         for action in point:
             state = self._space.problem.step(state, action)
         return state
+
+    likely_leaf = leaf
 
     def way(self, point: Any) -> Walk | None:
         """The leaf and its decisions."""

@@ -72,6 +72,10 @@ class NamedCodes:
         """The way with these codes; the first option is chosen where a code does not fit."""
         return self._walk(self._answers(codes, lambda options: options[0]))
 
+    def likely_walk_of(self, codes: IntArray) -> Walk:
+        """The same as far as the survey knows, without asking the problem."""
+        return self._guessed(self._answers(codes, lambda options: options[0]))
+
     def _answers(self, codes: IntArray, otherwise: Callable[[Options], Hashable]) -> Answer:
         """Answers with the value that the codes give to a name, or ``otherwise`` if it is not an option."""
         places = zip(self.names, self.values, codes.tolist(), strict=True)
@@ -107,7 +111,7 @@ class NamedCodes:
 
     def _changed(self, codes: IntArray, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Place and new category of changes of single choices in the branch of a leaf."""
-        walk = self._guessed(self._answers(codes, lambda options: options[0]))
+        walk = self.likely_walk_of(codes)
         found, places = list[IntArray](), list[int]()
         for question in walk.questions:
             place = self.place.get(question.name)

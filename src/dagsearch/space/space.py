@@ -85,6 +85,7 @@ class Space:
     path_to: Callable[[State], Sequence[Action]] | None = _member()
     neighbours: Callable[[IntArray, int, np.random.Generator], IntArray] | None = _member(shortcut=True)
     every: Callable[[int], IntArray | None] | None = _member(shortcut=True)
+    likely_leaf_of: Callable[[IntArray], State] | None = _member(shortcut=True)
     parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
     random_leaf: Callable[[State, np.random.Generator], Walk] | None = _member(shortcut=True)
     leaves: Callable[[State], Iterable[tuple[State, Sequence[Action]]]] | None = _member(shortcut=True)
@@ -234,7 +235,8 @@ class Space:
         if self.layout is not None:
             members = self.codes, self.leaf_of, self.path_to, self.neighbours
             if all(member is not None for member in members):
-                return Coding(self.layout, *members, every=self.every)  # type: ignore[arg-type]
+                likely = self.likely_leaf_of
+                return Coding(self.layout, *members, every=self.every, likely_leaf_of=likely)  # type: ignore[arg-type]
             return None
         if self.has_players or self.items is not None or self.inclusion is not None:
             return None  # the problem says in another way what its states are

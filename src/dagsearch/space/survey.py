@@ -162,6 +162,7 @@ class Branches:
 
     def __init__(self) -> None:
         self._all: list[Branch] = []
+        self._found_last: tuple[tuple[Hashable, ...], int] = (), 0
 
     def __len__(self) -> int:
         return len(self._all)
@@ -194,12 +195,19 @@ class Branches:
 
     def at(self, state: Chosen) -> Branch | None:
         """What comes after the choices of a state; ``None`` if that is not known."""
-        number = 0 if self._all else None
-        for value in state.chosen:
-            if number is None:
+        if not self._all:
+            return None
+        # Most often one choice was added: the way to a leaf is asked about step by step.
+        before, number = self._found_last
+        if state.chosen[:-1] != before:
+            before, number = (), 0
+        for value in state.chosen[len(before) :]:
+            after = self._all[number].after.get(value)
+            if after is None:
                 return None
-            number = self._all[number].after.get(value)
-        return None if number is None else self._all[number]
+            number = after
+        self._found_last = state.chosen, number
+        return self._all[number]
 
 
 class Asked:
@@ -269,12 +277,9 @@ class Rules:
             looks_at = _explaining(name, cases)
             self._looks_at[name] = looks_at
             self._next[name] = {one.at(looks_at): one.following for one in cases}
-        self._reached: dict[tuple[Hashable, ...], frozenset[str]] = {}
-
-    @property
-    def steering(self) -> frozenset[str]:
+        self.steering = frozenset(name for names in self._looks_at.values() for name in names) - {_LEVEL}
         """Names whose answers decide what is asked later."""
-        return frozenset(name for names in self._looks_at.values() for name in names) - {_LEVEL}
+        self._reached: dict[tuple[Hashable, ...], frozenset[str]] = {}
 
     def follow(self, answer: Answer) -> tuple[Walk, bool]:
         """A way by the rules, and whether they lead to its end."""
@@ -318,8 +323,7 @@ class Rules:
 
     def open_names(self, state: Chosen) -> frozenset[str]:
         """Names that may still be asked after the choices of a state, by the rules."""
-        steering = self.steering
-        made = {name: value for name, value in state.items() if name in steering}
+        made = {name: value for name, value in state.items() if name in self.steering}
         last = state.names[-1] if state.names else None
         key = (last, *made.items())
         if key not in self._reached:
@@ -350,7 +354,7 @@ class _Absent:
 
 
 _ABSENT: Final = _Absent()
-# Stands for the number of answers so far, which explains what comes after a question that is asked repeatedly.
+# Stands for the number of answers so far, which explains what comes after a question asked repeatedly.
 _LEVEL: Final = "\0"
 # What comes next where no walk has shown it.
 _UNKNOWN: Final = Question("", ())

@@ -22,6 +22,7 @@ from dagsearch.problem import State
 from dagsearch.record import Record
 from dagsearch.report.view import Viewed
 from dagsearch.results import Proposal
+from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.space.walks import walked
 from tests.durable.attacks.disk import Crash
@@ -32,6 +33,8 @@ Act = Callable[[Search], Any]
 
 FORKS = ("return", "raise", "exec") if hasattr(os, "fork") else ()
 """What a child does that an evaluation forks: it returns, raises, or fails to become another program."""
+# Seconds that a run which takes requests may last: one that waits for ever must be found, not waited for.
+_LONGEST_RUN = 600.0
 _WENT_ON = 99  # exit code of a child that did not end with its evaluation
 
 
@@ -183,13 +186,15 @@ class World(Pair):
         """
         before = self._number_of_events()
         with nullcontext() if forks is None else _forking(self.search.problem, forks):
-            self._attempt(lambda: self.search.run(budget, on_error="skip", steer=steer))
+            stop = Stop(seconds=_LONGEST_RUN) if steer else None
+            self._attempt(lambda: self.search.run(budget, stop, on_error="skip", steer=steer))
         events = read_events(self.path)[before:]
         for event in events:
             self._follow(event)
         if self._was_interrupted:
             self._after_interrupted_asks(events)
             return events
+        assert self.search.result().stopped != "seconds", "the run waits for a request"
         if self.search.result().stopped == "exhausted":
             found = outcome_of(self.model.ask)
             assert isinstance(found, Refusal), f"the model found {found!r}, the search no leaf"
@@ -224,7 +229,7 @@ class World(Pair):
         text = b"".join(line(self.path, *BAD[one], name) for one, name in zip(bad, refused, strict=True))
         text += line(self.path, action, value.get(action), self._name())
         if action == "half a line":
-            text = text[: -number % 40 - 2] + b"\n"
+            text = text[: -(number % 40) - 2] + b"\n"  # of the last line
         text += line(self.path, "continue", None, self._name())  # nobody else ends a pause
         own_file(steering, (b"" if deleted or not steering.exists() else steering.read_bytes()) + text)
         events = self.run(budget, steer=True)
