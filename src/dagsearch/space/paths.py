@@ -129,8 +129,12 @@ class DecidedPaths:
 def paths_are_states(problem: Problem, key: Any, paths: Sequence[Path]) -> bool:
     """Whether different decisions lead to different states, as far as paths show.
 
-    They do not where two decisions can be exchanged: then what was decided, not when, makes the state.
+    They do not where two decisions can be exchanged: then what was decided, not when, makes the state. Nor do
+    they where two paths meet.
     """
+    ways = {key(path.states[-1]): tuple(path.actions) for path in paths}
+    if any(ways[key(path.states[-1])] != tuple(path.actions) for path in paths):
+        return False
     for path in paths[:_TRIED]:
         for place in range(len(path.actions) - 1):
             first, second = path.actions[place : place + 2]
