@@ -140,6 +140,10 @@ class Measures:
                     found.append(Behind(problem, peer, gap))
         return found
 
+    def ran_on(self, problem: str) -> list[str]:
+        """The methods that ran on a problem."""
+        return [method for method in self.methods if (method, problem) in self._curves]
+
     def visited(self, guest: str) -> list[str]:
         """The problems that a method for some problems ran on."""
         return [problem for problem in self.problems if (guest, problem) in self._curves]

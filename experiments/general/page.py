@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from experiments.general.measures import ALL, STANDARD, Mean, Measures
-from experiments.general.methods import OURS
+from experiments.general.methods import OURS, has_settings
 from experiments.general.optima import scale_of
 from experiments.general.problems import TASKS
 from experiments.general.runs import EARLY, MARKS
@@ -51,6 +51,7 @@ def tables(found: Measures) -> dict[str, str]:
             "against": _against,
             "published": _published,
             "calibration": _calibration,
+            "partly": _partly,
         }
     makers["settings"] = _settings
     makers["time"] = _time
@@ -142,14 +143,29 @@ def _classes(found: Measures) -> str:
 
 
 def _settings(found: Measures) -> str:
-    """Conditional and numeric problems, with the methods that are only for these."""
+    """Conditional and numeric problems, with the methods that are only for these, where they ran."""
     methods, rows = [*found.methods, *found.guests], []
-    for problem in dict.fromkeys(name for guest in found.guests for name in found.visited(guest)):
+    for problem in (name for name in found.problems if has_settings(TASKS[name].make(0).space)):
         for step in (EARLY, None):
-            means = [found.regret(method, [problem], step).mean() for method in methods]
-            texts = _best_bold(means, [f"{mean:.3f}" for mean in means])
+            ran = [method in found.methods or problem in found.visited(method) for method in methods]
+            means = [
+                found.regret(method, [problem], step).mean() if known else np.inf
+                for method, known in zip(methods, ran, strict=True)
+            ]
+            texts = _best_bold(means, [f"{mean:.3f}" if np.isfinite(mean) else "–" for mean in means])
             rows.append([f"`{problem}`", f"at {step}" if step else "at the end", *texts])
     return table(["mean regret", "", *methods], rows)
+
+
+def _partly(found: Measures) -> str:
+    """Problems that some methods did not run on."""
+    rows = []
+    for name in found.partly:
+        ran = found.ran_on(name)
+        means = [found.regret(m, [name]).mean() if m in ran else np.inf for m in found.methods]
+        texts = _best_bold(means, [f"{mean:.3f}" if np.isfinite(mean) else "–" for mean in means])
+        rows.append([f"`{name}`", TASKS[name].what, *texts, f"{found.own_ms(OURS, name).mean():.1f}"])
+    return table(["regret at the end", "choices", *found.methods, f"own ms of {OURS}"], rows)
 
 
 def _published(found: Measures) -> str:
