@@ -16,8 +16,9 @@ b           nonlinear    —                   variance of a remainder that fall
 The covariance is bias + Σ_v a_v φ_v(x)·φ_v(y) + b exp(−½ Σ_v θ_v |φ_v(x) − φ_v(y)|²). A view that explains
 nothing has its a_v and θ_v learnt to be small, and is then left out of the computation.
 
-Only equality of categories counts, so that relabelling the categories of a place changes nothing in the views
-of places. g of a partial state is what its random completions earn as far as the trend goes.
+Of names only equality counts: relabelling the categories of a place changes nothing. Numbers are also
+compared by where they lie on scales (:mod:`dagsearch.space.numbers`). g of a partial state is what its random
+completions earn as far as the trend goes.
 
 Rows are codes, and states are compared by what they share, see :mod:`dagsearch.covariances.counts`.
 """
@@ -105,11 +106,11 @@ class _Scaled:
             return {}
         views, numbers, scales = self.views, self.views.numbers, np.sqrt(self.squares)
         found = {0: (scales[0] * views.values(states.codes), views.columns)}
-        first = len(views.names) - len(numbers.names)
-        for number, part in enumerate(np.split(states.more[:, : numbers.width], len(numbers.names) or 1, 1)):
-            if numbers.names:
-                column = len(views.categories) + numbers.columns
-                found[first + number] = scales[first + number] * part, column
+        first, width = len(views.names) - len(numbers.names), numbers.columns.size
+        for number in range(len(numbers.names)):
+            part = states.more[:, number * width : (number + 1) * width]
+            column = len(views.categories) + numbers.columns
+            found[first + number] = scales[first + number] * part, column
         return found
 
 
