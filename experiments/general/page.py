@@ -145,7 +145,10 @@ def _classes(found: Measures) -> str:
 def _settings(found: Measures) -> str:
     """Conditional and numeric problems, with the methods that are only for these, where they ran."""
     methods, rows = [*found.methods, *found.guests], []
-    for problem in (name for name in found.problems if has_settings(TASKS[name].make(0).space)):
+    visited = {name for guest in found.guests for name in found.visited(guest)}
+    for problem in found.problems:
+        if problem not in visited and not has_settings(TASKS[problem].make(0).space):
+            continue
         for step in (EARLY, None):
             ran = [method in found.methods or problem in found.visited(method) for method in methods]
             means = [

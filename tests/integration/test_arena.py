@@ -211,3 +211,19 @@ def test_the_scores_of_the_page_are_those_of_the_results(name):
             numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
             expected = [result.mean, result.low, result.high][: len(numbers)]
             assert numbers == pytest.approx(expected, abs=0.00501)
+
+
+def test_the_scores_against_grave_are_those_of_the_results():
+    page = (ROOT / "docs" / "games.md").read_text()
+    folder = ROOT / "results" / "arena"
+    found = arena.by_pairing([*arena.read(folder / "grave.csv.gz"), *arena.read(folder / "mcts.csv.gz")])
+    games = {game for game, _, _ in found}
+    assert len(games) == 8
+    for game in games:
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| `{game}` | ")]
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:4]
+        shown = [("grave", 100), ("grave", 300), ("mcts-solver", 100)]
+        for cell, (against, budget) in zip(cells, shown, strict=True):
+            result = arena.score(found[game, against, f"{budget} roll-outs"])
+            numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
+            assert numbers == pytest.approx([result.mean, result.low, result.high], abs=0.00501)

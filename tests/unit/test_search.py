@@ -282,7 +282,15 @@ def test_a_search_without_evaluations_has_a_result():
 def test_history_as_a_frame():
     result = ds.search(small(), budget=12, seed=0)
     frame = result.to_frame()
-    assert list(frame.columns) == ["step", "reward", "best_reward", "seconds", "leaf", "actions"]
+    assert list(frame.columns) == [
+        "step",
+        "reward",
+        "best_reward",
+        "seconds",
+        "leaf",
+        "actions",
+        "recommended",
+    ]
     assert frame.reward.max() == frame.best_reward.iloc[-1] == result.best_reward
     assert len(frame) == 12
 

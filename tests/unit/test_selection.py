@@ -191,6 +191,9 @@ def test_what_is_beside_a_leaf_may_still_gain():
         def step(self, state, action):
             return state + action
 
+        def items(self, state):  # no codes, so that the search descends
+            return list(enumerate(state))
+
         def reward(self, leaf):
             return float(leaf.count("a"))
 

@@ -73,6 +73,8 @@ class Space:
     ----------
     problem : Problem
         The problem.
+    moved : bool
+        Whether its root is inside another problem: decisions from there on are not all that led to a state.
     """
 
     items: Callable[[State], Iterable[Hashable]] | None = _member()
@@ -100,8 +102,8 @@ class Space:
     identity: Callable[[], str] | None = _member()
     covariance: Any = _member()
 
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+    def __init__(self, problem: Problem, moved: bool = False) -> None:
+        self.problem, self._moved = problem, moved
         self._key, self._player = getattr(problem, "key", None), getattr(problem, "player", None)
 
     @classmethod
@@ -109,8 +111,8 @@ class Space:
         """The space of a problem; a space is its own."""
         return problem if isinstance(problem, Space) else cls(problem)
 
-    def __reduce__(self) -> tuple[type["Space"], tuple[Problem]]:
-        return Space, (self.problem,)
+    def __reduce__(self) -> tuple[type["Space"], tuple[Problem, bool]]:
+        return Space, (self.problem, self._moved)
 
     def key(self, state: State) -> Hashable:
         """What identifies a state: the problem's ``key``, or the state itself."""
@@ -242,7 +244,7 @@ class Space:
             return None  # the problem says in another way what its states are
         with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
             found = inferred_coding(self.paths)
-            if found is None and self.decided is not None:
+            if found is None and not self._moved and self.decided is not None:
                 found = self.decided.coding()
             return found
         return None

@@ -75,7 +75,7 @@ class Explored:
     def move_root(self, node: int, problem: Problem) -> None:
         """Make another node the root; ``problem`` is the same problem with this root."""
         self._given = self.increments  # levels count from the first root
-        self.root, self.space = node, Space(problem)
+        self.root, self.space = node, Space(problem, moved=True)
 
     def way_to(self, state: State) -> list[Action]:
         """Actions from the root to a state that is at most two decisions away."""
