@@ -171,10 +171,11 @@ def likeness(space: Space) -> str:
     """In words, what :func:`natural_covariance` compares, and what would help."""
     if space.covariance is not None:
         return "States are compared by the covariance that the problem declares."
-    if space.inclusion is not None and (space.coding is None or space.is_of_one_size):
+    covariance = natural_covariance(space)
+    if isinstance(covariance, SetKernel):
         return "Leaves are compared by the items that they choose."
-    if space.coding is not None:
-        return _likeness_of_codes(space, space.coding)
+    if isinstance(covariance, Views):
+        return _likeness_of_codes(space, covariance.coding)
     if space.items is not None:
         shared = "States are compared by how many items they share; nothing is learnt about pairs of items."
         if space.has_players:

@@ -472,16 +472,22 @@ def test_a_knapsack_is_filled():
     assert ds.search(problem, budget=100, seed=0).best_reward >= 0.99 * best[-1]
 
 
+def exchanged_or_reversed(order):
+    """Orders with two items exchanged, or with one stretch reversed."""
+    near = set()
+    for i, j in combinations(range(len(order)), 2):
+        swapped = list(order)
+        swapped[i], swapped[j] = order[j], order[i]
+        near |= {tuple(swapped), order[:i] + order[i : j + 1][::-1] + order[j + 1 :]}
+    return near
+
+
 @pytest.mark.parametrize("kind", ["order", "selection"])
 def test_neighbours_of_orders_are_exchanged_moved_reversed_or_replaced(kind):
     problem = PROBLEMS[kind]()
     leaves = set(leaves_of(problem))
     for leaf in leaves:
-        near, n = set(), len(leaf)
-        for i, j in combinations(range(n), 2):
-            swapped = list(leaf)
-            swapped[i], swapped[j] = leaf[j], leaf[i]
-            near |= {tuple(swapped), leaf[:i] + leaf[i : j + 1][::-1] + leaf[j + 1 :]}
+        near, n = exchanged_or_reversed(leaf), len(leaf)
         for i, j in product(range(n), repeat=2):
             moved = list(leaf)
             moved.insert(j, moved.pop(i))
@@ -527,11 +533,8 @@ def test_neighbours_of_orders_keep_copies_and_precedence(kind):
     leaves = set(leaves_of(problem))
     pool = list(problem._label_of)
     for leaf in leaves:
-        near, n = set(), len(leaf)
+        near, n = exchanged_or_reversed(leaf), len(leaf)
         for i, j in combinations(range(n), 2):
-            swapped = list(leaf)
-            swapped[i], swapped[j] = leaf[j], leaf[i]
-            near |= {tuple(swapped), leaf[:i] + leaf[i : j + 1][::-1] + leaf[j + 1 :]}
             for m in range(i, j):
                 near.add(leaf[:i] + leaf[m + 1 : j + 1] + leaf[i : m + 1] + leaf[j + 1 :])
         near |= {(*leaf[:i], item, *leaf[i + 1 :]) for i in range(n) for item in problem.labels}

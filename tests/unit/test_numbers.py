@@ -147,8 +147,8 @@ def test_thousands_of_numbers_are_searched(stated):
             return settings({"rate": rate, "depth": depth})
 
         result = ds.maximize(function, 60, seed=0)
-    # One random leaf in 300 is as good.
-    assert result.best_reward > -40.0
+    # Of 300 random searches of this budget, 97 in 100 end below −1.1.
+    assert result.best_reward > -1.0
 
 
 def test_none_beside_numbers_is_an_option_like_any_other():

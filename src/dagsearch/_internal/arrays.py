@@ -13,8 +13,8 @@ def _fits(have: tuple[int, ...], need: tuple[int, ...]) -> bool:
     return True
 
 
-def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
-    """``array`` itself if it has at least ``shape``, else a larger copy whose new entries are zero.
+def grown(array: NDArray[Any], *shape: int, fill: int = 0) -> NDArray[Any]:
+    """``array`` itself if it has at least ``shape``, else a larger copy whose new entries are ``fill``.
 
     Every axis that is too short at least doubles, so n growths by one element cost O(n) in total.
     """
@@ -27,5 +27,7 @@ def grown(array: NDArray[Any], *shape: int) -> NDArray[Any]:
         ],
         dtype=array.dtype,
     )
+    if fill:
+        larger.fill(fill)
     larger[tuple(slice(have) for have in array.shape)] = array
     return larger

@@ -26,7 +26,7 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines.averages import Averages, Traversed
 from dagsearch.posterior.units import Episode
 from dagsearch.problem import State
-from dagsearch.proposers.descent import UNKNOWN
+from dagsearch.proposers.descent import UNKNOWN, children_by_action, compared, number_of_actions
 from dagsearch.proposers.expansions import Options
 from dagsearch.proposers.policies import CompiledPolicy
 from dagsearch.values.backups import Backup
@@ -63,10 +63,7 @@ class MoveAverages(Averages):
 
     def prepare(self, explored: Explored, node: int) -> None:
         """Make room for a node and its actions."""
-        if node >= self.first.size:
-            known = self.first.size
-            self.first = grown(self.first, node + 1)
-            self.first[known:] = -1
+        self.first = grown(self.first, node + 1, fill=-1)
         if self.first[node] >= 0:
             return
         numbers = self._move_numbers(explored.graph.states[node])
@@ -243,14 +240,8 @@ def _best_move(
 ) -> tuple[int, int, float, float]:
     """The best rated child, −1 if it is not in the DAG, and the index of the action that leads there."""
     graph = GraphArrays(*arrays)
-    edges = slice(graph.first[node], graph.first[node] + graph.count[node])
-    actions = graph.branching[node]
-    for child in graph.edge_child[edges]:
-        actions += child < 0  # a second action to the same child
-    children = np.full(actions, UNKNOWN)
-    for edge in range(edges.start, edges.stop):
-        child = graph.edge_child[edge]
-        children[graph.edge_action[edge]] = child if child >= 0 else ~child
+    actions = number_of_actions(graph, node)
+    children = children_by_action(graph, node, actions)
     tied, best, ties = np.empty(actions, dtype=np.int64), -np.inf, 0
     for action in range(actions):
         if children[action] >= 0 and graph.closed[children[action]]:
@@ -264,11 +255,7 @@ def _best_move(
             if own > 0.0:
                 mean += (1.0 - beta) * edge_sum[first + action] / own
             rating = graph.sign[node] * mean
-        if rating > best:
-            best, ties = rating, 0
-        if rating == best:
-            tied[ties] = action
-            ties += 1
+        best, ties = compared(rating, action, best, tied, ties)
     if ties == 0 or resolution < ties * ENOUGH:
         return UNKNOWN, UNKNOWN, value, resolution
     option, value, resolution = picked(value, resolution, ties)

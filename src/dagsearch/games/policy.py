@@ -11,13 +11,17 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.belief import Weights, gain_vector
 from dagsearch.posterior.weights import WeightScores
-from dagsearch.proposers.descent import UNKNOWN, Walk
+from dagsearch.proposers.descent import (
+    LONGEST_WALK,
+    UNKNOWN,
+    Walk,
+    children_by_action,
+    compared,
+    number_of_actions,
+)
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.values.explored import Explored
 from dagsearch.values.graph import GraphArrays, PackedGraph
-
-# Longest walk of compiled code; Python calls it again where paths are longer.
-_LONGEST_WALK = 64
 
 
 class MoveBounds(UpperConfidence):
@@ -70,10 +74,7 @@ class MoveBounds(UpperConfidence):
 
     def _prepare(self, explored: Explored, scores: WeightScores, node: int) -> None:
         """Keep the features that the node's moves add."""
-        if node >= self._first.size:
-            known = self._first.size
-            self._first = grown(self._first, node + 1)
-            self._first[known:] = -1
+        self._first = grown(self._first, node + 1, fill=-1)
         if self._first[node] >= 0:
             return
         added = scores.covariance.added_features(explored.children(node))
@@ -125,19 +126,13 @@ def _walk(
 ) -> Walk:
     """Walk by ``sign · μ + β sqrt(log(n) σ²)``, as far as the features that moves add are kept."""
     graph = GraphArrays(*arrays)
-    path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
+    path, actions = np.empty(LONGEST_WALK, dtype=np.int64), np.empty(LONGEST_WALK, dtype=np.int64)
     length = 0
     while length < path.size and not graph.closed[node] and not graph.terminal[node]:
         if node >= added_first.size or added_first[node] < 0:
             break
-        count = graph.branching[node]
-        first_edge, last_edge = graph.first[node], graph.first[node] + graph.count[node]
-        for edge in range(first_edge, last_edge):
-            count += graph.edge_child[edge] < 0  # a second action to the same child
-        children = np.full(count, UNKNOWN)
-        for edge in range(first_edge, last_edge):
-            child = graph.edge_child[edge]
-            children[graph.edge_action[edge]] = child if child >= 0 else ~child
+        count = number_of_actions(graph, node)
+        children = children_by_action(graph, node, count)
         own = slice(rows.starts[node], rows.starts[node + 1])
         q = np.zeros(0)
         sign, width = graph.sign[node], beta * math.sqrt(math.log(graph.visits[node] + 1))
@@ -154,11 +149,7 @@ def _walk(
                 mean, var = _added_belief(added, added_first[node] + action, weights, q)
                 mean, var = mean + linear_mean[node], max(var + linear_var[node], 0.0)
             rating = sign * mean + width * math.sqrt(var)
-            if rating > best:
-                best, ties = rating, 0
-            if rating == best:
-                tied[ties] = action
-                ties += 1
+            best, ties = compared(rating, action, best, tied, ties)
         if ties == 0 or resolution < ties * ENOUGH:
             break
         option, value, resolution = picked(value, resolution, ties)

@@ -39,8 +39,8 @@ UNKNOWN: Final = -1
 Walk = tuple[IntArray, IntArray, int, float, float]
 """What a walker returns."""
 
-# Longest walk of a walker; Python calls it again where paths are longer.
-_LONGEST_WALK: Final = 64
+LONGEST_WALK: Final = 64
+"""Longest walk of a walker; Python calls it again where paths are longer."""
 # Number of descents in one proposal after which it is looked up exactly which leaves are left below them,
 # and after which any leaf that is left will do.
 _PATIENCE, _MOST_DESCENTS = 8, 64
@@ -220,7 +220,7 @@ def _choose(explored: Explored, policy: "Policy", options: Options, tie_breaker:
 
 
 @inlined
-def _compared(rating: float, option: int, best: float, tied: IntArray, ties: int) -> tuple[float, int]:
+def compared(rating: float, option: int, best: float, tied: IntArray, ties: int) -> tuple[float, int]:
     """The best rating so far and the number of options ``tied`` for it, after a further option."""
     if rating > best:
         best, ties = rating, 0
@@ -230,11 +230,30 @@ def _compared(rating: float, option: int, best: float, tied: IntArray, ties: int
     return best, ties
 
 
+@inlined
+def children_by_action(graph: GraphArrays, node: int, actions: int) -> IntArray:
+    """The child that each of the actions leads to, ``UNKNOWN`` if it is outside the DAG."""
+    children = np.full(actions, UNKNOWN)
+    for edge in range(graph.first[node], graph.first[node] + graph.count[node]):
+        child = graph.edge_child[edge]
+        children[graph.edge_action[edge]] = child if child >= 0 else ~child
+    return children
+
+
+@inlined
+def number_of_actions(graph: GraphArrays, node: int) -> int:
+    """How many actions a node has: its children, and second actions to the same ones."""
+    actions: int = graph.branching[node]
+    for edge in range(graph.first[node], graph.first[node] + graph.count[node]):
+        actions += graph.edge_child[edge] < 0
+    return actions
+
+
 @compiled
 def follow_values(node: int, value: float, resolution: float, beta: float, arrays: PackedGraph) -> Walk:
     """Walk by ``sign · μ + β sqrt(log(n) σ²)`` of v, where all options are in the DAG."""
     graph = GraphArrays(*arrays)
-    path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
+    path, actions = np.empty(LONGEST_WALK, dtype=np.int64), np.empty(LONGEST_WALK, dtype=np.int64)
     length = 0
     while length < path.size and graph.count[node] > 0 and not graph.closed[node]:
         first, count, sign = graph.first[node], graph.count[node], graph.sign[node]
@@ -249,7 +268,7 @@ def follow_values(node: int, value: float, resolution: float, beta: float, array
             if graph.closed[child]:
                 continue
             rating = sign * graph.v_mean[child] + width * math.sqrt(graph.v_var[child])
-            best, ties = _compared(rating, edge, best, tied, ties)
+            best, ties = compared(rating, edge, best, tied, ties)
         if ties == 0 or options < graph.branching[node] or resolution < ties * ENOUGH:
             break
         option, value, resolution = picked(value, resolution, ties)
@@ -273,10 +292,7 @@ def step_by_values(
     """One step by the same rule, with ``mean`` and ``variance`` of children outside the DAG, by action."""
     graph = GraphArrays(*arrays)
     sign, width = graph.sign[node], beta * math.sqrt(math.log(graph.visits[node] + 1))
-    children = np.full(mean.size, UNKNOWN)
-    for edge in range(graph.first[node], graph.first[node] + graph.count[node]):
-        child, action = graph.edge_child[edge], graph.edge_action[edge]
-        children[action] = child if child >= 0 else ~child
+    children = children_by_action(graph, node, mean.size)
     tied, best, ties = np.empty(mean.size, dtype=np.int64), -math.inf, 0
     for action in range(mean.size):
         child = children[action]
@@ -286,7 +302,7 @@ def step_by_values(
             rating = sign * graph.v_mean[child] + width * math.sqrt(graph.v_var[child])
         else:
             continue
-        best, ties = _compared(rating, action, best, tied, ties)
+        best, ties = compared(rating, action, best, tied, ties)
     if ties == 0 or resolution < ties * ENOUGH:
         return tied[:0], tied[:0], UNKNOWN, value, resolution
     option, value, resolution = picked(value, resolution, ties)
@@ -312,7 +328,7 @@ def follow_bounds(
     The bound is infinite where there is no reward, and without the bonus at a leaf.
     """
     graph = GraphArrays(*arrays)
-    path, actions = np.empty(_LONGEST_WALK, dtype=np.int64), np.empty(_LONGEST_WALK, dtype=np.int64)
+    path, actions = np.empty(LONGEST_WALK, dtype=np.int64), np.empty(LONGEST_WALK, dtype=np.int64)
     length = 0
     while length < path.size and not graph.closed[node]:
         first, count, sign = graph.first[node], graph.count[node], graph.sign[node]
@@ -332,7 +348,7 @@ def follow_bounds(
                 bound = sign * mean[child]
                 if not graph.terminal[child]:
                     bound += c * math.sqrt(visits / rewards[child])
-            best, ties = _compared(bound, edge, best, tied, ties)
+            best, ties = compared(bound, edge, best, tied, ties)
         missing = graph.branching[node] - options
         if missing > 0 and not one_by_one:
             break

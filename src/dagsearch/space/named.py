@@ -8,7 +8,7 @@ import numpy as np
 from dagsearch._internal.typing import IntArray
 from dagsearch.problem import Layout
 from dagsearch.space.codes import Changes, draw_moves, product_of
-from dagsearch.space.numbers import numbers_of
+from dagsearch.space.numbers import numbers_of_places
 from dagsearch.space.survey import Answer, Chosen, Options, Question, Survey, Walk
 
 # What is no option of any question.
@@ -40,9 +40,7 @@ class NamedCodes:
         optional = np.array([name in survey.optional for name in self.names], dtype=np.bool_)
         sizes = np.array([len(values) for values in self.values], dtype=np.int64)
         self._absent: list[int] = np.where(optional, sizes, -1).tolist()
-        numbers = [numbers_of(values) for values in self.values]
-        known = numbers if any(one is not None for one in numbers) else ()
-        self.layout = Layout("places", sizes + optional, known)
+        self.layout = Layout("places", sizes + optional, numbers_of_places(self.values))
         """One place per name; the category is the number of the value, or "absent"."""
         self._changes = Changes(self.layout)
         self._codes_of: dict[Question, IntArray] = {}

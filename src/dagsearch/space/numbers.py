@@ -19,6 +19,8 @@ SCALES = ("rank", "value", "logarithm")
 
 # With fewer different numbers an order says nothing that equality does not say.
 _FEWEST = 3
+MOST_NAMES = 2000
+"""Largest number of options in total, numbers left out, of a problem whose codes are inferred."""
 MANY = 24
 """Of more options than this, neighbours of a number are near and far ones instead of all."""
 # Number of neighbours anywhere.
@@ -36,6 +38,12 @@ def numbers_of(options: Sequence[Hashable]) -> FloatArray | None:
     """
     found = np.array([_number(option) for option in options], dtype=np.float64)
     return found if np.unique(found[np.isfinite(found)]).size >= _FEWEST else None
+
+
+def numbers_of_places(options: Sequence[Sequence[Hashable]]) -> Sequence[FloatArray | None]:
+    """:func:`numbers_of` the options of every place; empty if none of them has numbers."""
+    found = [numbers_of(known) for known in options]
+    return found if any(one is not None for one in found) else ()
 
 
 def _number(option: Hashable) -> float:

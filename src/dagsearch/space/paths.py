@@ -17,11 +17,10 @@ from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Problem, State
 from dagsearch.space.codes import Coding
 from dagsearch.space.named import NamedCodes
+from dagsearch.space.numbers import MOST_NAMES
 from dagsearch.space.survey import Answer, Asked, Chosen, Options, Question, Survey, Walk
 from dagsearch.space.walks import Path
 
-# Largest number of categories in total that codes are inferred for; numbers do not count.
-_MOST_CATEGORIES = 2000
 # Number of paths on which it is tried whether decisions can be exchanged.
 _TRIED = 16
 # Number of states whose decisions are remembered.
@@ -54,7 +53,7 @@ class DecidedPaths:
         layout = self._codes.layout
         numbers = layout.numbers or [None] * len(layout.categories)
         sizes = [size for size, known in zip(layout.categories, numbers, strict=True) if known is None]
-        if not self._complete or sum(sizes) > _MOST_CATEGORIES:
+        if not self._complete or sum(sizes) > MOST_NAMES:
             return None
         codes = self._codes
         return Coding(layout, self.codes, self._leaf_of, self._path_to, codes.neighbours, every=codes.every)
@@ -62,10 +61,16 @@ class DecidedPaths:
     def learn(self, actions: Sequence[Action]) -> None:
         """Remember which states these actions lead to; nothing if they do not lead to a leaf."""
         with suppress(ProblemError, ValueError, TypeError, LookupError):  # the root may have moved since
-            self._discover(actions, lambda question: question.options[0])
+            self._reached(actions)
+
+    def _reached(self, actions: Sequence[Action]) -> State:
+        return self._walked(actions, lambda question: question.options[0])[1]
 
     def _discover(self, known: Sequence[Hashable], answer: Answer) -> Walk:
-        """Walk through the problem, and remember which decisions lead to the states on the way."""
+        return self._walked(known, answer)[0]
+
+    def _walked(self, known: Sequence[Hashable], answer: Answer) -> tuple[Walk, State]:
+        """A walk through the problem and its leaf; which decisions lead to the states is remembered."""
         problem, state, asked = self._problem, self._problem.root(), Counter[Options]()
         questions, chosen = list[Question](), Chosen()
         if len(self._ways) > _REMEMBERED:
@@ -79,7 +84,7 @@ class DecidedPaths:
             chosen = chosen.with_choice(question.name, value)
             state = problem.step(state, value)
             self._ways.setdefault(self._key(state), chosen)
-        return Walk(tuple(questions), chosen.chosen)
+        return Walk(tuple(questions), chosen.chosen), state
 
     def _question(self, options: Options, times: int) -> Question:
         found = self._questions.get((options, times))
@@ -111,13 +116,6 @@ class DecidedPaths:
 
     def _leaf_of(self, codes: IntArray) -> State:
         return self._reached(self._codes.walk_of(codes).values)
-
-    def _reached(self, actions: Sequence[Action]) -> State:
-        state = self._problem.root()
-        for action in actions:
-            state = self._problem.step(state, action)
-        self.learn(actions)
-        return state
 
     def _path_to(self, leaf: State) -> list[Action]:
         chosen = self._way(leaf)

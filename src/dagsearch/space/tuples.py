@@ -13,11 +13,8 @@ import numpy as np
 from dagsearch._internal.typing import IntArray
 from dagsearch.problem import Action, Layout, State
 from dagsearch.space.codes import Changes, Coding, exchanged, product_of
-from dagsearch.space.numbers import numbers_of
+from dagsearch.space.numbers import MOST_NAMES, numbers_of, numbers_of_places
 from dagsearch.space.walks import Path
-
-# Largest number of categories in total that codes are inferred for; numbers do not count.
-_MOST_CATEGORIES = 2000
 
 
 def inferred_coding(paths: Sequence[Path]) -> Coding | None:
@@ -34,7 +31,7 @@ def inferred_coding(paths: Sequence[Path]) -> Coding | None:
             all_others = all_others and (place == 0 or set(offered) == others)
             for option in offered:
                 known.setdefault(option, len(known))
-    if sum(len(known) for known in options if numbers_of(list(known)) is None) > _MOST_CATEGORIES:
+    if sum(len(known) for known in options if numbers_of(list(known)) is None) > MOST_NAMES:
         return None
     first = options[0]
     if not always_same and all(set(leaf) <= first.keys() and len(set(leaf)) == length for leaf in leaves):
@@ -63,9 +60,8 @@ class _Tuples:
         self._categories = np.array([len(known) for known in options])
 
     def coding(self, kind: str, certain: bool) -> Coding:
-        numbers = [numbers_of(known) for known in self._decisions] if kind == "places" else []
-        known = numbers if any(one is not None for one in numbers) else ()
-        layout = Layout(kind, self._categories, known)
+        numbers = numbers_of_places(self._decisions) if kind == "places" else ()
+        layout = Layout(kind, self._categories, numbers)
         neighbours = exchanged if kind == "order" else Changes(layout).around
         every = partial(product_of, self._categories) if kind == "places" and certain else None
         return Coding(layout, self.codes, self.leaf_of, list, neighbours, certain, every)
