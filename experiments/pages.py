@@ -14,6 +14,7 @@ from experiments.general.measures import Measures
 from experiments.harness import markdown
 from experiments.harness.runner import read_rows
 from experiments.speed import page as speeds
+from experiments.truth import page as truth
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
@@ -28,6 +29,7 @@ def parts() -> dict[str, Mapping[str, str]]:
         "beyond.md": beyond,
         "selectors.md": beyond,
         "parallel.md": {**beyond, "load": load.table(read_rows(RESULTS / "load" / "load.csv.gz"))},
+        "truth.md": truth.tables(RESULTS / "truth"),
         "watching.md": {"forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz"))},
     }
 

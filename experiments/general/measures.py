@@ -1,8 +1,7 @@
-"""What the rows of the benchmark say: regret, ranks, wins and losses, own time, calibration."""
+"""What the rows of the benchmark say: regret, ranks, wins and losses, own time."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +10,10 @@ from scipy.stats import rankdata
 from dagsearch._internal.typing import FloatArray
 from experiments.general.methods import METHODS, OURS
 from experiments.general.problems import KINDS, TASKS
-from experiments.general.runs import OWN_MS, PROBABILITY
+from experiments.general.runs import OWN_MS
 from experiments.harness.runner import Curve, Row, curves
 
 ALL, STANDARD, RELABELLED = "all", "standard ones", "standard ones, relabelled"
-BINS = (0.0, 0.2, 0.5, 0.8, 0.95, 1.0)
-"""Limits between which probabilities are counted together."""
 FOUND = 1e-6
 """Normalised regret below which a point is the optimum."""
 
@@ -49,18 +46,6 @@ class Behind(NamedTuple):
     peer: str
     gap: Mean
     """How far, run by run."""
-
-
-class Said(NamedTuple):
-    """What was said in a bin of probabilities, and what was true."""
-
-    low: float
-    high: float
-    runs: int
-    said: float
-    """Mean probability."""
-    true: float
-    """Share of the runs whose best point was the optimum."""
 
 
 class Measures:
@@ -151,26 +136,6 @@ class Measures:
     def own_ms(self, method: str, problem: str) -> FloatArray:
         """Own milliseconds per evaluation of all runs."""
         return self._curves[method, f"{problem}, {OWN_MS}"].values[:, -1]
-
-    def said(self) -> list[Said]:
-        """Our probabilities at the end against the truth, over all problems, bin by bin."""
-        pairs = [
-            (probability, regret < FOUND)
-            for problem in self.problems
-            if (OURS, f"{problem}, {PROBABILITY}") in self._curves
-            for probability, regret in zip(
-                self._curves[OURS, f"{problem}, {PROBABILITY}"].values[:, -1],
-                self.regret(OURS, [problem]),
-                strict=True,
-            )
-        ]
-        found = []
-        for low, high in pairwise(BINS):
-            inside = [pair for pair in pairs if low <= pair[0] < high or pair[0] == high == BINS[-1]]
-            if inside:
-                said, true = np.mean(np.array(inside, dtype=np.float64), axis=0)
-                found.append(Said(low, high, len(inside), float(said), float(true)))
-        return found
 
     def beyond(self) -> list[str]:
         """Problems where a run is better than the best score of ``optima.csv``, which is then out of date."""

@@ -66,7 +66,7 @@ def _searched(instance: Instance, seed: int, budget: int, begin: Callable[[Probl
         scores.append(truth.reward(evaluation.recommended))
         began = time.process_time()
     seconds += time.process_time() - began - timed.seconds
-    return Run(np.array(scores), seconds, search.result().probability_best)
+    return Run(np.array(scores), seconds)
 
 
 def ours(instance: Instance, budget: int, seed: int) -> Run:
@@ -83,10 +83,9 @@ def ours(instance: Instance, budget: int, seed: int) -> Run:
 def paper(instance: Instance, budget: int, seed: int) -> Run:
     """The method of the paper; it may evaluate a point again."""
     initial = min(INITIAL, budget // 4)
-    run = _searched(
+    return _searched(
         instance, seed, budget, lambda problem: Search.paper(problem, standardize=initial, seed=seed)
     )
-    return run._replace(probability=None)  # only the default method is judged by what it says
 
 
 def has_settings(space: Space) -> bool:

@@ -50,7 +50,6 @@ def tables(found: Measures) -> dict[str, str]:
             "classes": _classes,
             "against": _against,
             "published": _published,
-            "calibration": _calibration,
             "partly": _partly,
         }
     makers["settings"] = _settings
@@ -193,14 +192,6 @@ def _raw(found: Measures, method: str, problem: str, step: int) -> str:
     return f"{-(scale.best - curve.mean[curve.at(step)] * (scale.best - scale.random)):.2f}"
 
 
-def _calibration(found: Measures) -> str:
-    rows = [
-        [f"{one.low:g} to {one.high:g}", str(one.runs), f"{one.said:.2f}", f"{one.true:.2f}"]
-        for one in found.said()
-    ]
-    return table(["`probability_best`", "runs", "mean", "share at the optimum"], rows)
-
-
 def _time(found: Measures) -> str:
     rows = []
     for method in (*found.methods, *found.guests):
@@ -217,7 +208,7 @@ def _time(found: Measures) -> str:
 def summary(found: Measures) -> str:
     """The most important tables, for a terminal."""
     made = tables(found)
-    names = ("ranks", "regret", "budget", "behind", "classes", "settings", "published", "calibration", "time")
+    names = ("ranks", "regret", "budget", "behind", "classes", "settings", "published", "time")
     parts = [aligned(made[name]) for name in names if name in made]
     if found.partly:
         parts.append(f"Not run by all methods: {', '.join(found.partly)}")

@@ -22,8 +22,6 @@ class Run(NamedTuple):
     true score of what it says is best. Fewer than the budget if the method proposed nothing new."""
     seconds: float
     """The method's own CPU time, without that of the scores."""
-    probability: float | None = None
-    """What the method says at the end about its best point being the best of all."""
 
 
 Peer = Callable[[Instance, int, int], Run]

@@ -12,12 +12,12 @@ MARKS = (25, 50, 100)
 """Numbers of evaluations in the tables, before the end of the budget."""
 EARLY = 30
 """Number of evaluations in the table of settings."""
-OWN_MS, PROBABILITY = "own ms", "probability best"
+OWN_MS = "own ms"
 """What is measured besides regret, as it follows the problem's name in the file."""
 
 
 def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
-    """Normalised regret at some steps, own time, and what the method says about its best point.
+    """Normalised regret at some steps, and own time.
 
     A run that ends early, because it proposes nothing new, keeps its regret.
     """
@@ -30,8 +30,6 @@ def one_run(method: str, name: str, number: int, budget: int) -> list[Row]:
     regret = np.round(scale_of(task, number).regret(best), 9) + 0.0  # 0, not -0, where only rounding differs
     rows = [Row(method, name, number, step, float(regret[step - 1])) for step in _steps(budget)]
     rows.append(Row(method, f"{name}, {OWN_MS}", number, budget, 1e3 * run.seconds / len(run.scores)))
-    if run.probability is not None:
-        rows.append(Row(method, f"{name}, {PROBABILITY}", number, budget, run.probability))
     return rows
 
 

@@ -5,7 +5,7 @@ genetic algorithm and the local search of the Gaussian process use these same mo
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, permutations
 from math import comb, factorial, prod
 from typing import Any, NamedTuple, Protocol
 
@@ -304,7 +304,9 @@ class Order:
         return points if self._compared is None else self._compared(points)
 
     def everything(self) -> Iterator[IntArray]:
-        raise NotImplementedError("orders are too many")
+        every = permutations(range(self.n))
+        while chunk := list(islice(every, CHUNK)):
+            yield np.array(chunk)
 
 
 class Repeated:

@@ -1,6 +1,7 @@
 """What a search can say: beliefs, the recommended line, the result."""
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ import numpy as np
 
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import FloatArray
-from dagsearch.optimum import Optimum, sample_optimum
+from dagsearch.optimum import Optimum, Signs, sample_optimum
 from dagsearch.posterior.base import Scores
 from dagsearch.problem import Action, Children, State
 from dagsearch.proposers.expansions import OneChild
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 # Number of joint samples behind a result, and of leaves sampled in addition to the evaluated ones.
 SAMPLES, LEAVES = 512, 1000
+# Number of times in a row, each after 10 % more evaluations, that a search must be certain to stop: a rule
+# that looks often would stop at the first time that it is certain by chance.
+IN_A_ROW = 3
 # Number of evaluations beyond which joint samples would cost too much.
 _MOST_SAMPLED = 3000
 # Number of best leaves whose ways are explored when values are read.
@@ -40,7 +44,8 @@ class Answers:
     def reset(self) -> None:
         """Forget what was computed from the old root."""
         self._optimum: tuple[tuple[int, ...], Optimum] | None = None  # with its inputs
-        self._probability: tuple[int, float | None] = (0, None)
+        self._asked_at = 0
+        self._certainties = deque[float](maxlen=IN_A_ROW)
         self._values: tuple[tuple[int, bool], Values] | None = None  # with what was known of rewards
 
     @one_thread()
@@ -180,39 +185,63 @@ class Answers:
         with search.deadline.until():  # a result is needed after the deadline, too
             drawn = posterior.plausible_models(models) if models > 1 else [posterior.scores]
             optimum = sample_optimum(search, drawn, count, most)
-        in_units = posterior.standardizer.samples_in_units_of_reward(optimum.samples)
-        self._optimum = known, optimum._replace(samples=in_units)
+        in_units = posterior.standardizer.samples_in_units_of_reward
+        self._optimum = known, Optimum(optimum.leaves, in_units(optimum.mean), in_units(optimum.samples))
         return self._optimum[1]
 
     def _best_possible(self) -> tuple[Gaussian, float | None]:
         """Belief over the best possible reward, and the probability that the best leaf so far has it."""
+        optimum = self._widened_optimum()
+        if optimum is None:
+            return self.belief(self._search.problem.root()).v, None
+        value = Gaussian(float(optimum.best.mean()), float(optimum.best.var()))
+        if self._all_known:
+            return value, 1.0
+        signs = self.signs()
+        return value, None if signs is None else signs.probability
+
+    def _widened_optimum(self) -> Optimum | None:
+        """Joint samples of the leaves that may be best, as wide as earlier errors of prediction."""
+        optimum, error = self.sample_optimum(SAMPLES, LEAVES), self._search.data.foresight.error
+        return None if optimum is None else optimum.widened(1.0 if error is None else error)
+
+    @property
+    def _all_known(self) -> bool:
+        """Whether every leaf was evaluated, and rewards have no noise."""
         search = self._search
-        best, optimum = search.data.incumbent(), self.sample_optimum(SAMPLES, LEAVES)
-        if best is None or optimum is None:
-            return self.belief(search.problem.root()).v, None
+        if search.posterior.learns_noise:
+            return False
+        leaves = search.space.few_leaves
+        if not leaves:
+            return search.data.stopped == "exhausted"
+        evaluated = {search.explored.key(one.leaf) for one in search.data.evaluations}
+        return all(search.explored.key(leaf) in evaluated for leaf in leaves)
+
+    def signs(self) -> Signs | None:
+        """What says whether the best leaf so far is the best of all; ``None`` with too few predictions."""
+        search, foresight = self._search, self._search.data.foresight
+        best, optimum, skill = search.data.incumbent(), self._widened_optimum(), foresight.skill
+        if best is None or optimum is None or skill is None:
+            return None
         own = next(i for i, leaf in enumerate(optimum.leaves) if search.space.same(leaf, best.leaf))
         spread = float(np.std([episode.reward for episode in search.posterior.told]))
-        tied = optimum.probability(own, spread)
-        return Gaussian(float(optimum.best.mean()), float(optimum.best.var())), tied * self._trust()
-
-    def _trust(self) -> float:
-        """How far the model's word on leaves that nobody looked at is to be taken.
-
-        Where all leaves are compared it is taken as it is. Elsewhere good leaves may lie where nothing was
-        evaluated, and how well the model predicts is all that is known of its word on them.
-        """
-        if self._search.space.few_leaves or self._search.posterior.evidence is None:
-            return 1.0
-        return min(1.0, max(0.0, self._search.data.foresight.skill or 0.0)) ** 2
+        return Signs(
+            optimum.probability(own, spread),
+            (len(search.data) - best.step + 1) / max(search.space.log_leaves, 1.0),
+            min(max(skill, 0.0), 1.0),
+        )
 
     @one_thread()
-    def recent_probability(self) -> float | None:
-        """Probability that the best leaf so far is the best of all; computed every 10 % more evaluations."""
-        known_at, _ = self._probability
+    def recent_certainty(self) -> float | None:
+        """A cautious probability that the best leaf is the best of all; computed every 10 % more rewards."""
         evaluations = len(self._search.data)
-        if evaluations >= max(known_at + 1, round(1.1 * known_at)):
-            self._probability = evaluations, self._best_possible()[1]
-        return self._probability[1]
+        if evaluations >= max(self._asked_at + 1, round(1.1 * self._asked_at)):
+            self._asked_at, signs = evaluations, self.signs()
+            if self._all_known:
+                self._certainties.extend([1.0] * IN_A_ROW)
+            elif signs is not None:
+                self._certainties.append(signs.cautious)
+        return min(self._certainties) if len(self._certainties) == IN_A_ROW else None
 
 
 def values_of_best(search: "Search") -> Values:

@@ -113,6 +113,12 @@ class Foresight:
         recent = self._recent()
         return None if recent is None else float(np.mean([abs(one.error) <= REACH for one in recent]))
 
+    @property
+    def error(self) -> float | None:
+        """Root mean square of the same rewards' errors in predicted standard deviations; 1 is right."""
+        recent = self._recent()
+        return None if recent is None else float(np.sqrt(np.mean([one.error**2 for one in recent])))
+
     def _recent(self) -> list[Prediction] | None:
         """The latter half of the predictions; ``None`` if they are too few."""
         recent = self._predictions[len(self._predictions) // 2 :]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
+from scipy.special import expit, logit, ndtri
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores, Scores, joint_draws
@@ -26,6 +27,11 @@ _MOST_NEIGHBOURS, _COMPARED = 128, 400
 _BETA = 3.0
 # A sample of a leaf that is this close to the best sample counts as equal; in standard deviations of rewards.
 _TIED = 5e-3
+# Standard deviation of the logarithm of the factor by which predicted standard deviations may be wrong.
+_UNSURE = 0.5
+# Intercept and weights of `Signs` in the log odds of being the best: a logistic regression over problems
+# whose optimum is known, by `python -m experiments truth fit`.
+_ODDS = (-2.35, 0.25, 0.49, 2.63)
 
 
 class Optimum(NamedTuple):
@@ -33,6 +39,8 @@ class Optimum(NamedTuple):
 
     leaves: list[State]
     """All sampled leaves, the evaluated ones first."""
+    mean: FloatArray
+    """Mean of every leaf in the model that each sample is from, shape ``(leaves, count)``."""
     samples: FloatArray
     """One row per leaf, shape ``(leaves, count)``."""
 
@@ -41,18 +49,55 @@ class Optimum(NamedTuple):
         """The largest g in each sample, shape ``(count,)``."""
         return np.asarray(self.samples.max(axis=0))
 
+    def widened(self, scale: float) -> "Optimum":
+        """The samples if the model's scale is unsure.
+
+        The differences of a sample from the mean are multiplied by a log-normal factor around ``scale``, the
+        size of earlier errors in predicted standard deviations.
+        """
+        count = self.samples.shape[1]
+        factor = scale * np.exp(_UNSURE * ndtri((np.arange(count) + 0.5) / count))
+        return self._replace(samples=self.mean + factor * (self.samples - self.mean))
+
     def probability(self, place: int, spread: float) -> float:
-        """Share of the samples in which the leaf at ``place`` is the best.
+        """Share of the samples in which the leaf at ``place`` is the best, never quite 0 or 1.
 
         Samples of known rewards differ by rounding: a difference far below the ``spread`` of rewards, their
         standard deviation, does not count.
         """
-        return float((self.samples[place] >= self.best - _TIED * spread).mean())
+        best = (self.samples[place] >= self.best - _TIED * spread).sum()
+        return float((best + 0.5) / (self.samples.shape[1] + 1))
 
     @property
     def winners(self) -> IntArray:
         """Index of the leaf with the largest g in each sample, the first one of ties; shape ``(count,)``."""
         return np.asarray(self.samples.argmax(axis=0))
+
+
+class Signs(NamedTuple):
+    """What says whether the best leaf so far is the best of all."""
+
+    model: float
+    """Probability by joint samples, between 0 and 1."""
+    patience: float
+    """Number of evaluations since the best one, per unit of the logarithm of the number of leaves."""
+    skill: float
+    """Share of the variance of recent rewards that was predicted, between 0 and 1."""
+
+    @property
+    def features(self) -> FloatArray:
+        """The numbers that the log odds are linear in, the intercept's 1 first."""
+        return np.array([1.0, logit(self.model), np.log(self.patience), self.skill])
+
+    @property
+    def probability(self) -> float:
+        """Probability that no leaf is better: right on average over the problems that it was fitted on."""
+        return float(expit(np.dot(_ODDS, self.features)))
+
+    @property
+    def cautious(self) -> float:
+        """The smaller of this probability and the model's own."""
+        return min(self.probability, self.model)
 
 
 def sample_optimum(search: "Search", models: Sequence[Scores], count: int, most: int) -> Optimum:
@@ -70,13 +115,13 @@ def sample_optimum(search: "Search", models: Sequence[Scores], count: int, most:
             seen.add(key)
             others.append(leaf)
     counts = np.diff(np.linspace(0, count, len(models) + 1).astype(int)).tolist()
-    samples = np.hstack(
-        [
-            joint_draws(*cast(JointScores, scores).joint(evaluated, others), part, rng)
-            for scores, part in zip(models, counts, strict=True)
-        ]
-    )
-    return Optimum([*(explored.graph.states[node] for node in evaluated), *others], samples)
+    means, samples = [], []
+    for scores, part in zip(models, counts, strict=True):
+        mean, covariance = cast(JointScores, scores).joint(evaluated, others)
+        means.append(np.tile(mean[:, None], part))
+        samples.append(joint_draws(mean, covariance, part, rng))
+    leaves = [*(explored.graph.states[node] for node in evaluated), *others]
+    return Optimum(leaves, np.hstack(means), np.hstack(samples))
 
 
 def _promising(search: "Search", most: int, rng: np.random.Generator) -> Iterable[State]:

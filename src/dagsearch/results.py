@@ -95,9 +95,11 @@ class Result:
     best_reward: float | None
     """The best leaf's reward."""
     value: Gaussian
-    """Belief about the best possible reward, in units of the reward."""
+    """Belief about the best possible reward, in units of the reward, as wide as earlier errors suggest."""
     probability_best: float | None
-    """Probability that no other leaf is better; ``None`` if unknown, and with MIN nodes."""
+    """Probability that no other leaf is better: 1 if every leaf was evaluated without noise, else right on
+    average over the problems of ``docs/truth.md``. ``None`` if unknown: with fewer than about 20 predicted
+    rewards, where nothing is learnt, and with MIN nodes."""
     stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"``,
     ``"confidence"``, ``"steered"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was no run."""

@@ -695,12 +695,6 @@ def test_configurations_of_smac_are_all_points(form):
     assert found == everything(space)
 
 
-def test_only_our_method_is_judged_by_what_it_says():
-    taken = [name for name in METHODS if METHODS[name].takes(SMALL["cell"])]
-    said = {name: METHODS[name].run(SMALL["cell"], 20, 0).probability for name in taken}
-    assert [name for name, probability in said.items() if probability is not None] == [OURS]
-
-
 @pytest.mark.parametrize("name", ["cell", "tardiness"])
 def test_log_improvement_is_that_of_botorch(name):
     botorch = import_botorch()
@@ -776,7 +770,7 @@ def test_results_do_not_depend_on_the_number_of_workers():
     assert set(one.figures) == {"general"}
 
 
-def test_a_run_records_regret_own_time_and_probability():
+def test_a_run_records_regret_and_own_time():
     rows = one_run(OURS, "cell", 1, 30)
     steps = [row.step for row in rows if row.setting == "cell"]
     values = [row.value for row in rows if row.setting == "cell"]
@@ -784,8 +778,7 @@ def test_a_run_records_regret_own_time_and_probability():
     assert values == sorted(values, reverse=True)
     assert values[-1] >= 0.0
     last = {row.setting: row for row in rows if row.step == 30}
-    assert set(last) == {"cell", "cell, own ms", "cell, probability best"}
-    assert 0.0 <= last["cell, probability best"].value <= 1.0
+    assert set(last) == {"cell", "cell, own ms"}
 
 
 def made_rows():
@@ -807,9 +800,6 @@ def made_rows():
             rows += [Row(method, problem, number, step, 1.0) for step in (1, 25)]
             rows += [Row(method, problem, number, step, value) for step in (50, 100, 200)]
             rows.append(Row(method, f"{problem}, own ms", number, 200, 4.0 + number))
-            if method == OURS:
-                said = {"cell": 0.9, "pest": 0.85, "pest-relabelled": 0.3}[problem]
-                rows.append(Row(method, f"{problem}, probability best", number, 200, said))
     return rows
 
 
@@ -882,13 +872,6 @@ def test_a_class_is_compared_with_the_same_problem_by_choose():
     assert "| `tumours` | 0.300 / 0.150 (+0.150 ± 0.050) |" in made["classes"]
 
 
-def test_probabilities_are_compared_with_what_was_true():
-    low, high = Measures(made_rows()).said()
-    assert (low.low, low.high, low.runs, low.true) == (0.2, 0.5, 2, 0.0)
-    assert (high.low, high.high, high.runs, high.true) == (0.8, 0.95, 4, 0.5)
-    assert high.said == pytest.approx(0.875)
-
-
 def test_tables_say_what_was_measured():
     made = page.tables(Measures(made_rows()))
     assert "| all (2) | **1.4 ± 0.2** | 1.6 ± 0.2 | 3.0 ± 0.0 |" in made["ranks"]
@@ -898,7 +881,6 @@ def test_tables_say_what_was_measured():
     scale = optima.scale_of(TASKS["pest"], 0)
     raw = -(scale.best - 0.05 * (scale.best - scale.random))
     assert f"| `pest` | 13.5 / 12.15 | {raw:.2f} / {raw:.2f} |" in made["published"]
-    assert "| 0.8 to 0.95 | 4 | 0.88 | 0.50 |" in made["calibration"]
 
 
 def test_the_summary_says_when_a_best_score_is_out_of_date():

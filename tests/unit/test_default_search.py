@@ -11,7 +11,7 @@ import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.data import Foresight
 from dagsearch.methods import default_parts
-from dagsearch.optimum import sample_optimum
+from dagsearch.optimum import Optimum, Signs, sample_optimum
 from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
 from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
@@ -245,7 +245,42 @@ def test_confidence_stops_once_the_optimum_is_known():
     assert result.stopped == "confidence"
     assert result.probability_best >= 0.95
     assert result.best_reward == pytest.approx(problem.best_reward)
-    assert len(result.history) < 60
+    assert len(result.history) < 150
+
+
+def test_a_probability_is_unknown_without_predictions_and_1_only_if_every_leaf_was_evaluated():
+    problem = ds.problems.Subsets(8, 3, reward=sum)  # 56 leaves, which the model predicts without error
+    search = ds.Search.default(problem, seed=0)
+    assert search.run(10).probability_best is None
+    assert 0.5 < search.run(35).probability_best < 1.0
+    result = search.run(100)
+    assert (result.stopped, result.probability_best) == ("exhausted", 1.0)
+    assert result.value.mean == pytest.approx(result.best_reward)
+
+
+def test_with_noise_no_probability_is_1():
+    problem = ds.problems.Subsets(5, 2, reward=sum)
+    result = ds.search(problem, 60, noisy=True, seed=0)
+    assert {evaluation.leaf for evaluation in result.history} == {*map(frozenset, combinations(range(5), 2))}
+    assert result.probability_best < 1.0
+
+
+def test_signs_of_being_the_best_count_in_their_direction():
+    some = Signs(model=0.6, patience=2.0, skill=0.5)
+    assert 0.0 < some.probability < 1.0
+    assert some._replace(model=0.9).probability > some.probability
+    assert some._replace(patience=4.0).probability > some.probability
+    assert some._replace(skill=0.9).probability > some.probability
+    assert some.cautious == min(some.probability, 0.6)
+
+
+def test_unsure_scales_widen_samples_around_the_mean():
+    mean = np.zeros((3, 4000))
+    plain = Optimum([0, 1, 2], mean, np.random.default_rng(0).normal(size=(3, 4000)))
+    wide = plain.widened(2.0)
+    assert np.median(np.abs(wide.samples / plain.samples)) == pytest.approx(2.0, rel=0.01)
+    assert np.std(wide.samples) == pytest.approx(2.0 * np.exp(0.5**2), rel=0.05)  # a log-normal factor's
+    assert plain.probability(0, 0.0) == pytest.approx(1 / 3, abs=0.03)
 
 
 def test_a_stop_without_reasons_never_stops():

@@ -64,13 +64,17 @@ class Task:
         return self.make(number % self.instances)
 
 
+def noisy_instance(instance: Instance, number: int) -> Instance:
+    """The same instance; an evaluation adds noise of half the standard deviation of random points' scores."""
+    random = instance.space.sample(1000, np.random.default_rng([number, 3]))
+    return instance._replace(noise=0.5 * float(instance.scores(random).std()))
+
+
 def noisy(task: Task, kind: str) -> Task:
-    """The same problem; an evaluation adds noise of half the standard deviation of random points' scores."""
+    """The same problem with noise."""
 
     def make(number: int) -> Instance:
-        instance = task.make(number)
-        random = instance.space.sample(1000, np.random.default_rng([number, 3]))
-        return instance._replace(noise=0.5 * float(instance.scores(random).std()))
+        return noisy_instance(task.make(number), number)
 
     what = f"{task.what}; noisy"
     return replace(

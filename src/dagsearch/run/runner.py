@@ -185,7 +185,7 @@ class Runner(Generic[T]):
         data, best = self._search.data, self._search.data.best
         if best is None:  # only the time can be judged
             return stop.reason(-math.inf, 0, seconds, lambda: None)
-        probability = self._search.answers.recent_probability
+        probability = self._search.answers.recent_certainty
         return stop.reason(best.reward, data.since_best, seconds, probability)
 
     def _finish(self) -> None:

@@ -18,7 +18,8 @@ class Stop:
     seconds: float | None = None
     """Stop after this number of seconds; evaluations that have begun are finished."""
     confidence: float | None = None
-    """Stop once the best leaf so far is the best of all with this probability."""
+    """Stop once the best leaf so far is the best of all with this probability, by the model's samples and by
+    ``Result.probability_best``, three times in a row, each after 10 % more evaluations."""
 
     def __post_init__(self) -> None:
         if self.patience is not None and not is_budget(self.patience):

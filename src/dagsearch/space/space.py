@@ -1,5 +1,6 @@
 """The problem, examined once: its optional members, random walks, places and options, ways to a leaf."""
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
@@ -193,6 +194,11 @@ class Space:
         if self.branching is None:
             return means
         return [level._replace(branching=self.branching(number)) for number, level in enumerate(means)]
+
+    @cached_property
+    def log_leaves(self) -> float:
+        """Logarithm of the number of ways to a leaf, about: that of leaves, if each is reached in one way."""
+        return sum(math.log(max(level.branching, 1.0)) for level in self.levels)
 
     # Leaves --------------------------------------------------------------------------------------------
 

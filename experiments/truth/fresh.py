@@ -1,0 +1,248 @@
+"""Problems that what is stated is tested on: nothing was fitted or chosen on them."""
+
+import numpy as np
+
+from dagsearch._internal.typing import FloatArray, IntArray
+from experiments.general.problems.base import Instance
+from experiments.general.spaces import AnySize, Condition, Letters, Order, Places, Subset
+from experiments.truth.known import Known, enumerated, noisy
+
+
+def partition(number: int) -> Instance:
+    """14 numbers in two parts: how far their sums differ, negative."""
+    sizes = np.random.default_rng([number, 200]).integers(10, 200, size=14)
+    return Instance(AnySize(14), lambda points: -np.abs((2 * points - 1) @ sizes).astype(np.float64))
+
+
+def independent(number: int) -> Instance:
+    """Some of 15 nodes of a random graph: their weight, less a penalty for every edge between two of them."""
+    rng = np.random.default_rng([number, 201])
+    edges, weights = np.triu(rng.random((15, 15)) < 0.25, 1), rng.uniform(1.0, 3.0, size=15)
+
+    def scores(points: IntArray) -> FloatArray:
+        return np.asarray(points @ weights - 3.0 * np.einsum("mi,ij,mj->m", points, edges, points))
+
+    return Instance(AnySize(15), scores)
+
+
+def colours(number: int) -> Instance:
+    """One of 4 colours for each of 9 countries: a liking for each, less 1 where neighbours are alike."""
+    rng = np.random.default_rng([number, 202])
+    first, second = np.nonzero(np.triu(rng.random((9, 9)) < 0.4, 1))
+    liking, places = rng.random((9, 4)), np.arange(9)
+
+    def scores(points: IntArray) -> FloatArray:
+        alike = (points[:, first] == points[:, second]).sum(axis=1)
+        return np.asarray(liking[places, points].sum(axis=1) - alike)
+
+    return Instance(Letters(9, 4), scores)
+
+
+def ranking(number: int) -> Instance:
+    """An order of 8 teams that agrees with most of the matches between them."""
+    rng = np.random.default_rng([number, 203])
+    strength = rng.normal(size=8)
+    wins = rng.binomial(20, 1.0 / (1.0 + np.exp(strength - strength[:, None])))
+    wins = np.triu(wins, 1) + np.tril(20 - wins.T, -1)
+    above, below = np.triu_indices(8, 1)
+    return Instance(Order(8), lambda points: wins[points[:, above], points[:, below]].sum(axis=1) * 1.0)
+
+
+def joins(number: int) -> Instance:
+    """In which order to join 8 tables: the logarithm of all intermediate rows, negative."""
+    rng = np.random.default_rng([number, 204])
+    rows = rng.uniform(2.0, 6.0, size=8)
+    selective = np.triu(rng.uniform(-5.0, 0.0, size=(8, 8)) * (rng.random((8, 8)) < 0.5), 1)
+    selective = selective + selective.T
+
+    def scores(points: IntArray) -> FloatArray:
+        size, total = rows[points[:, 0]].copy(), np.zeros(len(points))
+        for at in range(1, 8):
+            joined = selective[points[:, :at], points[:, at : at + 1]].sum(axis=1)
+            size = size + rows[points[:, at]] + joined
+            total = np.logaddexp(total, size)
+        return np.asarray(-total)
+
+    return Instance(Order(8), scores)
+
+
+def similar(number: int) -> Instance:
+    """A word of 8 letters that has many pieces of two and three letters in common with hidden words."""
+    rng = np.random.default_rng([number, 205])
+    words = rng.integers(4, size=(3, 10))
+    pieces = {
+        tuple(word[at : at + size]) for word in words.tolist() for size in (2, 3) for at in range(11 - size)
+    }
+    worth = {piece: float(rng.uniform(0.5, 2.0)) for piece in sorted(pieces)}
+
+    def scores(points: IntArray) -> FloatArray:
+        total = np.zeros(len(points))
+        for piece, value in worth.items():
+            windows = np.lib.stride_tricks.sliding_window_view(points, len(piece), axis=1)
+            total += value * (windows == np.array(piece)).all(axis=2).any(axis=1)
+        return total
+
+    return Instance(Letters(8, 4), scores)
+
+
+def columns(number: int) -> Instance:
+    """4 of 18 columns of a real table: held-out accuracy of the nearest class mean; there are ties."""
+    from sklearn import datasets
+
+    X, y = (datasets.load_breast_cancer if number % 2 else datasets.load_digits)(return_X_y=True)
+    rng = np.random.default_rng([number, 206])
+    rows = rng.permutation(len(y))[:240]
+    X = X[rows][:, rng.permutation(np.flatnonzero(X[rows[:120]].std(axis=0) > 0.0))[:18]]
+    X, y = (X - X.mean(axis=0)) / X.std(axis=0), y[rows]
+    labels = np.unique(y)
+    means = np.array([X[:120][y[:120] == label].mean(axis=0) for label in labels])
+    away = (X[120:, None] - means) ** 2  # row, class, column
+
+    def scores(points: IntArray) -> FloatArray:
+        nearest = np.stack([labels[(away @ point).argmin(axis=1)] for point in points])
+        return np.asarray((nearest == y[120:]).mean(axis=1))
+
+    return Instance(Subset(X.shape[1], 4), scores)
+
+
+def steering(number: int) -> Instance:
+    """11 impulses, left, none or right: how near a cart comes to a place at rest, and what it costs."""
+    rng = np.random.default_rng([number, 207])
+    place, drag, price = rng.uniform(2.0, 12.0), rng.uniform(0.0, 0.3), rng.uniform(0.01, 0.1)
+
+    def scores(points: IntArray) -> FloatArray:
+        position, speed = np.zeros(len(points)), np.zeros(len(points))
+        for impulse in (points - 1.0).T:
+            speed = (1.0 - drag) * speed + impulse
+            position = position + speed
+        return np.asarray(-np.abs(position - place) - np.abs(speed) - price * (points != 1).sum(axis=1))
+
+    return Instance(Letters(11, 3), scores)
+
+
+def valley(number: int) -> Instance:
+    """Four numbers of 11 levels: a bent valley, with its axes rotated."""
+    rng = np.random.default_rng([number, 208])
+    axes, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    centre = rng.uniform(3.0, 7.0, size=4)
+    space = Places.of_values([tuple(np.round(np.linspace(-1, 1, 11), 2).tolist())] * 4, {}, list("abcd"))
+
+    def scores(points: IntArray) -> FloatArray:
+        along = (points - centre) @ axes / 3.0
+        bent = (along[:, 1:] - along[:, :-1] ** 2) ** 2
+        return np.asarray(-np.log1p(5.0 * bent.sum(axis=1) + (1.0 - along[:, 0]) ** 2))
+
+    return Instance(space, scores)
+
+
+def catalogue(number: int) -> Instance:
+    """5 places, 7 options: a random function in which options share hidden properties."""
+    rng = np.random.default_rng([number, 209])
+    hidden = rng.normal(size=(5, 7, 2))
+    inward, outward = rng.normal(size=(10, 12)) / 2.0, rng.normal(size=12)
+    places = np.arange(5)
+
+    def scores(points: IntArray) -> FloatArray:
+        return np.asarray(np.tanh(hidden[places, points].reshape(len(points), 10) @ inward) @ outward)
+
+    return Instance(Places([7] * 5), scores)
+
+
+def solver(number: int) -> Instance:
+    """A solver with its own settings, a preconditioner for some of them, tolerances: time, negative."""
+    rng = np.random.default_rng([number, 210])
+    names = ["solver", "tolerance", "precondition", "levels", "restart", "block"]
+    values = [
+        ("direct", "cg", "gmres", "multigrid"),
+        (1e-8, 1e-6, 1e-4, 1e-2),
+        ("none", "diagonal", "incomplete"),
+        tuple(range(1, 25)),
+        tuple(range(5, 65, 5)),
+        tuple(range(16, 208, 16)),
+    ]
+    conditions = {
+        2: Condition(0, (1, 2)),
+        3: Condition(0, (3,)),
+        4: Condition(0, (2,)),
+        5: Condition(0, (0, 3)),
+    }
+    base, tops = rng.uniform(0.0, 2.0, size=4), rng.uniform(0.2, 0.8, size=6)
+    effect, slope = rng.normal(size=(4, 4)) / 3.0, rng.uniform(-1.0, 1.0, size=(4, 7))
+    space = Places.of_values(values, conditions, names)
+
+    def scores(points: IntArray) -> FloatArray:
+        chosen, share = points[:, 0], points / space.options
+        exists = points < space.options
+        curve = np.where(exists[:, 2:], slope[chosen][:, :4] + 3.0 * (share[:, 2:] - tops[2:]) ** 2, 0.0)
+        return np.asarray(-base[chosen] - effect[chosen, points[:, 1]] - curve.sum(axis=1))
+
+    return Instance(space, scores)
+
+
+def smooth_field(number: int, steps: int) -> FloatArray:
+    """Rewards on a grid, those of neighbours alike."""
+    field = np.random.default_rng([number, 211, steps]).normal(size=(steps + 1, steps + 1))
+    return np.asarray(field + np.roll(field, 1, axis=0) + np.roll(field, 1, axis=1))
+
+
+def walk(number: int, steps: int) -> Instance:
+    """Some steps, east or north, through a field of rewards."""
+    field = smooth_field(number, steps)
+
+    def scores(points: IntArray) -> FloatArray:
+        north = np.cumsum(points, axis=1)
+        return np.asarray(field[np.arange(1, steps + 1) - north, north].sum(axis=1))
+
+    return Instance(Letters(steps, 2), scores)
+
+
+def best_walk(field: FloatArray) -> float:
+    """The best score, diagonal by diagonal."""
+    best = np.zeros(1)  # by the number of steps north
+    for step in range(1, len(field)):
+        before = np.full(step + 1, -np.inf)
+        before[:-1] = best
+        before[1:] = np.maximum(before[1:], best)
+        best = before + field[step - np.arange(step + 1), np.arange(step + 1)]
+    return float(best.max())
+
+
+def groups(number: int) -> Instance:
+    """24 places, 3 letters: eight groups of three that count for themselves."""
+    counts, order = tables(number)
+    whole = np.arange(8)
+
+    def scores(points: IntArray) -> FloatArray:
+        a, b, c = points[:, order].reshape(len(points), 8, 3).transpose(2, 0, 1)
+        return np.asarray(counts[whole, a, b, c].sum(axis=1))
+
+    return Instance(Letters(24, 3), scores)
+
+
+def tables(number: int) -> tuple[FloatArray, IntArray]:
+    """What each group counts, and which places are in it."""
+    rng = np.random.default_rng([number, 213])
+    return rng.normal(size=(8, 3, 3, 3)), rng.permutation(24)
+
+
+FRESH = {
+    "partition": enumerated(100, partition),
+    "independent": enumerated(100, independent),
+    "colours": enumerated(120, colours),
+    "ranking": enumerated(100, ranking),
+    "joins": enumerated(80, joins),
+    "similar": enumerated(100, similar),
+    "columns": enumerated(70, columns),
+    "steering": enumerated(100, steering),
+    "valley": enumerated(70, valley),
+    "catalogue": enumerated(80, catalogue),
+    "solver": enumerated(60, solver),
+    "walk": enumerated(70, lambda number: walk(number, 12)),
+    "long-walk": Known(
+        150, lambda number: walk(number, 30), lambda number: best_walk(smooth_field(number, 30))
+    ),
+    "groups": Known(200, groups, lambda number: float(tables(number)[0].max(axis=(1, 2, 3)).sum())),
+    "ranking-noisy": noisy(enumerated(120, ranking)),
+    "catalogue-noisy": noisy(enumerated(100, catalogue)),
+}
+"""Every problem by its name."""
