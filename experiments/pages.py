@@ -23,12 +23,16 @@ RESULTS, DOCS = ROOT / "results", ROOT / "docs"
 def parts() -> dict[str, Mapping[str, str]]:
     """The tables and pictures of every page, by the names of their places."""
     beyond = benchmarks.tables(RESULTS / "beyond")
+    found = Measures(read_rows(RESULTS / "general" / "general.csv.gz"))
+    front = general.front(found)
     return {
-        "general.md": general.tables(Measures(read_rows(RESULTS / "general" / "general.csv.gz"))),
+        "general.md": general.tables(found),
         "speed.md": speeds.tables(speeds.read(RESULTS / "speed", list(speed.MEASUREMENTS))),
         "beyond.md": beyond,
         "selectors.md": beyond,
         "parallel.md": {**beyond, "load": load.table(read_rows(RESULTS / "load" / "load.csv.gz"))},
+        "index.md": {"front": front.format(docs="")},
+        "../README.md": {"front": front.format(docs="docs/")},
         "truth.md": truth.tables(RESULTS / "truth"),
         "watching.md": {"forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz"))},
     }

@@ -81,7 +81,8 @@ def run(
         },
         "measured": "regret: 0 is the optimum or the best score known, 1 the mean score of random points",
     }
-    return Outcome(NAME, rows, about, {NAME: page.draw(Measures(rows))})
+    found = Measures(rows)
+    return Outcome(NAME, rows, about, {NAME: page.draw(found), "front": page.draw_front(found)})
 
 
 def _chosen(what: str, names: Sequence[str], known: Iterable[str]) -> list[str]:

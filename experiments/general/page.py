@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dagsearch._internal.typing import FloatArray
 from experiments.general.measures import ALL, STANDARD, Mean, Measures
 from experiments.general.methods import OURS, has_settings
 from experiments.general.optima import scale_of
@@ -240,17 +241,73 @@ def draw(found: Measures) -> "Figure":
     return drawn
 
 
-def _draw_group(axes: "Axes", found: Measures, group: str, problems: Sequence[str]) -> None:
+def front(found: Measures) -> str:
+    """The line of numbers of the front page."""
+    problems = found.groups[ALL]
+    ranks = {method: mean.value for method, mean in found.ranks(problems).items()}
+    second = min(rank for method, rank in ranks.items() if method != OURS)
+    shares, ours = _mean_curve(found, OURS, problems)
+    needed = [
+        f"{100 * shares[np.argmax(ours <= _mean_curve(found, peer, problems)[1][-1])]:.0f} % for {peer}"
+        for peer in _FRONT[1:4]
+    ]
+    return (
+        f"**Mean rank {ranks[OURS]:.1f} of {len(ranks)} methods on {len(problems)} problems** (the second: "
+        f"{second:.1f}). Share of the evaluations after which dagsearch is where others end: "
+        f"{', '.join(needed)} ([all results]({{docs}}general.md))."
+    )
+
+
+_FRONT = (OURS, "GP (BoTorch)", "hill climbing", "TPE (Optuna)", "random")
+
+
+def draw_front(found: Measures) -> "Figure":
+    """Mean score of all problems against the share of the budget, for the front page."""
+    drawn = figure(7.6, 3.6)
+    axes = drawn.subplots()
+    problems = found.groups[ALL]
+    methods = [method for method in _FRONT if method in found.methods]
+    for method in methods:
+        shares, regret = _mean_curve(found, method, problems)
+        colour, line = STYLES[method]
+        width = 3.0 if method == OURS else 1.6
+        axes.plot(100 * shares, 1.0 - regret, line, color=colour, linewidth=width)
+        axes.annotate(
+            method,
+            (100, 1.0 - regret[-1]),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+            fontweight="bold" if method == OURS else "normal",
+        )
+    axes.axhline(1.0, color="grey", linewidth=0.8)
+    axes.annotate("optimum", (5, 1.0), xytext=(4, -11), textcoords="offset points", color="grey")
+    axes.set(xlim=(5, 100), ylim=(0.3, 1.02), xlabel="% of the evaluations")
+    axes.set_ylabel("best so far\n(0: a random point, 1: the optimum)")
+    axes.set_title(f"{len(problems)} problems of every kind of choice, 8 runs each", fontsize="medium")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, linewidth=0.6)
+    return drawn
+
+
+def _mean_curve(found: Measures, method: str, problems: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    """Shares of the budget, and the mean regret of some problems at each."""
     shares = np.linspace(0.05, 1.0, 39)
+    values = []
+    for problem in problems:
+        curve = found.curve(method, problem)
+        steps = np.maximum(1, np.floor(shares * curve.steps[-1] + 1e-9)).astype(np.int64)
+        values.append(curve.mean[[curve.at(step) for step in steps]])
+    return shares, np.mean(values, axis=0)
+
+
+def _draw_group(axes: "Axes", found: Measures, group: str, problems: Sequence[str]) -> None:
     for method in found.methods:
-        values = []
-        for problem in problems:
-            curve = found.curve(method, problem)
-            steps = np.maximum(1, np.floor(shares * curve.steps[-1] + 1e-9)).astype(np.int64)
-            values.append(curve.mean[[curve.at(step) for step in steps]])
+        shares, regret = _mean_curve(found, method, problems)
         colour, line = STYLES[method]
         width = 2.6 if method == OURS else 1.4
-        axes.plot(100 * shares, np.mean(values, axis=0), line, color=colour, linewidth=width, label=method)
+        axes.plot(100 * shares, regret, line, color=colour, linewidth=width, label=method)
     axes.set_title(_group(group, problems), fontsize="medium")
     axes.set(yscale="log", xlim=(5, 100), ylim=(0.01, 1.2))
     axes.set_xlabel("% of the budget", fontsize="small")

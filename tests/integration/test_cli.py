@@ -12,6 +12,7 @@ from dagsearch import cli
 from dagsearch.cli import demo
 from dagsearch.problems import DigitsPixels
 from dagsearch.tables import load_table
+from experiments.harness.runner import read_rows
 from support.processes import PATIENCE, environment, read_until, running
 
 
@@ -50,6 +51,11 @@ def test_demo(capsys, tmp_path):
     assert sum(line.count("■") for line in shown.splitlines()) == 10
     height, width, _ = imread(picture).shape
     assert width > height > 300
+
+
+def test_the_best_known_accuracy_is_the_largest_in_the_results():
+    rows = read_rows(Path(__file__).parents[2] / "results" / "digits.csv.gz")
+    assert max(row.value for row in rows) == demo.BEST_KNOWN
 
 
 def test_demo_refuses_a_place_that_does_not_exist_before_it_searches(capsys, tmp_path):

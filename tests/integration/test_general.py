@@ -918,6 +918,8 @@ def test_the_command_writes_and_keeps(tmp_path, capsys):
         "general.json",
         "general.png",
         "general.pdf",
+        "front.png",
+        "front.pdf",
     }
 
 

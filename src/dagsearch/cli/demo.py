@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dagsearch as ds
-from dagsearch._internal.defaults import BUDGET
 from dagsearch.baselines import random_search
 from dagsearch.cli.common import failed, positive
 from dagsearch.problems import DigitsPixels
@@ -18,6 +17,12 @@ from dagsearch.results import Result
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
+
+
+BUDGET = 300
+"""Number of subsets that are evaluated by default."""
+BEST_KNOWN = 0.89321
+"""The largest accuracy that any search of ``results/digits.csv.gz`` has found."""
 
 
 def add_parser(commands: "Commands") -> None:
@@ -103,6 +108,7 @@ def table(problem: DigitsPixels, result: Result, random: Sequence[float]) -> str
     rows = [
         ("dagsearch", count, problem.k, f"{result.best_reward:.3f}"),
         ("random search", count, problem.k, f"{max(random):.3f}"),
+        ("best known", "", problem.k, f"{BEST_KNOWN:.3f}"),
         ("all pixels", 1, problem.n, f"{problem.accuracy(range(problem.n)):.3f}"),
     ]
     lines = [f"{'':14}{'evaluations':>12}{'pixels':>8}{'accuracy':>10}"]
@@ -144,6 +150,7 @@ def draw(problem: DigitsPixels, result: Result, random: Sequence[float], out: Pa
     curve.step(steps, found, where="post", label="dagsearch", color="tab:orange")
     best_random = np.maximum.accumulate(random)
     curve.step(steps, best_random, where="post", label="random search", color="tab:gray")
+    curve.axhline(BEST_KNOWN, linestyle="--", color="tab:gray", label="best known")
     everything = problem.accuracy(range(problem.n))
     curve.axhline(everything, linestyle=":", color="black", label=f"all {problem.n} pixels")
     curve.set(
