@@ -116,3 +116,12 @@ def test_every_test_that_the_promises_name_exists():
     rules = (ROOT / "tests" / "durable" / "attacks" / "machine.py").read_text()
     for rule in re.findall(r"`attacks`: `(\w+)`", promises):
         assert f"def {rule}(" in rules
+
+
+def test_the_site_has_every_page_in_its_navigation():
+    shown = (ROOT / "mkdocs.yml").read_text().split("\nnav:")[1]
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    pages += [
+        f"gallery/{readme.parent.name}/index.md" for readme in ROOT.glob("experiments/gallery/*/README.md")
+    ]
+    assert [page for page in pages if not re.search(rf"\b{re.escape(page)}\b", shown)] == []

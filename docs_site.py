@@ -1,54 +1,59 @@
-"""Hooks for MkDocs, so that the pages read well both on a site and on a code host.
+"""Builds the documentation site into ``site``: ``python -m docs_site``.
 
-Links such as ``../results/digits.png`` and ``../examples/ask_tell.py`` lead out of ``docs``. The site gets
-copies of the pictures, one page with all examples, and the README of every application in
+Pages of ``docs`` read well on a code host, where links such as ``../results/digits.png`` and
+``../examples/ask_tell.py`` lead out of ``docs``. The site is built from copies in ``build/docs`` whose links
+stay inside: with the pictures, one page with all examples, and the README of every application in
 ``experiments/gallery``.
 """
 
 import ast
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import griffe
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent
+DOCS, COPIES = ROOT / "docs", ROOT / "build" / "docs"
 _ROLE = re.compile(r":(?:class|meth|func|attr|data):`([^`]+)`")
 _TERM = re.compile(r"^(``.+)\n    (?=\S)", re.MULTILINE)
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the applications of the gallery, whatever there are."""
-    (gallery,) = (entry["Gallery"] for entry in config.nav or () if "Gallery" in entry)
-    gallery += [f"gallery/{readme.parent.name}/index.md" for readme in _applications()]
-    return config
+def main() -> int:
+    """Copy what the site is made of, and build it; returns the exit code. Warnings count as errors."""
+    copy_pages()
+    command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "--clean"]
+    return subprocess.run([*command, "--config-file", str(ROOT / "mkdocs.yml")]).returncode
 
 
-def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add the pictures, the page of examples and the applications of the gallery."""
-    for picture in sorted((ROOT / "results").rglob("*.png")):
-        name = picture.relative_to(ROOT).as_posix()
-        files.append(File.generated(config, name, abs_src_path=str(picture)))
-    files.append(File.generated(config, "examples.md", content=_examples()))
-    for readme in _applications():
-        folder = f"gallery/{readme.parent.name}"
-        files.append(File.generated(config, f"{folder}/index.md", abs_src_path=str(readme)))
-        for picture in sorted(readme.parent.glob("*.png")):
-            files.append(File.generated(config, f"{folder}/{picture.name}", abs_src_path=str(picture)))
-    return files
+def copy_pages(folder: Path = COPIES) -> None:
+    """Write every page with links that stay inside, and the pictures, to a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    pages = {page.relative_to(DOCS).as_posix(): page.read_text() for page in DOCS.rglob("*.md")}
+    pages["examples.md"] = _examples()
+    pictures = {picture.relative_to(ROOT).as_posix(): picture for picture in ROOT.glob("results/**/*.png")}
+    for readme in ROOT.glob("experiments/gallery/*/README.md"):
+        application = f"gallery/{readme.parent.name}"
+        pages[f"{application}/index.md"] = readme.read_text()
+        pictures |= {f"{application}/{one.name}": one for one in readme.parent.glob("*.png")}
+    for name, text in pages.items():
+        _made(folder / name).write_text(_inside(text, name))
+    for name, picture in pictures.items():
+        shutil.copy(picture, _made(folder / name))
 
 
-def _applications() -> list[Path]:
-    return sorted((ROOT / "experiments" / "gallery").glob("*/README.md"))
+def _made(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
-def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Redirect links that leave ``docs`` to the files that :func:`on_files` has added."""
-    up = "../" * page.file.src_uri.count("/")
-    if page.file.src_uri.startswith("gallery/"):  # a README, one folder deeper in the repository
+def _inside(markdown: str, name: str) -> str:
+    """A page whose links lead to the copies, where they would leave ``docs``."""
+    up = "../" * name.count("/")
+    if name.startswith("gallery/"):  # a README, one folder deeper in the repository
         markdown = markdown.replace(f"]({up}../docs/", f"]({up}")
     out = re.escape(f"{up}../")
     markdown = re.sub(rf"\]\({out}examples/(\w+)\.py\)", rf"]({up}examples.md#\1)", markdown)
@@ -98,3 +103,7 @@ def _link(owner: griffe.Object, name: str) -> str:
     if target == "dagsearch.search":  # the function; there is a module of this name, too
         target = "dagsearch.functions.search"
     return f'<autoref identifier="{target}" optional><code>{name.removeprefix("dagsearch.")}</code></autoref>'
+
+
+if __name__ == "__main__":
+    sys.exit(main())
