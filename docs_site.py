@@ -17,7 +17,8 @@ from typing import Any
 import griffe
 
 ROOT = Path(__file__).parent
-DOCS, COPIES = ROOT / "docs", ROOT / "build" / "docs"
+DOCS, COPIES, SITE = ROOT / "docs", ROOT / "build" / "docs", ROOT / "site"
+SHIM = "javascripts/iframe-worker.js"  # the theme would load it from elsewhere
 _ROLE = re.compile(r":(?:class|meth|func|attr|data):`([^`]+)`")
 _TERM = re.compile(r"^(``.+)\n    (?=\S)", re.MULTILINE)
 
@@ -26,23 +27,28 @@ def main() -> int:
     """Copy what the site is made of, and build it; returns the exit code. Warnings count as errors."""
     copy_pages()
     command = [str(Path(sys.executable).with_name("zensical")), "build", "--strict", "--clean"]
-    return subprocess.run([*command, "--config-file", str(ROOT / "mkdocs.yml")]).returncode
+    code = subprocess.run([*command, "--config-file", str(ROOT / "mkdocs.yml")]).returncode
+    for page in SITE.rglob("*.html"):
+        own = "../" * (len(page.relative_to(SITE).parts) - 1) + SHIM
+        page.write_text(page.read_text().replace("https://unpkg.com/iframe-worker/shim", own))
+    return code
 
 
 def copy_pages(folder: Path = COPIES) -> None:
-    """Write every page with links that stay inside, and the pictures, to a folder."""
+    """Write every page with links that stay inside, the pictures and the script, to a folder."""
     shutil.rmtree(folder, ignore_errors=True)
     pages = {page.relative_to(DOCS).as_posix(): page.read_text() for page in DOCS.rglob("*.md")}
     pages["examples.md"] = _examples()
-    pictures = {picture.relative_to(ROOT).as_posix(): picture for picture in ROOT.glob("results/**/*.png")}
+    others = {SHIM: DOCS / SHIM}
+    others |= {picture.relative_to(ROOT).as_posix(): picture for picture in ROOT.glob("results/**/*.png")}
     for readme in ROOT.glob("experiments/gallery/*/README.md"):
         application = f"gallery/{readme.parent.name}"
         pages[f"{application}/index.md"] = readme.read_text()
-        pictures |= {f"{application}/{one.name}": one for one in readme.parent.glob("*.png")}
+        others |= {f"{application}/{one.name}": one for one in readme.parent.glob("*.png")}
     for name, text in pages.items():
         _made(folder / name).write_text(_inside(text, name))
-    for name, picture in pictures.items():
-        shutil.copy(picture, _made(folder / name))
+    for name, other in others.items():
+        shutil.copy(other, _made(folder / name))
 
 
 def _made(path: Path) -> Path:
