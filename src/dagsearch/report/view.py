@@ -12,7 +12,7 @@ from dagsearch.errors import JournalError
 from dagsearch.journal.encoding import Part, leaf_text
 from dagsearch.record import Record, Told
 from dagsearch.report.dag import best_part, best_told, decisions, main_line
-from dagsearch.report.effects import Effect, Effects, pairs_of
+from dagsearch.report.effects import Effect, Worth, worth_of
 from dagsearch.report.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 from dagsearch.report.words import count_left, duration, ended, number, sentence
 from dagsearch.values.gaussians import Gaussian
@@ -20,6 +20,8 @@ from dagsearch.values.gaussians import Gaussian
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
 _PAIRS = 8
+# Effects are computed again when there are so many times the evaluations of the last time.
+_RENEWED = 1.05
 # Number of lines of a game that are shown, the latest ones.
 _LINES = 8
 # Largest number of names that a leaf to be proposed may be written with.
@@ -74,7 +76,7 @@ class Viewed:
 
     def __init__(self, name: str, record: Record) -> None:
         self.name, self.record = name, record
-        self._effects, self._used = Effects(), 0
+        self._worth, self._used = Worth([], [], []), 0
 
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
         """Everything that the page shows.
@@ -106,7 +108,7 @@ class Viewed:
         told, best = record.told, record.best
         progress = progress_of([one.reward for one in told], [one.predicted for one in told])
         left = _left(record, running)
-        effects = self._largest_effects()
+        worth = self._worth_now()
         rules = _rules(record, best, now)
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
@@ -146,10 +148,10 @@ class Viewed:
             "rules": rules,
             "effects": [
                 _effect(effect, sign, best is not None and effect.part in told[best].parts)
-                for effect in effects
+                for effect in worth.effects
             ],
-            "pairs": [_effect(pair, sign, False) for pair in pairs_of(told, effects, _PAIRS)],
-            "dag": None if best is None else _best_part(told, told[best], effects, sign),
+            "pairs": [_effect(pair, sign, False) for pair in worth.pairs],
+            "dag": None if best is None else _best_part(told, told[best], worth.order, sign),
             "leaves": _best_leaves(told, sign),
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
@@ -158,16 +160,16 @@ class Viewed:
             **(_game(record, left, _seconds_left(told, left), state) if record.game else {}),
         }
 
-    def _largest_effects(self) -> list[Effect]:
-        for one in self.record.told[self._used :]:
-            self._effects.add(one.parts, one.reward)
-        self._used = len(self.record.told)
-        return self._effects.largest(_EFFECTS)
+    def _worth_now(self) -> Worth:
+        """What parts and pairs are worth; computed again only when there is a share of new evaluations."""
+        told = self.record.told
+        if len(told) >= _RENEWED * self._used:
+            self._worth, self._used = worth_of(told, _EFFECTS, _PAIRS), len(told)
+        return self._worth
 
 
-def _best_part(told: Sequence[Told], best: Told, effects: Sequence[Effect], sign: float) -> dict[str, Any]:
-    way = decisions(best, [effect.part for effect in effects])
-    return best_part(best_told(told), way, sign)
+def _best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: float) -> dict[str, Any]:
+    return best_part(best_told(told), decisions(best, order), sign)
 
 
 def _source(name: str, record: Record) -> list[str]:
