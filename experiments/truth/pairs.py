@@ -1,16 +1,17 @@
 """Do the effects that the page shows hold? Searches of problems whose effects of parts and pairs are known.
 
-A reward is Σ w_j x_j + Σ u_ij x_i x_j + Σ t_ijk x_i x_j x_k + noise, where x_j says whether a leaf has part j. At
-the shares p of the evaluated leaves that have the parts, a part is worth w_j + Σ_k u_jk p_k + Σ_kl t_jkl p_k p_l,
-and a pair u_ij + Σ_k t_ijk p_k; both are compared with the averages over the options of a choice.
+A reward is Σ w_j x_j + Σ u_ij x_i x_j + Σ t_ijk x_i x_j x_k + noise, where x_j says whether a leaf has part
+j. At the shares p of the evaluated leaves that have the parts, a part is worth w_j + Σ_k u_jk p_k +
+Σ_kl t_jkl p_k p_l, and a pair u_ij + Σ_k t_ijk p_k; both are compared with the averages over the options of a choice.
 """
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from dagsearch._internal.typing import FloatArray
 from dagsearch.journal.encoding import Part
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
@@ -18,17 +19,22 @@ from dagsearch.problems import Choices, SubsetRange, Subsets
 from dagsearch.record import Record, Told
 from dagsearch.report.effects import Effect, worth_of
 from dagsearch.search import Search
+from experiments.harness import markdown
 from experiments.harness.runner import Outcome, Row, run_rounds
-
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
-IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 NAME = "pairs"
 ROUNDS = 12
 """Number of problems of each kind, each searched once."""
-NOMINAL = 0.9
-"""Probability in an interval; of the effects that are shown, 0.95 should be there."""
+# Largest numbers of parts and pairs that are shown.
 _MOST = 40
+# What is stated, by the rows that tell whether it holds, and how often it should hold at least.
+_STATED = {
+    "pair in its interval": ("90 % interval of a pair that is shown", 0.9),
+    "pair has an effect": ("a pair that is shown has an effect", 0.95),
+    "part in its interval": ("90 % interval of an item or option that is shown", 0.9),
+    "part has the sign shown": ("the sign of an item or option that is shown", 0.95),
+}
+_QUICK = ("any of 24 items", "16 switches")
 
 
 class Kind(NamedTuple):
@@ -92,7 +98,9 @@ class Truth:
         rng = np.random.default_rng([seed, len(kind.options), kind.items, kind.pairs, kind.triples])
         self.kind = kind
         self.parts = [Part("", str(item)) for item in range(kind.items)] + [
-            Part(f"choice {place}", str(value)) for place, count in enumerate(kind.options) for value in range(count)
+            Part(f"choice {place}", str(value))
+            for place, count in enumerate(kind.options)
+            for value in range(count)
         ]
         count = len(self.parts)
         self.column = {part: place for place, part in enumerate(self.parts)}
@@ -133,7 +141,9 @@ class Truth:
         if kind.options:
             places = {f"choice {place}": range(count) for place, count in enumerate(kind.options)}
             column = {(part.place, part.value): place for part, place in self.column.items()}
-            return Choices(places, lambda leaf: self.reward([column[name, str(value)] for name, value in leaf.items()]))
+            return Choices(
+                places, lambda leaf: self.reward([column[name, str(value)] for name, value in leaf.items()])
+            )
         if kind.chosen:
             return Subsets(kind.items, kind.chosen, lambda leaf: self.reward(sorted(leaf)))
         return SubsetRange(kind.items, 1, kind.items, lambda leaf: self.reward(sorted(leaf)))
@@ -168,6 +178,78 @@ class Truth:
         return bool(self.pair[np.ix_(i, j)].any()) or in_triples
 
 
+def run(*, jobs: int = 1, quick: bool = False, progress: bool = True) -> Outcome:
+    """Search problems of every kind, and compare what is shown of them with the truth."""
+    names, rounds = (_QUICK, 1) if quick else (tuple(KINDS), ROUNDS)
+    tasks = [(name, number) for number in range(rounds) for name in names]
+    rows = run_rounds(one_run, tasks, jobs, progress)
+    return Outcome(NAME, rows, {"rounds": rounds, "kinds": {name: KINDS[name]._asdict() for name in names}})
+
+
+class Stated(NamedTuple):
+    """Something that is stated, and how often it holds."""
+
+    quantity: str
+    nominal: float
+    actual: float
+    error: float
+    """Standard error of the share: of means over searches, because what one search shows is alike."""
+    n: int
+
+
+def stated(rows: Sequence[Row]) -> list[Stated]:
+    """How often what is shown holds, over all kinds of problems."""
+    found = []
+    for setting, (quantity, nominal) in _STATED.items():
+        searches: dict[tuple[str, int], list[float]] = {}
+        for row in rows:
+            if row.setting == setting:
+                searches.setdefault((row.method, row.round), []).append(row.value)
+        if not searches:
+            continue
+        sizes = np.array([len(values) for values in searches.values()])
+        held = np.array([sum(values) for values in searches.values()])
+        share, n = float(held.sum() / sizes.sum()), len(sizes)
+        spread = float(((held - share * sizes) ** 2).sum()) * n / max(n - 1, 1)
+        found.append(Stated(quantity, nominal, share, spread**0.5 / float(sizes.sum()), int(sizes.sum())))
+    return found
+
+
+def table(rows: Sequence[Row]) -> str:
+    """For every kind of problem: how many are shown, and how often they hold."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        values.setdefault((row.method, row.setting), []).append(row.value)
+
+    def share(name: str, setting: str) -> str:
+        held = values.get((name, setting), [])
+        return f"{sum(held):.0f} of {len(held)}" if held else "–"
+
+    lines = [
+        [
+            name,
+            f"{np.mean(values[name, 'pairs shown']):.1f} of {np.mean(values[name, 'pairs compared']):,.0f}",
+            share(name, "pair in its interval"),
+            share(name, "pair has an effect"),
+            f"{np.mean(values[name, 'parts shown']):.1f}",
+            share(name, "part in its interval"),
+            share(name, "part has the sign shown"),
+        ]
+        for name in dict.fromkeys(row.method for row in rows)
+    ]
+    head = ["problem", "pairs shown", "in their intervals", "have an effect", "parts shown"]
+    return markdown.table([*head, "in their intervals", "have the sign shown"], lines)
+
+
+def summary(outcome: Outcome) -> str:
+    """The table of the kinds and what is stated, for a terminal."""
+    lines = [
+        f"{one.quantity}: {one.actual:.3f} ± {one.error:.3f} of {one.n} (should be {one.nominal:g} or more)"
+        for one in stated(outcome.rows)
+    ]
+    return "\n".join([markdown.aligned(table(outcome.rows)), "", *lines])
+
+
 Shown = Callable[[Sequence[Told]], tuple[Sequence[Effect], Sequence[Effect]]]
 
 
@@ -185,12 +267,7 @@ def one_run(name: str, number: int, shown: Shown = shown_by_the_page) -> list[Ro
     search.run(kind.evaluations)
     record = Record()
     record.add_evaluations(search.history)
-    told = [one._replace(parts=[_part(part, kind) for part in one.parts]) for one in record.told]
-    return compared(name, number, truth, told, shown)
-
-
-def _part(part: Part, kind: Kind) -> Part:
-    return part if kind.options else Part("", part.value)
+    return compared(name, number, truth, record.told, shown)
 
 
 def compared(name: str, number: int, truth: Truth, told: Sequence[Told], shown: Shown) -> list[Row]:
@@ -210,10 +287,10 @@ def compared(name: str, number: int, truth: Truth, told: Sequence[Told], shown: 
             Row(name, "pair in its interval", number, at, float(one.low <= pair[i, j] <= one.high)),
             Row(name, "pair has an effect", number, at, float(truth.has_effect(one))),
         ]
-    there = sum(abs(pair[i, j]) > 1e-9 for i, j in combinations(range(len(pair)), 2))
-    rows += [
+    different = sum(a != b for a, b in combinations(truth.choice.tolist(), 2))
+    return [
+        *rows,
         Row(name, "pairs shown", number, 0, float(len(pairs))),
         Row(name, "parts shown", number, 0, float(len(effects))),
-        Row(name, "pairs with an effect", number, 0, float(there)),
+        Row(name, "pairs compared", number, 0, float(different)),
     ]
-    return rows

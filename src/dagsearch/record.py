@@ -214,7 +214,9 @@ class Record:
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
             parts = self._parts(leaf)
-            if len(parts) == 1 and evaluation.actions:
+            if (
+                not isinstance(leaf, list | Mapping) and evaluation.actions
+            ):  # it does not say what it is made of
                 parts = moved_parts(evaluation.actions)
             self.add_told(Told(parts, leaf, sign * evaluation.reward, evaluation.seconds, predicted))
 

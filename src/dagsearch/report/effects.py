@@ -9,21 +9,21 @@
 
     y = m + Σ w_j c_j + Σ u_ij z_ij + g(x) + ε
 
-An effect of an option is compared with the average over the options of its choice, and so is that of a pair: with
-g options, only (1 − 1/g) of a coefficient is a difference from the average. In sets of one size an item is compared
-with the average item, which it replaces.
+An effect of an option is compared with the average over the options of its choice, and so is that of a pair:
+with g options, only (1 − 1/g) of a coefficient is a difference from the average. In sets of one size an item
+is compared with the average item, which it replaces.
 
 All effects are small at first: w_j ~ N(0, a₁) and u_ij ~ N(0, a₂), with a₁, a₂, and the sizes of g and of the
 noise ε at the maximum of their posterior. On top of that, any part and a few pairs may have large effects.
 
-Pairs: a sum of single effects (Wang, Sarkar, Carbonetto and Stephens 2020; with small effects of all others, Cui
-et al. 2023). Each single effect belongs to one pair of all, or to none. What speaks for a pair is weighed against
-all other pairs at once. So one that was picked out of thousands must be that much clearer, and of two pairs that
-were evaluated alike neither is shown. A pair is shown if it has an effect with probability 0.95.
+Pairs: a sum of single effects (Wang, Sarkar, Carbonetto and Stephens 2020; with small effects of all others,
+Cui et al. 2023). Each single effect belongs to one pair of all, or to none. What speaks for a pair is weighed
+against all other pairs at once. So one that was picked out of thousands must be that much clearer, and of two
+pairs that were evaluated alike neither is shown. A pair is shown if it has an effect with probability 0.95.
 
-Parts: the evidence about each part, whatever its prior, is weighed by a distribution of effects that is learned
-from all parts: a mixture of none and of normal ones of several sizes (Stephens 2017). A part is shown if its
-effect has the sign that is shown with probability 0.95.
+Parts: the evidence about each part, whatever its prior, is weighed by a distribution of effects that is
+learned from all parts: a mixture of none and of normal ones of several sizes (Stephens 2017). A part is shown
+if its effect has the sign that is shown with probability 0.95.
 
 An interval holds 90 % of the probability; what is left for no effect counts as outside.
 """
@@ -53,12 +53,12 @@ _WITH, _BOTH = 2, 3
 _SURE, _LEVEL = 0.95, 0.9
 # Number of single effects of pairs, passes over them, and prior probability that each belongs to a pair.
 _SINGLE, _PASSES, _ANY = 8, 12, 0.5
-# Prior of the logarithms of the components' sizes: their mean and deviation, in units of the rewards' variance.
+# Prior of the logarithms of the components' sizes, in units of the rewards' variance: mean and deviation.
 _LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0
 # Variance of the mean reward, and least variance of the noise, in the same units.
 _OFFSET, _LEAST = 10.0, 1e-6
 # Prior number of parts without an effect, beside those that are looked at.
-_NULL = 10.0
+_NULL = 3.0
 
 
 class Effect(NamedTuple):
@@ -243,7 +243,7 @@ def _pairs(design: _Design, cloud: _Cloud) -> tuple[list[Effect], FloatArray]:
     if compared is None:
         return [], np.zeros(len(design.rewards))
     z, whitened, precision = compared.z, compared.whitened, compared.precision
-    variances = 4.0 ** np.arange(-8, 3) / float(np.median((z**2).mean(axis=0)))
+    variances = np.power(4.0, np.arange(-8.0, 3.0)) / float(np.median((z**2).mean(axis=0)))
     chances, means = np.zeros((_SINGLE, z.shape[1])), np.zeros((_SINGLE, z.shape[1]))
     slabs = np.zeros(_SINGLE)
     for _ in range(_PASSES):
@@ -329,8 +329,12 @@ def _effects(design: _Design, cloud: _Cloud, explained: FloatArray) -> tuple[lis
     if not known.size:
         return [], []
     weights, variances = _distribution(estimate, error)
-    beliefs = [_belief(*one, weights, variances) for one in zip(estimate.tolist(), error.tolist(), strict=True)]
-    order = [design.parts[known[place]] for place in np.argsort([-one.mean for one in beliefs], kind="stable")]
+    beliefs = [
+        _belief(*one, weights, variances) for one in zip(estimate.tolist(), error.tolist(), strict=True)
+    ]
+    order = [
+        design.parts[known[place]] for place in np.argsort([-one.mean for one in beliefs], kind="stable")
+    ]
     return [
         Effect((design.parts[place],), one.mean, one.low, one.high, int(design.has[:, place].sum()))
         for place, one in zip(known.tolist(), beliefs, strict=True)
@@ -373,9 +377,11 @@ def _belief(estimate: float, error: float, weights: FloatArray, variances: Float
     deviations = np.sqrt(np.maximum(error * variances / total, 1e-18 * error))
     mean = float(share @ means)
     reach = abs(estimate) + 10.0 * error**0.5
-    low, high = (
-        brentq(lambda value: float(share @ ndtr((value - means) / deviations)) - tail, -reach, reach)
-        for tail in ((1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0)
-    )
+
+    def above(value: float, tail: float) -> float:
+        return float(share @ ndtr((value - means) / deviations)) - tail
+
+    tails = (1.0 - _LEVEL) / 2.0, (1.0 + _LEVEL) / 2.0
+    low, high = (float(brentq(above, -reach, reach, args=(tail,))) for tail in tails)
     sign = float(share[1:] @ ndtr(np.sign(estimate) * means[1:] / deviations[1:]))
     return _Belief(mean, sign, low, high)

@@ -108,7 +108,7 @@ class Viewed:
         told, best = record.told, record.best
         progress = progress_of([one.reward for one in told], [one.predicted for one in told])
         left = _left(record, running)
-        worth = self._worth_now()
+        worth = self._worth_now(running)
         rules = _rules(record, best, now)
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
@@ -160,10 +160,10 @@ class Viewed:
             **(_game(record, left, _seconds_left(told, left), state) if record.game else {}),
         }
 
-    def _worth_now(self) -> Worth:
-        """What parts and pairs are worth; computed again only when there is a share of new evaluations."""
+    def _worth_now(self, running: bool) -> Worth:
+        """What parts and pairs are worth; while a search runs, computed now and then."""
         told = self.record.told
-        if len(told) >= _RENEWED * self._used:
+        if len(told) >= _RENEWED * self._used or (len(told) > self._used and not running):
             self._worth, self._used = worth_of(told, _EFFECTS, _PAIRS), len(told)
         return self._worth
 
