@@ -60,7 +60,6 @@ class Settings:
     rounds: int = 100
     steps: int = 300
     betas: tuple[float, ...] = (0.01, 0.1, 1.0, 2.0**0.5, 10.0)
-    ablation_betas: tuple[float, ...] = (0.1, 1.0)
 
 
 QUICK = Settings(rounds=4, steps=40, betas=(0.1, 1.0))
@@ -71,7 +70,7 @@ def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
     tasks = [
         (method, beta, number, settings.steps)
         for method in METHODS
-        for beta in (settings.betas if method in SHOWN else settings.ablation_betas)
+        for beta in settings.betas
         for number in range(settings.rounds)
     ]
     rows = run_rounds(one_round, tasks, jobs, progress)
