@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.journal.encoding import Part
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
@@ -23,7 +23,7 @@ from experiments.harness import markdown
 from experiments.harness.runner import Outcome, Row, run_rounds
 
 NAME = "pairs"
-ROUNDS = 12
+ROUNDS = 16
 """Number of problems of each kind, each searched once."""
 # Largest numbers of parts and pairs that are shown.
 _MOST = 40
@@ -34,7 +34,7 @@ _STATED = {
     "part in its interval": ("90 % interval of an item or option that is shown", 0.9),
     "part has the sign shown": ("the sign of an item or option that is shown", 0.95),
 }
-_QUICK = ("any of 24 items", "16 switches")
+_QUICK = ("20 switches", "6 choices of 5")
 
 
 class Kind(NamedTuple):
@@ -59,6 +59,26 @@ class Kind(NamedTuple):
 
 
 KINDS = {
+    "12 of 50 items": Kind((), 50, 12, 10, 0, 0.4, 0.3, 200),
+    "7 of 40 items, no pairs": Kind((), 40, 7, 0, 0, 0.6, 0.5, 200),
+    "9 of 100 items": Kind((), 100, 9, 12, 0, 0.2, 0.2, 300),
+    "any of 30 items": Kind((), 30, 0, 6, 0, 0.3, 0.3, 250),
+    "any of 18 items, triples": Kind((), 18, 0, 5, 8, 0.5, 0.2, 250),
+    "any of 40 items, no pairs": Kind((), 40, 0, 0, 0, 0.3, 0.6, 200),
+    "20 switches": Kind((2,) * 20, 0, 0, 5, 0, 0.4, 0.2, 200),
+    "24 switches, no pairs": Kind((2,) * 24, 0, 0, 0, 0, 0.5, 0.5, 200),
+    "6 choices of 5": Kind((5,) * 6, 0, 0, 8, 0, 0.4, 0.3, 200),
+    "10 choices of 9": Kind((9,) * 10, 0, 0, 10, 0, 0.3, 0.1, 300),
+    "12 choices of 2 to 4, no pairs": Kind((2, 3, 4) * 4, 0, 0, 0, 0, 0.5, 0.4, 200),
+    "7 choices of 3 to 5, triples": Kind((3, 4, 5, 3, 4, 5, 3), 0, 0, 5, 6, 0.5, 0.2, 250),
+}
+"""The kinds that are reported."""
+CHOSEN_ON = {
+    "6 of 30 items": Kind((), 30, 6, 5, 0, 0.5, 0.2, 150),
+    "8 choices of 4": Kind((4,) * 8, 0, 0, 5, 0, 0.6, 0.2, 200),
+    "10 choices of 3, triples": Kind((3,) * 10, 0, 0, 4, 8, 0.6, 0.0, 200),
+    "12 switches, no pairs": Kind((2,) * 12, 0, 0, 0, 0, 0.6, 0.5, 120),
+    "5 of 60 items, no pairs": Kind((), 60, 5, 0, 0, 0.3, 0.3, 200),
     "10 of 60 items": Kind((), 60, 10, 8, 0, 0.5, 0.3, 200),
     "10 of 60 items, no pairs": Kind((), 60, 10, 0, 0, 0.5, 0.3, 200),
     "8 of 84 items": Kind((), 84, 8, 5, 0, 0.2, 0.0, 300),
@@ -71,14 +91,6 @@ KINDS = {
     "14 choices of 6, no pairs": Kind((6,) * 14, 0, 0, 0, 0, 0.5, 0.2, 300),
     "8 choices of 2 to 5, triples": Kind((2, 3, 4, 5) * 2, 0, 0, 6, 10, 0.7, 0.1, 250),
     "many pairs of 16 items": Kind((), 16, 0, 60, 0, 1.0, 0.2, 200),
-}
-"""The kinds that are reported."""
-CHOSEN_ON = {
-    "6 of 30 items": Kind((), 30, 6, 5, 0, 0.5, 0.2, 150),
-    "8 choices of 4": Kind((4,) * 8, 0, 0, 5, 0, 0.6, 0.2, 200),
-    "10 choices of 3, triples": Kind((3,) * 10, 0, 0, 4, 8, 0.6, 0.0, 200),
-    "12 switches, no pairs": Kind((2,) * 12, 0, 0, 0, 0, 0.6, 0.5, 120),
-    "5 of 60 items, no pairs": Kind((), 60, 5, 0, 0, 0.3, 0.3, 200),
 }
 """The kinds on which the method was developed; they are not reported."""
 
@@ -160,16 +172,17 @@ class Truth:
                 pair[a, b] += size * share[c]
                 pair[b, a] += size * share[c]
                 part[c] += size * share[a] * share[b]
+        varied = (share > 0.0) & (share < 1.0 - 1e-9)
         if self.kind.chosen:  # an item is compared with the average one, which it replaces
-            return part - part.mean(), pair
-        return self._compared(part), self._compared(self._compared(pair).T)
+            return part - part[varied].mean(), pair
+        return self._compared(part, varied), self._compared(self._compared(pair, varied).T, varied)
 
-    def _compared(self, worth: FloatArray) -> FloatArray:
-        """Differences from the averages over the options of a choice, along the first axis."""
+    def _compared(self, worth: FloatArray, varied: BoolArray) -> FloatArray:
+        """Differences from the averages over the evaluated options of a choice, along the first axis."""
         if not self.kind.options:
             return worth
-        same = (self.choice[:, None] == self.choice).astype(float)
-        return np.asarray(worth - (same / same.sum(axis=1)[:, None]) @ worth)
+        same = (self.choice[:, None] == self.choice) & varied
+        return np.asarray(worth - (same / np.maximum(same.sum(axis=1), 1)[:, None]) @ worth)
 
     def has_effect(self, pair: Effect) -> bool:
         """Whether two parts interact at all, with all options of their choices."""

@@ -165,14 +165,14 @@ def test_a_page_computes_effects_again_when_there_are_new_evaluations(monkeypatc
 
 def test_a_small_measurement_of_what_is_shown():
     outcome = pairs.run(quick=True, progress=False)
-    assert {row.method for row in outcome.rows} == {"any of 24 items", "16 switches"}
+    assert {row.method for row in outcome.rows} == {"20 switches", "6 choices of 5"}
     assert "should be 0.9 or more" in pairs.summary(outcome)
     assert all(one.actual > 0.7 for one in pairs.stated(outcome.rows))
 
 
 def test_the_truth_of_an_effect_is_that_of_the_reward():
     """What is called the truth is what averages of rewards say."""
-    for kind in (pairs.KINDS["any of 20 items, triples"], pairs.KINDS["8 choices of 2 to 5, triples"]):
+    for kind in (pairs.KINDS["any of 18 items, triples"], pairs.KINDS["7 choices of 3 to 5, triples"]):
         truth = pairs.Truth(kind._replace(noise=0.0), 0)
         rng = np.random.default_rng(1)
         leaves = [_leaf(truth, rng) for _ in range(40)]

@@ -47,8 +47,8 @@ _FEWEST = 10
 _EVALUATIONS, _PARTS, _PAIRED = 600, 300, 100
 # Number of evaluations that the sizes of the components are learned from.
 _LEARNED = 300
-# Smallest numbers of leaves with a part, and with both parts of a pair.
-_WITH, _BOTH = 2, 3
+# Smallest number of leaves with both parts of a pair.
+_BOTH = 5
 # Probability of an effect, or of its sign, with which it is shown; and probability in an interval.
 _SURE, _LEVEL = 0.95, 0.9
 # Number of single effects of pairs, passes over them, and prior probability that each belongs to a pair.
@@ -57,6 +57,10 @@ _SINGLE, _PASSES, _ANY = 8, 12, 0.5
 _LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0
 # Variance of the mean reward, and least variance of the noise, in the same units.
 _OFFSET, _LEAST = 10.0, 1e-6
+# Largest number of deviations between a leaf and what the others predict, and passes that look for such leaves.
+_FAR, _ALONE = 3.0, 5
+# Median of the square of a standard normal number.
+_MEDIAN = 0.4549364231195728
 # Prior number of parts without an effect, beside those that are looked at.
 _NULL = 3.0
 
@@ -122,6 +126,8 @@ class _Cloud(NamedTuple):
     """Variance of the coefficient of a part."""
     pair: float
     """Variance of the coefficient of a pair."""
+    alone: FloatArray
+    """Variance of what single leaves have of their own, shape ``(evaluations,)``."""
 
 
 def worth_of(told: Sequence[Told], most: int, most_pairs: int) -> Worth:
@@ -138,7 +144,7 @@ def worth_of(told: Sequence[Told], most: int, most_pairs: int) -> Worth:
         told = [told[place] for place in np.linspace(0, len(told) - 1, _EVALUATIONS).astype(int)]
     rewards = np.array([one.reward for one in told])
     counts = Counter(part for one in told for part in set(one.parts))
-    parts = [part for part, seen in counts.most_common() if _WITH <= seen < len(told)][:_PARTS]
+    parts = [part for part, seen in counts.most_common() if seen < len(told)][:_PARTS]
     if len(told) < _FEWEST or not parts or not np.ptp(rewards) > 1e-12 * np.abs(rewards).max():
         return Worth([], [], [])
     unit = float(rewards.std())
@@ -189,7 +195,25 @@ def _cloud(design: _Design) -> _Cloud:
     some = np.linspace(0, n - 1, min(n, _LEARNED)).astype(int)
     amounts = np.exp(_log_sizes(kernels[:, some[:, None], some], design.rewards[some]))
     inverse = cho_solve(_factor(kernels, amounts), np.eye(n))
-    return _Cloud(inverse, float(amounts[0]) / scales[0], float(amounts[1]) / scales[1])
+    # A leaf far from what all others predict has something of its own, such as a rare pair: it gets a variance
+    # that allows for that.
+    alone = np.zeros(n)
+    for _ in range(_ALONE):
+        variance = 1.0 / np.diag(inverse)
+        missed = (inverse @ design.rewards) * variance
+        more = np.where(missed**2 > _FAR**2 * variance, missed**2, 0.0)
+        if not more.any():
+            break
+        alone += more
+        kernels[3] += np.diag(more / amounts[3])
+        inverse = cho_solve(_factor(kernels, amounts), np.eye(n))
+    return _Cloud(inverse, float(amounts[0]) / scales[0], float(amounts[1]) / scales[1], alone)
+
+
+def _from_alone(cloud: _Cloud, regressors: FloatArray) -> FloatArray:
+    """Variance of each effect from what leaves have of their own: it is a part of what an average leaf has."""
+    squares = regressors**2
+    return np.asarray(cloud.alone @ squares / np.maximum(squares.sum(axis=0), 1e-12) ** 2)
 
 
 def _factor(kernels: FloatArray, amounts: FloatArray) -> tuple[FloatArray, bool]:
@@ -290,8 +314,13 @@ def _compared(design: _Design, cloud: _Cloud) -> _Compared | None:
     known = np.flatnonzero(precision > 1e-9 * precision.max(initial=1e-300))
     if not known.size:
         return None
-    z, whitened, small = z[:, known], whitened[:, known], cloud.pair * share[known] ** 2
-    return _Compared(first[known], second[known], z, whitened, precision[known], small)
+    z, whitened, precision = z[:, known], whitened[:, known], precision[known]
+    # Most pairs have no effect. If their estimates scatter more than they should, the errors are larger than
+    # the model says (Devlin and Roeder 1999).
+    scatter = float(np.median((whitened.T @ design.rewards) ** 2 / precision)) / _MEDIAN
+    doubt = max(1.0, scatter) + precision * _from_alone(cloud, z)
+    whitened, precision = whitened / doubt, precision / doubt
+    return _Compared(first[known], second[known], z, whitened, precision, cloud.pair * share[known] ** 2)
 
 
 def _single(
@@ -326,6 +355,7 @@ def _effects(design: _Design, cloud: _Cloud, explained: FloatArray) -> tuple[lis
     variance = np.maximum(variance[known], 1e-9 * prior[known])
     error = 1.0 / (1.0 / variance - 1.0 / prior[known])
     estimate = error * mean[known] / variance
+    error = error + (contrast[known] ** 2) @ _from_alone(cloud, c)
     if not known.size:
         return [], []
     weights, variances = _distribution(estimate, error)
