@@ -2,7 +2,8 @@
 
 A reward is Σ w_j x_j + Σ u_ij x_i x_j + Σ t_ijk x_i x_j x_k + noise, where x_j says whether a leaf has part
 j. At the shares p of the evaluated leaves that have the parts, a part is worth w_j + Σ_k u_jk p_k +
-Σ_kl t_jkl p_k p_l, and a pair u_ij + Σ_k t_ijk p_k; both are compared with the averages over the options of a choice.
+Σ_kl t_jkl p_k p_l, and a pair u_ij + Σ_k t_ijk p_k; both are compared with the averages over the options of a
+choice.
 """
 
 from collections.abc import Callable, Sequence

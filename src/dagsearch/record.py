@@ -187,6 +187,7 @@ class Record:
         """What a result tells: its evaluations, without what was pending or failed."""
         record = cls()
         record.minimized, record.game = result.minimized, result.game
+        record.settled = result.stopped == "exhausted"
         if result.game:
             record.values.append((len(result.history), result.value))
         record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)

@@ -57,7 +57,7 @@ _SINGLE, _PASSES, _ANY = 8, 12, 0.5
 _LOG_MEAN, _LOG_DEVIATION = -1.4, 2.0
 # Variance of the mean reward, and least variance of the noise, in the same units.
 _OFFSET, _LEAST = 10.0, 1e-6
-# Largest number of deviations between a leaf and what the others predict, and passes that look for such leaves.
+# Deviations between a leaf and what the others predict that are too many, and passes that look for them.
 _FAR, _ALONE = 3.0, 5
 # Median of the square of a standard normal number.
 _MEDIAN = 0.4549364231195728
@@ -195,8 +195,8 @@ def _cloud(design: _Design) -> _Cloud:
     some = np.linspace(0, n - 1, min(n, _LEARNED)).astype(int)
     amounts = np.exp(_log_sizes(kernels[:, some[:, None], some], design.rewards[some]))
     inverse = cho_solve(_factor(kernels, amounts), np.eye(n))
-    # A leaf far from what all others predict has something of its own, such as a rare pair: it gets a variance
-    # that allows for that.
+    # A leaf far from what all others predict has something of its own, such as a rare pair: it gets a
+    # variance that allows for that.
     alone = np.zeros(n)
     for _ in range(_ALONE):
         variance = 1.0 / np.diag(inverse)
@@ -211,7 +211,7 @@ def _cloud(design: _Design) -> _Cloud:
 
 
 def _from_alone(cloud: _Cloud, regressors: FloatArray) -> FloatArray:
-    """Variance of each effect from what leaves have of their own: it is a part of what an average leaf has."""
+    """Variance of each effect from what leaves have of their own, which is a part of what they average."""
     squares = regressors**2
     return np.asarray(cloud.alone @ squares / np.maximum(squares.sum(axis=0), 1e-12) ** 2)
 

@@ -1,5 +1,6 @@
 """What the page shows, in types that JSON has, computed from what has happened in a search."""
 
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -32,6 +33,10 @@ _RECENT = 50
 _AHEAD = (1, 10, 100, 1000)
 # Number of points of the forecast's band.
 _BAND = 24
+# States in which a process runs the search.
+_GOING_ON = ("running", "paused", "stopping")
+# Largest numbers of choices and of options of a choice that a leaf to be proposed is put together from.
+_MOST_CHOICES, _MOST_OPTIONS = 60, 200
 # What things are called, in a search and in a feature selection.
 _WORDS = {
     "so far": "best so far",
@@ -113,6 +118,8 @@ class Viewed:
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
         horizon = _horizon(len(told), left)
+        if record.settled and state == "ended":  # nothing is left to evaluate, and nothing to expect
+            progress = None
         ahead = forecast(progress, horizon) if progress is not None and left else None
         return {
             "name": self.name,
@@ -127,7 +134,7 @@ class Viewed:
                 None if best is None else sign * told[best].reward,
                 0 if best is None else best + 1,
                 len(told),
-                _ago(record, best, now),
+                _ago(record, best, now) if state in _GOING_ON else None,
                 left,
                 None if ahead is None else _turned(ahead, sign),
                 _seconds_left(told, left),
@@ -145,6 +152,7 @@ class Viewed:
             "failed": sorted({one.step for one in record.failures[-_POINTS:]}),
             "calibration": _calibration(told),
             "gain": _gains(progress, horizon, sign, left),
+            "settled": record.settled,
             "rules": rules,
             "effects": [
                 _effect(effect, sign, best is not None and effect.part in told[best].parts)
@@ -156,6 +164,7 @@ class Viewed:
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
             "steerable": record.steerable,
+            "choices": _choices(record),
             **_activity(record, now),
             **(_game(record, left, _seconds_left(told, left), state) if record.game else {}),
         }
@@ -170,6 +179,35 @@ class Viewed:
 
 def _best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: float) -> dict[str, Any]:
     return best_part(best_told(told), decisions(best, order), sign)
+
+
+def _choices(record: Record) -> list[dict[str, Any]] | None:
+    """Every named choice with the options that were evaluated and that of the best leaf, if there are names.
+
+    ``None`` as the option of a choice says that it is not made.
+    """
+    leaves = [one.leaf for one in record.told]
+    if record.best is None or not all(_is_named(leaf) for leaf in leaves):
+        return None
+    options: dict[str, dict[str, Any]] = {}
+    for leaf in leaves:
+        for name, value in leaf.items():
+            options.setdefault(name, {}).setdefault(json.dumps(value), value)
+    if len(options) > _MOST_CHOICES or max(map(len, options.values()), default=0) > _MOST_OPTIONS:
+        return None
+    best = leaves[record.best]
+    return [
+        {
+            "name": name,
+            "options": [*([] if all(name in leaf for leaf in leaves) else [None]), *found.values()],
+            "best": best.get(name),
+        }
+        for name, found in options.items()
+    ]
+
+
+def _is_named(leaf: Any) -> bool:
+    return isinstance(leaf, Mapping) and list(leaf) not in (["set"], ["tuple"])
 
 
 def _source(name: str, record: Record) -> list[str]:
