@@ -42,7 +42,8 @@ function leafFields(run, key) {
 }
 function leafOf(run, key, values) {
   if (!run.choices) return asLeaf(values[key], run.labels);
-  return Object.fromEntries(run.choices.map(({ name, options }, at) => [name, options[Number(values[`${key}-${at}`])]]).filter(([, value]) => value !== null));
+  const chosen = run.choices.map(({ name, options }, at) => [name, options[Number(values[`${key}-${at}`])]]).filter(([, value]) => value !== null);
+  return Array.isArray(run.best_encoded) ? chosen : Object.fromEntries(chosen);
 }
 function steerSection(run) {
   if (!run.steerable)
@@ -83,7 +84,7 @@ function sections() {
   const own = (make, when = true) => (found && when ? make(found) : null);
   return [headline(run), own(warningsSection, found?.warnings.length), content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), own(inclusionSection),
     own(sizesSection, found?.by_size.length), gainSection(run), effectsSection(run), own(substitutesSection), own(codeSection), dagSection(run),
-    leavesSection(run), own(comparisonsSection), pendingSection(run), own(settingsSection),
+    leavesSection(run), own(comparisonsSection, found?.comparisons.length), pendingSection(run), own(settingsSection),
     content.runs.length > 1 ? comparisonSection() : null].filter(known);
 }
 /* Only what has changed is replaced, and never what the reader is using. */

@@ -97,7 +97,9 @@ function calibrationSection(run) {
   const draw = (width) => {
     const reach = (one) => 1.645 * one.predicted[1];
     const ys = spanned(extent(points.map((one) => one.reward)));
-    const xs = spanned([...ys, ...extent(points.map((one) => one.predicted[0] - reach(one))), ...extent(points.map((one) => one.predicted[0] + reach(one)))]);
+    // Wide intervals end at the frame: they must not squeeze what was predicted well.
+    const within = (value) => clamp(value, 2 * ys[0] - ys[1], 2 * ys[1] - ys[0]);
+    const xs = spanned([...ys, ...points.flatMap((one) => [within(one.predicted[0] - reach(one)), within(one.predicted[0] + reach(one))])]);
     return plot(width, {
       label: `Predicted against actual ${words.reward}`, xs, ys, xName: `predicted ${words.reward}`,
       points: points.map((one) => [one.predicted[0], one.reward, [
@@ -164,7 +166,7 @@ function effectsSection(run) {
 /* What the drawing shows of a state: what was evaluated below it. */
 function evaluatedNode(node, { words, game }) {
   const value = game ? node.mean : node.reward;
-  return { ...node, title: node.label, value, small: `${number(value)} · ${count(node.count)}`, chips: [],
+  return { ...node, title: node.label, value, small: `${number(value)} · ${count(node.count)}`,
     facts: [[`Best ${words.reward} below`, number(node.reward)], [`Mean ${words.reward} below`, number(node.mean)], [`${capital(words.leaves)} below`, count(node.count)]] };
 }
 

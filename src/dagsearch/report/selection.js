@@ -137,8 +137,7 @@ function comparisonsSection({ comparisons, result }) {
   const own = { ...result, name: html("strong", {}, "this selection"), features: result.features.length, subsets: result.evaluations, interval: result.score_interval };
   const rows = [own, ...comparisons].map((row) => [row.name, count(row.features), count(row.subsets), number(row.score), range(row.interval),
     ...(heldOut ? [number(row.holdout_score)] : []), ...(ranged ? [range(row.holdout_interval)] : [])]);
-  return section("comparisons", "Compared with other methods", comparisons.length ? null : "No other method was run for comparison.",
-    comparisons.length ? table(heads, rows, { class: "cards", label: "Comparisons" }) : null);
+  return section("comparisons", "Compared with other methods", null, table(heads, rows, { class: "cards", label: "Comparisons" }));
 }
 
 function codeSection({ code }) {

@@ -186,28 +186,33 @@ def _choices(record: Record) -> list[dict[str, Any]] | None:
 
     ``None`` as the option of a choice says that it is not made.
     """
-    leaves = [one.leaf for one in record.told]
-    if record.best is None or not all(_is_named(leaf) for leaf in leaves):
+    leaves = [_named(one.leaf) for one in record.told]
+    if record.best is None or None in leaves:
         return None
     options: dict[str, dict[str, Any]] = {}
     for leaf in leaves:
-        for name, value in leaf.items():
+        for name, value in (leaf or {}).items():
             options.setdefault(name, {}).setdefault(json.dumps(value), value)
     if len(options) > _MOST_CHOICES or max(map(len, options.values()), default=0) > _MOST_OPTIONS:
         return None
-    best = leaves[record.best]
+    best = leaves[record.best] or {}
     return [
         {
             "name": name,
-            "options": [*([] if all(name in leaf for leaf in leaves) else [None]), *found.values()],
+            "options": [*([] if all(name in (leaf or ()) for leaf in leaves) else [None]), *found.values()],
             "best": best.get(name),
         }
         for name, found in options.items()
     ]
 
 
-def _is_named(leaf: Any) -> bool:
-    return isinstance(leaf, Mapping) and list(leaf) not in (["set"], ["tuple"])
+def _named(leaf: Any) -> dict[str, Any] | None:
+    """The options of a leaf by the names of its choices; ``None`` if it has no names."""
+    if isinstance(leaf, Mapping):
+        return dict(leaf) if list(leaf) not in (["set"], ["tuple"]) else None
+    if isinstance(leaf, list) and leaf and all(isinstance(one, list) and len(one) == 2 for one in leaf):
+        return dict(leaf) if all(isinstance(name, str) for name, _ in leaf) else None
+    return None
 
 
 def _source(name: str, record: Record) -> list[str]:
