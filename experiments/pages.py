@@ -14,6 +14,7 @@ from experiments.general.measures import Measures
 from experiments.harness import markdown
 from experiments.harness.runner import read_rows
 from experiments.speed import page as speeds
+from experiments.truth import pairs
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
@@ -28,7 +29,10 @@ def parts() -> dict[str, Mapping[str, str]]:
         "beyond.md": beyond,
         "selectors.md": beyond,
         "parallel.md": {**beyond, "load": load.table(read_rows(RESULTS / "load" / "load.csv.gz"))},
-        "watching.md": {"forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz"))},
+        "watching.md": {
+            "forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz")),
+            "pairs": pairs.table(read_rows(RESULTS / "truth" / "pairs.csv.gz")),
+        },
     }
 
 
