@@ -186,8 +186,10 @@ def _choices(record: Record) -> list[dict[str, Any]] | None:
 
     ``None`` as the option of a choice says that it is not made.
     """
+    if record.best is None or _named(record.told[record.best].leaf) is None:
+        return None
     leaves = [_named(one.leaf) for one in record.told]
-    if record.best is None or None in leaves:
+    if None in leaves:
         return None
     options: dict[str, dict[str, Any]] = {}
     for leaf in leaves:
