@@ -40,8 +40,8 @@ def test_figures_in_the_text_of_the_reproduction():
     used = Counter(row.method for row in {row._replace(round=0, step=0, value=0.0) for row in synthetic})
     assert {count for method, count in used.items() if method != "maximum"} == {5}  # values of β
     best = {method: setting for method, (setting, _) in best_setting(synthetic).items()}
-    for name, shown in re.findall(r"([^,;()]+): β = ([0-9.]+)", page):
-        assert best[name.strip()] == f"beta={shown}"
+    for name in ("probabilistic DAG", "UCD", "probabilistic DAG, softmax", "UCT", "probabilistic tree"):
+        assert f"{name}: β = {best[name].removeprefix('beta=')}" in page
     digits = curves("digits.csv.gz")
     ours, prior = digits["probabilistic DAG"], digits["probabilistic DAG, prior on the maximum"]
     with_it, without = prior.mean[prior.at(200)], ours.mean[ours.at(200)]
@@ -118,14 +118,36 @@ def test_the_text_of_the_indexes_says_what_its_runs_say():
         assert f"{min(last):.4f} and {max(last):.4f}" in page
 
 
-def test_the_standard_error_of_batches():
-    page = text_of("docs/parallel.md")
-    rows = [row for row in read_rows(RESULTS / "beyond" / "batches.csv.gz") if row.step == 200]
+def test_batches_in_the_text():
+    page, rows = text_of("docs/parallel.md"), read_rows(RESULTS / "beyond" / "batches.csv.gz")
     (busy,) = [row.value for row in rows if row.method == "8 workers"]
     assert f"the workers are busy for {busy:.2f} of the time" in page
-    for method in ("one at a time", "batches of 8"):
-        values = np.array([row.value for row in rows if row.method == method])
-        assert f"The standard error is {values.std(ddof=1) / np.sqrt(len(values)):.3f}" in page
+
+    def at(method, step):
+        return {(row.setting, row.round): row.value for row in rows if row[::3] == (method, step)}
+
+    one, eight = at("one at a time", 160), at("batches of 8", 200)
+    gap = np.array([eight[run] - one[run] for run in one])
+    assert f"{gap.mean():+.4f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.4f} better" in page
+
+
+def test_number_of_searches_behind_the_table_of_effects():
+    rows = read_rows(RESULTS / "truth" / "pairs.csv.gz")
+    assert f"({len({row.round for row in rows})} searches each)" in text_of("docs/watching.md")
+
+
+def test_costs_of_watching():
+    about = json.loads((RESULTS / "watching" / "watching.json").read_text())
+    page, following = text_of("docs/watching.md"), about["following"]
+    assert f"read and shown in {following['processor seconds to read and show']:.1f} s" in page
+    assert f"takes {following['processor seconds of an update']:.2f} s" in page
+    assert f"at most {about['keeping up']['seconds behind, at most']:.1f} s old" in page
+    processor = about["watched / not watched"]["processor"]
+    low, high = processor["90% interval"]
+    assert (
+        f"{processor['ratio']} times the processor time while it is watched (90% interval {low} to {high}"
+        in page
+    )
 
 
 @pytest.mark.parametrize(
