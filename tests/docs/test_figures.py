@@ -157,3 +157,19 @@ def test_costs_of_watching():
 def test_the_benchmark_names_the_versions_of_all_packages_of_its_methods(package):
     about = json.loads((RESULTS / "general" / "general.json").read_text())
     assert re.match(r"\d+\.\d+", about["versions"][package])
+
+
+def test_shares_of_optimal_moves():
+    share = {(row.method, row.step): f"{row.value:.3f}" for row in read_rows(RESULTS / "moves.csv.gz")}
+    ours, ours_later = (share["UCT", count] for count in (50, 200))
+    theirs, theirs_later = (share["OpenSpiel's UCT", count] for count in (50, 200))
+    page = text_of("docs/reproduction.md")
+    assert (
+        f"({ours} and theirs {theirs} with 50 simulations, {ours_later} and {theirs_later} with 200)" in page
+    )
+    games = text_of("docs/games.md")
+    player = [share["DAGSearchPlayer", count] for count in (50, 100)]
+    solver = [share["OpenSpiel's UCT with its solver", count] for count in (50, 100)]
+    without = [share["OpenSpiel's UCT", count] for count in (50, 100)]
+    assert f"{player[0]} of them at 50 roll-outs and in {player[1]} at 100" in games
+    assert f"{solver[0]} and {solver[1]}; without: {without[0]} and {without[1]})" in games
