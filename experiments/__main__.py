@@ -11,7 +11,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run an experiment; returns the exit code."""
     about = "Experiments with dagsearch: what the documentation reports, by commands that anyone can run."
     return run_one_of(
-        (reproduce, benchmark, arena, gallery, truth), "python -m experiments", about, arguments
+        (reproduce, benchmark, truth, arena, gallery), "python -m experiments", about, arguments
     )
 
 

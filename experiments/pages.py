@@ -15,6 +15,7 @@ from experiments.harness import markdown
 from experiments.harness.runner import read_rows
 from experiments.speed import page as speeds
 from experiments.truth import page as truth
+from experiments.truth import pairs
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "results", ROOT / "docs"
@@ -34,7 +35,10 @@ def parts() -> dict[str, Mapping[str, str]]:
         "index.md": {"front": front.format(docs="")},
         "../README.md": {"front": front.format(docs="docs/")},
         "truth.md": truth.tables(RESULTS / "truth"),
-        "watching.md": {"forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz"))},
+        "watching.md": {
+            "forecast": forecast.table(read_rows(RESULTS / "forecast" / "forecast.csv.gz")),
+            "pairs": pairs.table(read_rows(RESULTS / "truth" / "pairs.csv.gz")),
+        },
     }
 
 

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 # What is measured, and the module that does it.
 _MEASURED = {
     "search": "experiments.truth.search",
+    "pairs": "experiments.truth.pairs",
     "fit": "experiments.truth.fit",
 }
 
 _ABOUT = (
     "search: probabilities and intervals of searches, on problems whose optimum is known (two minutes on 16 "
     "cores). fit: the weights of the probability that a leaf is the best, on other such problems (three "
-    "minutes on 16 cores)."
+    "minutes on 16 cores). pairs: effects of parts and pairs where they are known (ten minutes on two cores)."
 )
 
 

@@ -35,8 +35,12 @@ _PACKAGES = (
     "torch",
     "optuna",
     "botorch",
+    "gpytorch",
+    "linear_operator",
     "smac",
+    "ConfigSpace",
     "nevergrad",
+    "cma",
     "mlxtend",
     "open_spiel",
 )

@@ -60,9 +60,6 @@ METHODS: dict[str, Callable[[Subsets, int], Search]] = {
     "probabilistic DAG, prior on increments": lambda problem, seed: _paper(
         problem, seed, increment_prior=(0.0, 1.0)
     ),
-    "probabilistic DAG, correlated": lambda problem, seed: _paper(
-        problem, seed, backup=MomentMatching(correlated=True)
-    ),
     "probabilistic DAG, summary adds a random child": lambda problem, seed: _paper(
         problem, seed, expansion=RandomChild(seed)
     ),

@@ -40,9 +40,6 @@ METHODS: dict[str, Callable[[Synthetic, float, int], Search]] = {
     "probabilistic DAG, prior on increments too": lambda problem, beta, seed: _paper(
         problem, beta, seed, increment_prior=(0.0, 1.0)
     ),
-    "probabilistic DAG, correlated": lambda problem, beta, seed: _paper(
-        problem, beta, seed, backup=MomentMatching(prior=(0.0, 1.0), correlated=True)
-    ),
     "probabilistic DAG, one child at a time": lambda problem, beta, seed: _paper(
         problem, beta, seed, expansion=OneChild()
     ),
@@ -60,7 +57,6 @@ class Settings:
     rounds: int = 100
     steps: int = 300
     betas: tuple[float, ...] = (0.01, 0.1, 1.0, 2.0**0.5, 10.0)
-    ablation_betas: tuple[float, ...] = (0.1, 1.0)
 
 
 QUICK = Settings(rounds=4, steps=40, betas=(0.1, 1.0))
@@ -71,8 +67,8 @@ def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
     tasks = [
         (method, beta, number, settings.steps)
         for method in METHODS
-        for beta in (settings.betas if method in SHOWN else settings.ablation_betas)
         for number in range(settings.rounds)
+        for beta in settings.betas
     ]
     rows = run_rounds(one_round, tasks, jobs, progress)
     for number in range(settings.rounds):

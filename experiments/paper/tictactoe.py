@@ -41,9 +41,6 @@ METHODS: dict[str, Callable[[TicTacToe, int], Search]] = {
     "probabilistic DAG, prior on increments too": lambda game, seed: _paper(
         game, seed, increment_prior=(0.0, 1.0)
     ),
-    "probabilistic DAG, correlated": lambda game, seed: _paper(
-        game, seed, backup=MomentMatching(prior=(0.0, 1.0), correlated=True)
-    ),
 }
 SHOWN = tuple(METHODS)[:5]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.harness.runner import read_rows
-from experiments.truth import fit, search
+from experiments.truth import fit, pairs, search
 from experiments.truth.measures import table
 
 
@@ -15,6 +15,7 @@ def tables(folder: Path) -> Mapping[str, str]:
     left_out, mean = fit.left_out_score(read_rows(folder / "fitted.csv.gz"))
     return {
         "search": table(search.lines(rows)),
+        "effects": table(pairs.lines(read_rows(folder / "pairs.csv.gz"))),
         "brier": (
             f"Brier score of `probability_best`: {said:.3f}; of always stating the share that was right: "
             f"{constant:.3f}. On the problems that it was fitted on, each left out in turn: {left_out:.3f} "

@@ -187,6 +187,7 @@ class Record:
         """What a result tells: its evaluations, without what was pending or failed."""
         record = cls()
         record.minimized, record.game = result.minimized, result.game
+        record.settled = result.stopped == "exhausted"
         if result.game:
             record.values.append((len(result.history), result.value))
         record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
@@ -214,7 +215,9 @@ class Record:
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
             parts = self._parts(leaf)
-            if len(parts) == 1 and evaluation.actions:
+            if (
+                not isinstance(leaf, list | Mapping) and evaluation.actions
+            ):  # it does not say what it is made of
                 parts = moved_parts(evaluation.actions)
             self.add_told(Told(parts, leaf, sign * evaluation.reward, evaluation.seconds, predicted))
 

@@ -337,16 +337,18 @@ def test_the_live_page_follows_a_run_that_is_killed_resumed_and_steered(browser,
             wait_for(lambda: state() == "paused")
             page.get_by_label("Total evaluations").fill(str(told(journal) + 2))
             page.get_by_role("button", name="Set budget").click()
-            page.get_by_label("Leaf to evaluate next").fill("[0, 1, 2, 3]")
+            page.get_by_text("Propose a leaf to evaluate next").click()
+            page.locator("input[name=proposed]").fill("[0, 1, 2, 3]")
             page.get_by_role("button", name="Propose").click()
             wait_for(lambda: any(event.kind == "propose" for event in read_events(journal)))
-            page.get_by_label("Leaf to evaluate next").blur()
+            page.locator("input[name=proposed]").blur()
             page.get_by_role("button", name="Continue").click()
             assert run.wait(120) == 0
         finally:
             run.kill()
         wait_for(lambda: state() == "ended")
         assert page.locator("#steer tbody tr").count() == 4
+        assert page.get_by_role("button", name="Pause").count() == 0
         assert complaints == []
         page.close()
     rewards = {

@@ -12,6 +12,7 @@ from dagsearch.journal.encoding import Part
 from dagsearch.record import Record, Told
 from dagsearch.report import Report
 from dagsearch.report.html import html_page, policy, snippet
+from dagsearch.report.report import Watched
 from dagsearch.report.view import Viewed
 from support.browser import in_browser
 
@@ -196,3 +197,61 @@ def test_a_large_search_is_drawn_at_once(show):
     page = show(html_page([Viewed("large", record).view()]))
     assert page.complaints == []
     assert "20,000" in page.locator("#progress").inner_text()
+
+
+def test_the_choices_of_a_leaf_are_known_from_what_was_evaluated(journal):
+    (run,) = content_of(Report.of_journals(journal).to_html())["runs"]
+    first, second = run["choices"]
+    assert (first["name"], second["name"]) == (HOSTILE, "y")
+    assert set(second["options"]) <= set(range(6))
+    assert [[one["name"], one["best"]] for one in run["choices"]] == run["best_encoded"]
+
+
+def test_sets_have_no_named_choices(tmp_path):
+    ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, journal=tmp_path / "run.db")
+    (run,) = content_of(Report.of_journals(tmp_path / "run.db").to_html())["runs"]
+    assert run["choices"] is None
+
+
+@in_browser
+def test_a_leaf_is_proposed_with_drop_downs_that_begin_with_the_best_one(browser, tmp_path):
+    def reward(choose):
+        return choose("a", [1, 2, 3]) + (choose("b", ["x", "y"]) == "x" if choose("c", [0, 1]) else 0)
+
+    ds.maximize(reward, 12, seed=0, journal=tmp_path / "run.db", steer=True)
+    page = browser.new_page()
+    page.set_content(Watched([tmp_path / "run.db"], steer=True).page())
+    steer = page.locator("#steer")
+    assert steer.bounding_box()["y"] < page.locator("#progress").bounding_box()["y"]
+    assert steer.get_by_role("button", name="Pause").count() == 0  # it has ended
+    steer.get_by_text("Propose a leaf").click()
+    chosen = steer.locator("form select[name^=proposed]").evaluate_all(
+        "all => all.map(one => one.selectedOptions[0].textContent)"
+    )
+    assert sorted(chosen) == ["1", "3", "x"]
+    page.close()
+
+
+@in_browser
+def test_what_is_not_there_takes_no_room(browser, tmp_path):
+    ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, journal=tmp_path / "run.db")
+    page = browser.new_page()
+    page.set_content(Report.of_journals(tmp_path / "run.db").to_html())
+    assert page.locator("#pending").count() == 0
+    facts = page.locator(".facts").inner_text()
+    assert "Pending" not in facts
+    assert "Failed" not in facts
+    assert " ago" not in page.locator("h1").inner_text()
+    page.close()
+
+
+@in_browser
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("9.38e-6", "9.4 · 10⁻⁶"), ("-2.5e12", "−2.5 · 10¹²"), ("0.0312", "0.0312"), ("1234.5", "1235")],
+)
+def test_numbers_are_written_as_people_write_them(browser, journal, value, shown):
+    page = browser.new_page()
+    page.set_content(Report.of_journals(journal).to_html())
+    assert page.evaluate(f"number({value})") == shown
+    page.close()

@@ -12,7 +12,6 @@ import dagsearch as ds
 from dagsearch.journal.encoding import Part, parts_of
 from dagsearch.journal.journal import read_events
 from dagsearch.record import Record, Told
-from dagsearch.report.effects import Effects
 from dagsearch.report.forecasts import forecast, progress_of
 from dagsearch.report.view import Viewed
 from dagsearch.sklearn import DAGSearchSelector
@@ -270,73 +269,8 @@ def test_long_text_is_cut():
     assert len(part.value) == 80
 
 
-# Main effects ----------------------------------------------------------------------------------------
-
-
-def linear(n, noise, shift=0.0):
-    rng, effects = np.random.default_rng(3), Effects()
-    for _ in range(n):
-        chosen = np.flatnonzero(rng.random(8) < 0.5)
-        reward = shift + float(chosen @ (chosen >= 4)) + noise * rng.normal()
-        effects.add([Part("", str(item)) for item in chosen], reward)
-    return {effect.part.value: effect for effect in effects.largest(40)}
-
-
-def test_effects_of_a_linear_reward_are_found():
-    found = linear(400, 0.1)
-    for item in range(8):
-        assert found[str(item)].effect == pytest.approx(item if item >= 4 else 0.0, abs=0.05)
-
-
-def test_intervals_of_effects_hold_as_often_as_they_should():
-    truth, held = [0.0, 0.5, 1.0, -1.0, 2.0, 0.0], []
-    for seed in range(60):
-        rng, effects = np.random.default_rng(seed), Effects()
-        for _ in range(60):
-            chosen = np.flatnonzero(rng.random(6) < 0.5)
-            reward = float(np.take(truth, chosen).sum()) + rng.normal()
-            effects.add([Part("", str(item)) for item in chosen], reward)
-        held += [one.low <= truth[int(one.part.value)] <= one.high for one in effects.largest(40)]
-    assert 0.84 < np.mean(held) < 0.96
-
-
-def test_effects_do_not_depend_on_a_large_shift_of_the_rewards():
-    near, far = linear(100, 0.1), linear(100, 0.1, shift=1e8)
-    for item, effect in near.items():
-        assert far[item].effect == pytest.approx(effect.effect, abs=1e-4)
-
-
-def test_a_part_that_never_varied_has_no_effect():
-    effects = Effects()
-    for step in range(20):
-        effects.add([Part("", "always"), Part("", str(step % 3))], float(step % 3))
-    assert {effect.part.value for effect in effects.largest(40)} == {"0", "1", "2"}
-    assert Effects().largest(40) == []
-
-
 def test_the_forecast_of_the_page_is_that_of_the_search(half_way):
     told = half_way.history
     progress = progress_of([one.reward for one in told], [one.predicted for one in told])
     assert half_way.forecast(7) == forecast(progress, 7)
     assert math.isfinite(half_way.forecast(7).high)
-
-
-def interacting(strength, seed=5, n=150):
-    rng, record = np.random.default_rng(seed), Record()
-    for _ in range(n):
-        chosen = np.flatnonzero(rng.random(8) < 0.5)
-        reward = float(chosen.sum()) + strength * ({2, 6} <= set(chosen.tolist())) + 0.5 * rng.normal()
-        parts = [Part("", str(item)) for item in chosen]
-        record.add_told(Told(parts, None, reward, 0.0, None))
-    return Viewed("pairs", record).view()["pairs"]
-
-
-def test_a_pair_that_matters_is_found():
-    for strength in (3.0, -3.0):
-        first, *_ = interacting(strength)
-        assert first["label"] in ("2 and 6", "6 and 2")
-        assert first["low"] < strength < first["high"]
-
-
-def test_pairs_that_do_not_matter_are_not_shown():
-    assert sum(len(interacting(0.0, seed)) for seed in range(20)) <= 2

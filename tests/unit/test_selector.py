@@ -68,7 +68,6 @@ KEYS = {
     "history",
     "belief",
     "substitutes",
-    "dag",
     "runners_up",
     "warnings",
 }
@@ -826,25 +825,12 @@ def test_report_is_whole(arguments, data, tmp_path):
     assert content["result"]["features"] == names
     assert content["result"]["score"] == fitted.best_score_
     assert {feature["name"] for feature in content["features"] if feature["selected"]} == set(names)
-    on_the_way = [node for node in content["dag"]["nodes"] if node["best"]]
-    assert all(set(node["features"]) <= set(names) for node in on_the_way)
     assert report._repr_html_()
     written = report.write(tmp_path / "new" / "folder")
     assert [path.name for path in written] == ["result.json", "history.csv", "report.html"]
     assert json.loads(written[0].read_text()) == content
     table = pd.read_csv(written[1])
     assert_allclose(table["score"], fitted.history_["mean_test_score"])
-
-
-def test_way_to_the_best_is_that_of_its_size():
-    fitted = selector(n_features_to_select=(1, 6), budget=40).fit(FRAME, Y)
-    content = fitted.report().to_dict()
-    best = [node for node in content["dag"]["nodes"] if node["best"]]
-    sizes = [node["adds"] for node in best if node["depth"] == 1]
-    assert sizes == [f"{len(content['result']['features'])} features"]
-    assert all(
-        node["features"] == content["result"]["features"] for node in best if node["depth"] == len(best)
-    )
 
 
 def test_names_are_untrusted():

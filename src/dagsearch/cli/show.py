@@ -45,6 +45,7 @@ def summary(path: Path) -> dict[str, Any]:
         "journal": str(path),
         "running": is_in_use(path),
         "problem": record.problem,
+        "selection": record.selection,
         "made_by": record.made_by,
         "dagsearch": record.version,
         "begun": _clock(record.begun),
@@ -90,6 +91,10 @@ def text(found: dict[str, Any]) -> str:
         lines.append(f"last failure: {found['last_failure'].strip().partition(chr(10))[0]}")
     if found["best_reward"] is not None:
         lines.append(f"best so far: {found['best_reward']:.6g} at {json.dumps(found['best_leaf'])}")
+        if found["selection"]:
+            lines.append(
+                "  (the highest score; the selection may choose another subset, and its report says why)"
+            )
         lines.append("last evaluations:")
         lines += [f"  {reward:.6g} at {json.dumps(leaf)}" for reward, leaf in found["last"]]
     return "\n".join(map(printable, lines))

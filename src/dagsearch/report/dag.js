@@ -139,11 +139,10 @@ const inLayers = (spots) => (index, key) => {
 function describeNode(panel, node) {
   panel.replaceChildren(
     html("h3", {}, node.depth ? `+ ${node.title}` : node.title),
-    html("dl", {}, node.facts.map(([name, value]) => [html("dt", {}, name), html("dd", {}, value)])),
-    list("chips", node.chips));
+    html("dl", {}, node.facts.map(([name, value]) => [html("dt", {}, name), html("dd", {}, value)])));
 }
 
-/* `nodes` have id, depth, best, title, small, value, facts and chips. */
+/* `nodes` have id, depth, best, title, small, value and facts. */
 function explorer(run, nodes, edges, smallIsGood) {
   const places = place(nodes, edges);
   const sorted = [...nodes].sort((a, b) => places.get(a.id).x - places.get(b.id).x || places.get(a.id).y - places.get(b.id).y);

@@ -55,8 +55,15 @@ function number(value) {
   const size = Math.abs(value);
   const scientific = size !== 0 && (size < 5e-5 || size >= 1e6);
   const decimals = size < 1 ? 4 : Math.max(0, 3 - Math.floor(Math.log10(size)));
-  return (scientific ? value.toExponential(2) : value.toFixed(decimals)).replaceAll("-", "−");
+  return (scientific ? powerOfTen(value) : value.toFixed(decimals)).replaceAll("-", "−");
 }
+/* Very large and very small numbers: 9.4 · 10⁻⁶. */
+function powerOfTen(value) {
+  const [digits, power] = value.toExponential(1).split("e");
+  return `${digits} · 10${[...String(Number(power))].map((one) => (one === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[one])).join("")}`;
+}
+/* A number that matters only in comparison with a larger one. */
+const beside = (value, scale) => (known(value) && Math.abs(value) < 1e-4 * Math.abs(scale) ? "0" : number(value));
 const signed = (value) => (value > 0 ? "+" : "") + number(value);
 const count = (value) => (known(value) ? value.toLocaleString("en") : "–");
 function percent(value) {
@@ -156,7 +163,7 @@ function plot(width, { label, xs, ys, xName, points, marks, whole = false }) {
   const steps = ticks(xs[0], xs[1], width / 90).filter((step) => !whole || Number.isInteger(step));
   const text = (all) => {
     const decimals = clamp(Math.ceil(-Math.log10(all.length > 1 ? all[1] - all[0] : 1) - 1e-9), 0, 8);
-    return (value) => (Math.abs(value) >= 1e6 ? value.toExponential(1) : value.toFixed(decimals)).replaceAll("-", "−");
+    return (value) => (Math.abs(value) >= 1e6 ? powerOfTen(value) : value.toFixed(decimals)).replaceAll("-", "−");
   };
   const clip = `clip-${label.length}-${Math.round(width)}-${points.length}`;
   const cursor = svg("circle", { class: "cursor", r: 6, visibility: "hidden" });

@@ -26,28 +26,47 @@ function asLeaf(text, labels) {
     return place;
   });
 }
+/* A leaf as a drop-down for every choice, or as text; both begin with the best leaf. */
+function leafFields(run, key) {
+  const best = run.best_encoded;
+  if (run.choices) {
+    const shown = (value) => (known(value) ? (typeof value === "string" ? value : JSON.stringify(value)) : "–");
+    return run.choices.map(({ name, options, best: now }, at) => html("label", {}, name,
+      html("select", { name: `${key}-${at}` }, options.map((value, i) =>
+        html("option", { value: i, ...(JSON.stringify(value) === JSON.stringify(now) || (value === null && now === null) ? { selected: "" } : {}) }, shown(value))))));
+  }
+  const items = best?.set ?? best;
+  const text = !known(best) ? "" : run.labels && Array.isArray(items) ? items.map((one) => run.labels[one] ?? one).join(", ") : JSON.stringify(best);
+  return html("label", { class: "wide" }, `A ${run.words.leaf}, ${run.labels ? "by names" : "as in the journal"}`,
+    html("input", { name: key, type: "text", required: "", autocomplete: "off", value: text }));
+}
+function leafOf(run, key, values) {
+  if (!run.choices) return asLeaf(values[key], run.labels);
+  const chosen = run.choices.map(({ name, options }, at) => [name, options[Number(values[`${key}-${at}`])]]).filter(([, value]) => value !== null);
+  return Array.isArray(run.best_encoded) ? chosen : Object.fromEntries(chosen);
+}
 function steerSection(run) {
   if (!run.steerable)
     return section("steer", "Steer", "This search takes no requests: run it with steer=True in Python, or with --steer on the command line.");
+  const going = ["running", "paused", "stopping"].includes(run.state);
   const button = (name, act) => html("button", { type: "button", click: act }, name);
-  const field = (name, key, wide, type = "text") => html("label", { class: wide ? "wide" : null }, name,
-    html("input", { name: key, type, required: "", autocomplete: "off", ...(type === "number" ? { step: "any" } : {}) }));
+  const figure = (name, key, value = null) => html("label", {}, name,
+    html("input", { name: key, type: "number", required: "", autocomplete: "off", step: "any", value }));
   const form = (name, fields, act) => html("form", { submit: (event) => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.target));
     try { act(values); } catch (error) { document.getElementById("sent").replaceChildren(visible(`Not sent: ${error.message}`)); }
   } }, fields, html("button", { type: "submit" }, name));
-  const leaf = (text) => asLeaf(text, run.labels);
-  const best = run.best_encoded ?? [1, 2, 3];
-  const example = run.labels && Array.isArray(best) ? best.map((one) => run.labels[one] ?? one).join(", ") : JSON.stringify(best);
-  return section("steer", "Steer", `Every request is written to the journal when the search takes it. A ${run.words.leaf} is written ${run.labels ? "by names" : "as in the journal"}, for example ${shorten(example, 200)}.`,
-    html("div", { class: "tools" },
+  return section("steer", "Steer", `Every request is written to the journal when the search takes it${going ? "" : ", which is when it is resumed: no process runs it now"}.`,
+    going ? html("div", { class: "tools" },
       run.state === "paused" ? button("Continue", () => steer("continue")) : button("Pause", () => steer("pause")),
-      button("Stop after the running ones", () => steer("stop"))),
-    form("Set budget", [field("Total evaluations", "budget", false, "number")], (values) => steer("budget", Number(values.budget))),
-    form("Propose", [field("Leaf to evaluate next", "leaf", true)], (values) => steer("propose", leaf(values.leaf))),
-    form("Tell", [field("Leaf whose reward is known", "leaf", true), field("Reward", "reward", false, "number")],
-      (values) => steer("tell", { leaf: leaf(values.leaf), reward: Number(values.reward) })),
+      button("Stop after the running ones", () => steer("stop"))) : null,
+    form("Set budget", [figure("Total evaluations", "budget", run.budget)], (values) => steer("budget", Number(values.budget))),
+    html("details", {}, html("summary", {}, `Propose a ${run.words.leaf} to evaluate next`),
+      form("Propose", [leafFields(run, "proposed")], (values) => steer("propose", leafOf(run, "proposed", values)))),
+    html("details", {}, html("summary", {}, `Tell the ${run.words.reward} of a ${run.words.leaf}`),
+      form("Tell", [leafFields(run, "told"), figure(capital(run.words.reward), "reward")],
+        (values) => steer("tell", { leaf: leafOf(run, "told", values), reward: Number(values.reward) }))),
     html("p", { id: "sent", role: "status" }, sent),
     run.steering.length ? table([{ name: "Taken" }, { name: "Request", kind: "long" }, { name: "Answer", kind: "long" }],
       run.steering.map((one) => [clock(one.at), one.what, known(one.refused) ? html("span", { class: "refused" }, `refused: ${one.refused}`) : "done"]), { label: "Requests", class: "cards" }) : null);
@@ -63,9 +82,9 @@ function sections() {
   document.title = visible(`${run.name} · ${number(run.best)} · dagsearch`);
   const found = run.selection ?? null;
   const own = (make, when = true) => (found && when ? make(found) : null);
-  return [headline(run), own(warningsSection, found?.warnings.length), progressSection(run), calibrationSection(run), own(inclusionSection),
+  return [headline(run), own(warningsSection, found?.warnings.length), content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), own(inclusionSection),
     own(sizesSection, found?.by_size.length), gainSection(run), effectsSection(run), own(substitutesSection), own(codeSection), dagSection(run),
-    leavesSection(run), own(comparisonsSection), pendingSection(run), own(settingsSection), content.steer ? steerSection(run) : null,
+    leavesSection(run), own(comparisonsSection, found?.comparisons.length), pendingSection(run), own(settingsSection),
     content.runs.length > 1 ? comparisonSection() : null].filter(known);
 }
 /* Only what has changed is replaced, and never what the reader is using. */

@@ -7,11 +7,11 @@ function searchFacts(run) {
   return [
     fact(run.minimized ? "Smallest so far" : capital(run.words["so far"]), number(run.best)),
     fact("Evaluations", known(run.budget) ? `${count(run.evaluations)} of ${count(run.budget)}` : count(run.evaluations)),
-    fact("Pending", count(run.pending_count)),
-    fact("Failed", count(run.failure_count)),
+    run.pending_count ? fact("Pending", count(run.pending_count)) : null,
+    run.failure_count ? fact("Failed", count(run.failure_count), "they count as evaluations of the budget") : null,
     fact("Time", duration(run.seconds)),
     fact("State", run.state),
-  ];
+  ].filter(known);
 }
 
 function headline(run) {
@@ -31,6 +31,8 @@ function headline(run) {
     run.best_leaf ? list("chips", run.best_leaf.slice(0, 40)) : null,
     html("dl", { class: "facts" }, run.selection ? selectionFacts(run.selection) : searchFacts(run)),
     run.selection ? simplerChoice(run.selection) : null,
+    run.words.leaf === "subset" && !run.selection
+      ? html("p", { class: "remark" }, "This is the highest score so far. The selection may choose another subset in the end; its report says which and why.") : null,
     tools.length ? html("div", { class: "tools" }, tools) : null,
     run.problem_text ? html("p", { class: "refused" }, run.problem_text) : null);
 }
@@ -86,25 +88,27 @@ function progressSection(run) {
 function calibrationSection(run) {
   const { calibration, words } = run;
   const heading = `Predicted and actual ${words.reward}s`;
-  const told = run.selection ? html("p", {}, modelText(run.selection.model)) : null;
+  const told = run.selection && modelText(run.selection.model) ? html("p", {}, modelText(run.selection.model)) : null;
   const points = run.history.filter((one) => one.predicted).slice(-400);
   if (!calibration || !points.length) return section("calibration", heading, `There are no predictions to compare with ${words.reward}s.`, told);
   const covered = Object.fromEntries(calibration.covered);
   const text = `${percent(covered[0.9])} of ${count(calibration.count)} ${words.reward}s were inside the 90% interval that was predicted for them` +
     (!run.selection && known(calibration.skill) ? `; of the latter half, the predictions explain ${percent(Math.max(calibration.skill, 0))} of the variance.` : ".");
   const draw = (width) => {
-    const all = spanned([...extent(points.map((one) => one.reward)), ...extent(points.map((one) => one.predicted[0]))]);
+    const reach = (one) => 1.645 * one.predicted[1];
+    const ys = spanned(extent(points.map((one) => one.reward)));
+    // Wide intervals end at the frame: they must not squeeze what was predicted well.
+    const within = (value) => clamp(value, 2 * ys[0] - ys[1], 2 * ys[1] - ys[0]);
+    const xs = spanned([...ys, ...points.flatMap((one) => [within(one.predicted[0] - reach(one)), within(one.predicted[0] + reach(one))])]);
     return plot(width, {
-      label: `Predicted against actual ${words.reward}`, xs: all, ys: all, xName: `predicted ${words.reward}`,
+      label: `Predicted against actual ${words.reward}`, xs, ys, xName: `predicted ${words.reward}`,
       points: points.map((one) => [one.predicted[0], one.reward, [
         `${capital(words.reward)} ${number(one.reward)}`, `Predicted ${number(one.predicted[0])} ± ${number(one.predicted[1])}`,
         `${capital(words.evaluation)} ${one.step}`]]),
       marks: (x, y) => [
-        svg("path", { class: "axis", fill: "none", d: path([[x(all[0]), y(all[0])], [x(all[1]), y(all[1])]]) }),
-        svg("path", { class: "whisker", d: points.map((one) => {
-          const reach = 1.645 * one.predicted[1];
-          return `M${x(one.predicted[0] - reach).toFixed(1)} ${y(one.reward).toFixed(1)}H${x(one.predicted[0] + reach).toFixed(1)}`;
-        }).join("") }),
+        svg("path", { class: "axis", fill: "none", d: path([[x(ys[0]), y(ys[0])], [x(ys[1]), y(ys[1])]]) }),
+        svg("path", { class: "whisker", d: points.map((one) =>
+          `M${x(one.predicted[0] - reach(one)).toFixed(1)} ${y(one.reward).toFixed(1)}H${x(one.predicted[0] + reach(one)).toFixed(1)}`).join("") }),
         dots(points.map((one) => [x(one.predicted[0]), y(one.reward)]), points.length > 150),
       ],
     });
@@ -120,15 +124,17 @@ function calibrationSection(run) {
 
 function gainSection(run) {
   const heads = [{ name: capital(`${run.words.evaluation}s`) }, { name: "Expected gain", kind: "figure" }, { name: "90% interval", kind: "figure" }, { name: "Chance of any", kind: "figure" }];
-  const rows = run.gain.map((one) => [`${count(one.n)} more${one.rest ? " (all that are left)" : ""}`, number(one.gain[0]),
-    `${number(one.gain[1])} to ${number(one.gain[2])}`, percent(one.chance)]);
+  const scale = Math.max(...run.history.map((one) => one.reward)) - Math.min(...run.history.map((one) => one.reward));
+  const rows = run.gain.map((one) => [`${count(one.n)} more${one.rest ? " (all that are left)" : ""}`, beside(one.gain[0], scale),
+    `${beside(one.gain[1], scale)} to ${beside(one.gain[2], scale)}`, percent(one.chance)]);
   const rules = run.rules.map((one) => html("tr", {},
     html("th", { scope: "row" }, one.rule),
     html("td", {}, one.text,
       known(one.share) ? html("div", { class: "meter", role: "meter", "aria-label": one.rule, "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(100 * one.share) },
         html("div", { style: { width: `${100 * one.share}%` } })) : null)));
   return section("gain", "Gain of going on", rows.length ? `How much the best ${run.words.reward} is expected to improve, from the record of this search.`
-    : run.game ? "The value of a game may rise or fall: going on makes it more certain." : "Too little is known to say what going on would gain.",
+    : run.game ? "The value of a game may rise or fall: going on makes it more certain."
+    : run.settled ? `Every ${run.words.leaf} has been evaluated: there is nothing left to gain.` : "Too little is known to say what going on would gain.",
     rows.length ? table(heads, rows, { label: "Gain of going on", class: "cards" }) : null,
     html("h3", {}, "Rules for stopping"),
     rules.length ? html("table", { class: "rules" }, html("tbody", {}, rules)) : html("p", {}, "No rule is known from this record."));
@@ -137,42 +143,41 @@ function gainSection(run) {
 function effectsSection(run) {
   const { effects, pairs, words } = run;
   const heading = `What each ${words.item} is worth`;
-  if (!effects.length) return section("effects", heading, "Too few evaluations to tell.");
-  const ends = [...effects, ...pairs].flatMap((one) => [clamp(one.low, -1e300, 1e300), one.high, 0]);
-  const span = [ends.reduce((a, b) => Math.min(a, b)), ends.reduce((a, b) => Math.max(a, b))];
+  const none = run.evaluations < 10 ? "Too few evaluations to tell." : `No ${words.item} can be told from having no effect.`;
+  const ends = [...effects, ...pairs].flatMap((one) => [one.low, one.high, 0]);
+  const span = [ends.reduce((a, b) => Math.min(a, b), 0), ends.reduce((a, b) => Math.max(a, b), 0)];
+  const scale = Math.max(...span.map(Math.abs));
+  const change = (value) => (beside(value, scale) === "0" ? "0" : signed(value));
   const entry = (one) => ({
-    ...one, value: one.effect, text: Math.abs(one.effect) < 1e-4 * Math.max(...span.map(Math.abs)) ? "0" : signed(one.effect), heard: `90% interval ${number(one.low)} to ${number(one.high)}`, seen: count(one.count),
-    lines: [one.label + (one.chosen ? ` (in the ${words.best})` : ""), `${signed(one.effect)}, 90% interval ${signed(one.low)} to ${signed(one.high)}`,
-      `In ${count(one.count)} of the evaluated ${words.leaves}`],
+    ...one, value: one.effect, text: change(one.effect), heard: `90% interval ${change(one.low)} to ${change(one.high)}`, seen: count(one.count),
+    lines: [one.label + (one.chosen ? ` (in the ${words.best})` : ""), `${change(one.effect)}, 90% interval ${change(one.low)} to ${change(one.high)}`,
+      `In ${count(one.count)} of the ${words.leaves} looked at`],
   });
   const drawnAs = (key, name, all) => bars(key, [name, "effect", words.leaves], all.map(entry), span, `in the ${words.best}`);
   return section("effects", heading,
-    `Expected change of the ${words.reward} when a ${words.leaf} has it, other things equal; the thin line is the 90% interval. From a linear model of all evaluations.`,
-    list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
-    drawnAs("effects", capital(words.item), effects),
-    html("h3", {}, "Pairs"),
-    html("p", {}, pairs.length ? "What two are worth together beyond the sum of both." : "No two are clearly worth more or less together than one by one."),
-    pairs.length ? drawnAs("pairs", "Pair", pairs) : null);
+    effects.length ? `Expected change of the ${words.reward} when a ${words.leaf} has it, compared with the average of what it could have instead; ` +
+      "the thin line is the 90% interval. Only what can be told from having no effect is shown." : none,
+    effects.length ? [list("legend", [[html("span", { class: "swatch chosen" }), `in the ${words.best}`], [html("span", { class: "swatch bar" }), "not"]]),
+      drawnAs("effects", capital(words.item), effects)] : null,
+    pairs.length ? [html("h3", {}, "Pairs"), html("p", {}, "What two are worth together beyond the sum of both. All pairs were compared, and only those that are clear in spite of that are shown."),
+      drawnAs("pairs", "Pair", pairs)] : null);
 }
 
-/* What the drawing shows of a state: of what was evaluated below it, or of the belief over it. */
+/* What the drawing shows of a state: what was evaluated below it. */
 function evaluatedNode(node, { words, game }) {
   const value = game ? node.mean : node.reward;
-  return { ...node, title: node.label, value, small: `${number(value)} · ${count(node.count)}`, chips: [],
-    facts: [[`Best ${words.reward} below`, number(node.reward)], [`Mean ${words.reward} below`, number(node.mean)], ["Evaluations below", count(node.count)]] };
+  return { ...node, title: node.label, value, small: `${number(value)} · ${count(node.count)}`,
+    facts: [[`Best ${words.reward} below`, number(node.reward)], [`Mean ${words.reward} below`, number(node.mean)], [`${capital(words.leaves)} below`, count(node.count)]] };
 }
 
 function dagSection(run) {
   const heading = "The best part of what was explored";
   const { words } = run;
-  const believed = Boolean(run.selection);
-  const dag = believed ? run.selection.dag : run.dag;
+  const { dag } = run;
   if (!dag || dag.nodes.length < 2) return section("explored", heading, "There is nothing to show yet.");
-  const nodes = dag.nodes.map((node) => (believed ? believedNode(node) : evaluatedNode(node, run)));
-  const text = believed
-    ? "From left to right, each node adds a feature to the ones before it. Numbers: v, the best score to be expected from there, and visits."
-    : `From left to right the parts of the ${words.best}, each with the alternatives that ${run.game ? "were evaluated most" : `led to the next best ${words.reward}s`}. ` +
-      `Numbers: ${run.game ? "mean" : "best"} ${words.reward} below, and evaluations${run.evaluations > 3000 ? " among the best 3,000" : ""}.`;
+  const nodes = dag.nodes.map((node) => evaluatedNode(node, run));
+  const text = `From left to right the parts of the ${words.best}, each with the alternatives that ${run.game ? "were evaluated most" : `led to the next best ${words.reward}s`}. ` +
+      `Numbers: ${run.game ? "mean" : "best"} ${words.reward} below, and number of ${words.leaves}${run.evaluations > 3000 ? " among the best 3,000" : ""}.`;
   const heads = [{ name: "Step" }, { name: "State after it", kind: "long" }, ...nodes[0].facts.map(([name]) => ({ name, kind: "figure" }))];
   return section("explored", heading, text + (dag.more ? ` ${count(dag.more)} further parts are not drawn.` : ""),
     list("legend", [
@@ -193,8 +198,10 @@ function leavesSection(run) {
     leaf.parts.map(([name, different]) => html("span", { class: different ? "part plus" : "part" }, different ? html("span", { class: "unseen" }, "different: ") : null, name)),
     leaf.lacks.map((name) => html("span", { class: "part minus" }, html("span", { class: "unseen" }, "without "), name)),
   )]);
+  const lower = run.selection && run.leaves.some((leaf) => leaf.reward > run.leaves[0].reward)
+    ? " The chosen subset comes first. Another one has a higher score on these folds, but the lead is not larger than chance explains, or other folds of the same rows did not confirm it." : "";
   return section("leaves", run.game ? `The latest ${words.leaves}` : `The best ${words.leaves} side by side`,
-    rows.length ? `What differs from the ${words.best} is marked; what is struck out is missing.` : `No ${words.reward} is known yet.`,
+    rows.length ? `What differs from the ${words.best} is marked; what is struck out is missing.${lower}` : `No ${words.reward} is known yet.`,
     rows.length ? table(heads, rows, { label: `The best ${words.leaves}`, class: "cards" }) : null);
 }
 
@@ -205,9 +212,11 @@ function pendingSection(run) {
   const rows = run.pending.map((one) => [one.leaf, duration(one.age), one.by ?? "–",
     ...(steers ? [html("button", { type: "button", click: () => steer("forget", one.encoded) }, "Forget")] : [])]);
   const failures = run.failures.map((one) => [known(one.at) ? clock(one.at) : `${run.words.evaluation} ${one.step}`, one.leaf, one.text]);
-  return section("pending", "Pending and failed evaluations", null,
-    html("h3", {}, `${count(run.pending_count)} pending`), rows.length ? table(heads, rows, { label: "Pending evaluations", class: "cards" }) : null,
-    html("h3", {}, `${count(run.failure_count)} failed`),
+  if (!rows.length && !failures.length) return null;
+  const parts = [rows.length ? "Pending" : null, failures.length ? "failed" : null].filter(known);
+  return section("pending", capital(`${parts.join(" and ")} evaluations`), null,
+    rows.length ? [html("h3", {}, `${count(run.pending_count)} pending`), table(heads, rows, { label: "Pending evaluations", class: "cards" })] : null,
+    failures.length ? html("h3", {}, `${count(run.failure_count)} failed`) : null,
     failures.length ? table([{ name: "Time" }, leaf, { name: "Error", kind: "long" }], failures, { label: "Failed evaluations", class: "cards" }) : null);
 }
 

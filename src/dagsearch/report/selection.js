@@ -1,7 +1,6 @@
 /* The sections that only a feature selection has. `selection` is the content of result.json. */
 
 const named = (features) => (features.length ? features.join(", ") : "no features");
-const spread = (moments) => (moments && known(moments[0]) ? `${number(moments[0])} ± ${number(moments[1])}` : "–");
 const stops = {
   budget: "Budget spent", target: "Target reached", patience: "No improvement", seconds: "Time limit", confidence: "Confidence reached",
   exhausted: "All subsets scored", callback: "By a callback", interrupted: "Interrupted", steered: "By request",
@@ -36,28 +35,30 @@ function simplerChoice({ result }) {
     `A simpler choice scores ${number(score)}, within one standard error of the best: ${named(features)}. With parsimonious=True it is taken.`);
 }
 
+/* How far the model's predictions count; how often they held is told by the section itself. */
 function modelText(model) {
-  if (!model) return "";
-  const unreal = model.optimism > 0 ? ` ${percent(model.optimism)} of the lead of the best scores is estimated to come from choosing features on the rows that test them.` : "";
-  const trusted = known(model.trust) ? ` Weight of the model in the probabilities below: ${percent(model.trust)}.` : "";
-  return `${model.sentence}.${unreal}${trusted}`;
+  const unreal = model?.optimism > 0 ? `${percent(model.optimism)} of the lead of the best scores is estimated to come from choosing features on the rows that test them. ` : "";
+  const trusted = known(model?.trust) ? `Weight of the model in the probabilities below: ${percent(model.trust)}.` : "";
+  return unreal + trusted;
 }
 
 const warningsSection = ({ warnings }) => section("warnings", warnings.length > 1 ? "Warnings" : "Warning", null, list(null, warnings));
 
 function inclusionSection({ features, model }) {
   const chance = (value) => (known(value) && value < 0.005 ? "< 1%" : percent(value)); // none of the samples does not mean impossible
-  const entries = features.map((feature) => {
+  const certain = features.filter((feature) => known(feature.inclusion)).sort((a, b) => b.inclusion - a.inclusion || b.selected - a.selected);
+  if (!certain.length) return section("inclusion", "Features by inclusion probability", model ? `${model.sentence}.` : "The probabilities are not known.");
+  const entries = certain.map((feature) => {
     const interval = feature.interval?.every(known) ? feature.interval : null;
     const between = interval ? `, between ${chance(interval[0])} and ${chance(interval[1])}` : "";
     return {
       label: feature.name, chosen: feature.selected, value: feature.inclusion, low: interval?.[0], high: interval?.[1],
-      text: known(feature.inclusion) ? chance(feature.inclusion) : "not known", seen: count(feature.evaluated_in),
-      lines: [feature.name + (feature.selected ? " (chosen)" : ""), known(feature.inclusion) ? `Inclusion ${chance(feature.inclusion)}${between}` : "Inclusion not known",
+      text: chance(feature.inclusion), seen: count(feature.evaluated_in),
+      lines: [feature.name + (feature.selected ? " (chosen)" : ""), `Inclusion ${chance(feature.inclusion)}${between}`,
         `In ${count(feature.evaluated_in)} of the subsets scored`],
     };
   });
-  const unknown = features.some((feature) => !known(feature.inclusion)) && model ? ` ${model.sentence}.` : "";
+  const unknown = certain.length < features.length && model ? ` Of ${count(features.length - certain.length)} features it is not known. ${model.sentence}.` : "";
   return section("inclusion", "Features by inclusion probability",
     `Probability that each feature is part of the best subset; the thin line is its 90% interval.${unknown}`,
     list("legend", [[html("span", { class: "swatch chosen" }), "chosen"], [html("span", { class: "swatch bar" }), "not chosen"]]),
@@ -128,13 +129,6 @@ function substitutesSection({ substitutes }) {
     drawn((width) => drawSubstitutes(width, substitutes)));
 }
 
-/* A state of the search with the belief over it. */
-const believedNode = (node) => ({
-  ...node, title: node.adds ?? (node.features.length ? named(node.features) : "start"), value: node.v?.[0] ?? null,
-  small: `${number(node.v?.[0])} · ${count(node.visits)}`, chips: node.features,
-  facts: [["v: best score from here", spread(node.v)], ["g: random choices from here", spread(node.g)], ["visits", count(node.visits)]],
-});
-
 function comparisonsSection({ comparisons, result }) {
   const heldOut = [result, ...comparisons].some((row) => known(row.holdout_score));
   const ranged = [result, ...comparisons].some((row) => row.holdout_interval);
@@ -143,8 +137,7 @@ function comparisonsSection({ comparisons, result }) {
   const own = { ...result, name: html("strong", {}, "this selection"), features: result.features.length, subsets: result.evaluations, interval: result.score_interval };
   const rows = [own, ...comparisons].map((row) => [row.name, count(row.features), count(row.subsets), number(row.score), range(row.interval),
     ...(heldOut ? [number(row.holdout_score)] : []), ...(ranged ? [range(row.holdout_interval)] : [])]);
-  return section("comparisons", "Compared with other methods", comparisons.length ? null : "No other method was run for comparison.",
-    comparisons.length ? table(heads, rows, { class: "cards", label: "Comparisons" }) : null);
+  return section("comparisons", "Compared with other methods", null, table(heads, rows, { class: "cards", label: "Comparisons" }));
 }
 
 function codeSection({ code }) {

@@ -1,5 +1,6 @@
 """What the page shows, in types that JSON has, computed from what has happened in a search."""
 
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from dagsearch.errors import JournalError
 from dagsearch.journal.encoding import Part, leaf_text
 from dagsearch.record import Record, Told
 from dagsearch.report.dag import best_part, best_told, decisions, main_line
-from dagsearch.report.effects import Effect, Effects, pairs_of
+from dagsearch.report.effects import Effect, Worth, worth_of
 from dagsearch.report.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 from dagsearch.report.words import count_left, duration, ended, number, sentence
 from dagsearch.values.gaussians import Gaussian
@@ -20,6 +21,8 @@ from dagsearch.values.gaussians import Gaussian
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
 _PAIRS = 8
+# Effects are computed again when there are so many times the evaluations of the last time.
+_RENEWED = 1.05
 # Number of lines of a game that are shown, the latest ones.
 _LINES = 8
 # Largest number of names that a leaf to be proposed may be written with.
@@ -30,6 +33,10 @@ _RECENT = 50
 _AHEAD = (1, 10, 100, 1000)
 # Number of points of the forecast's band.
 _BAND = 24
+# States in which a process runs the search.
+_GOING_ON = ("running", "paused", "stopping")
+# Largest numbers of choices and of options of a choice that a leaf to be proposed is put together from.
+_MOST_CHOICES, _MOST_OPTIONS = 60, 200
 # What things are called, in a search and in a feature selection.
 _WORDS = {
     "so far": "best so far",
@@ -74,7 +81,7 @@ class Viewed:
 
     def __init__(self, name: str, record: Record) -> None:
         self.name, self.record = name, record
-        self._effects, self._used = Effects(), 0
+        self._worth, self._used = Worth([], [], []), 0
 
     def view(self, now: float | None = None, running: bool = False) -> dict[str, Any]:
         """Everything that the page shows.
@@ -106,11 +113,13 @@ class Viewed:
         told, best = record.told, record.best
         progress = progress_of([one.reward for one in told], [one.predicted for one in told])
         left = _left(record, running)
-        effects = self._largest_effects()
+        worth = self._worth_now(running)
         rules = _rules(record, best, now)
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
         horizon = _horizon(len(told), left)
+        if record.settled and state == "ended":  # nothing is left to evaluate, and nothing to expect
+            progress = None
         ahead = forecast(progress, horizon) if progress is not None and left else None
         return {
             "name": self.name,
@@ -125,7 +134,7 @@ class Viewed:
                 None if best is None else sign * told[best].reward,
                 0 if best is None else best + 1,
                 len(told),
-                _ago(record, best, now),
+                _ago(record, best, now) if state in _GOING_ON else None,
                 left,
                 None if ahead is None else _turned(ahead, sign),
                 _seconds_left(told, left),
@@ -143,31 +152,69 @@ class Viewed:
             "failed": sorted({one.step for one in record.failures[-_POINTS:]}),
             "calibration": _calibration(told),
             "gain": _gains(progress, horizon, sign, left),
+            "settled": record.settled,
             "rules": rules,
             "effects": [
                 _effect(effect, sign, best is not None and effect.part in told[best].parts)
-                for effect in effects
+                for effect in worth.effects
             ],
-            "pairs": [_effect(pair, sign, False) for pair in pairs_of(told, effects, _PAIRS)],
-            "dag": None if best is None else _best_part(told, told[best], effects, sign),
+            "pairs": [_effect(pair, sign, False) for pair in worth.pairs],
+            "dag": None if best is None else _best_part(told, told[best], worth.order, sign),
             "leaves": _best_leaves(told, sign),
             "game": record.game,
             "labels": record.labels if record.labels and len(record.labels) <= _LABELS else None,
             "steerable": record.steerable,
+            "choices": _choices(record),
             **_activity(record, now),
             **(_game(record, left, _seconds_left(told, left), state) if record.game else {}),
         }
 
-    def _largest_effects(self) -> list[Effect]:
-        for one in self.record.told[self._used :]:
-            self._effects.add(one.parts, one.reward)
-        self._used = len(self.record.told)
-        return self._effects.largest(_EFFECTS)
+    def _worth_now(self, running: bool) -> Worth:
+        """What parts and pairs are worth; while a search runs, computed now and then."""
+        told = self.record.told
+        if len(told) >= _RENEWED * self._used or (len(told) > self._used and not running):
+            self._worth, self._used = worth_of(told, _EFFECTS, _PAIRS), len(told)
+        return self._worth
 
 
-def _best_part(told: Sequence[Told], best: Told, effects: Sequence[Effect], sign: float) -> dict[str, Any]:
-    way = decisions(best, [effect.part for effect in effects])
-    return best_part(best_told(told), way, sign)
+def _best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: float) -> dict[str, Any]:
+    return best_part(best_told(told), decisions(best, order), sign)
+
+
+def _choices(record: Record) -> list[dict[str, Any]] | None:
+    """Every named choice with the options that were evaluated and that of the best leaf, if there are names.
+
+    ``None`` as the option of a choice says that it is not made.
+    """
+    if record.best is None or _named(record.told[record.best].leaf) is None:
+        return None
+    leaves = [_named(one.leaf) for one in record.told]
+    if None in leaves:
+        return None
+    options: dict[str, dict[str, Any]] = {}
+    for leaf in leaves:
+        for name, value in (leaf or {}).items():
+            options.setdefault(name, {}).setdefault(json.dumps(value), value)
+    if len(options) > _MOST_CHOICES or max(map(len, options.values()), default=0) > _MOST_OPTIONS:
+        return None
+    best = leaves[record.best] or {}
+    return [
+        {
+            "name": name,
+            "options": [*([] if all(name in (leaf or ()) for leaf in leaves) else [None]), *found.values()],
+            "best": best.get(name),
+        }
+        for name, found in options.items()
+    ]
+
+
+def _named(leaf: Any) -> dict[str, Any] | None:
+    """The options of a leaf by the names of its choices; ``None`` if it has no names."""
+    if isinstance(leaf, Mapping):
+        return dict(leaf) if list(leaf) not in (["set"], ["tuple"]) else None
+    if isinstance(leaf, list) and leaf and all(isinstance(one, list) and len(one) == 2 for one in leaf):
+        return dict(leaf) if all(isinstance(name, str) for name, _ in leaf) else None
+    return None
 
 
 def _source(name: str, record: Record) -> list[str]:

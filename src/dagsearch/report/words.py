@@ -46,7 +46,7 @@ def sentence(
     step, evaluations : int
         Number of the best evaluation, and of all.
     ago : float or None
-        Seconds since the best reward.
+        Seconds since the best reward; ``None`` if the search does not go on.
     left : int or None
         Number of evaluations that are left of the budget.
     ahead : Forecast or None

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dagsearch.journal.encoding import Part
 from dagsearch.record import Record
 from dagsearch.report import html
+from dagsearch.report.dag import best_part, best_told
 from dagsearch.report.view import SELECTION_WORDS, Viewed
 
 # What the page has elsewhere, or computes from the history.
@@ -34,7 +36,9 @@ def fragment(report: Mapping[str, Any]) -> str:
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
     result, settings = report["result"], report["settings"]
-    view = Viewed("Feature selection", Record.of_scores(report["history"])).view()
+    record = Record.of_scores(report["history"])
+    record.settled = result["stopped"] == "exhausted"
+    view = Viewed("Feature selection", record).view()
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
@@ -48,6 +52,7 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "state": "ended",
         "rules": [{"rule": "stopped by", "text": str(result["stopped"]), "share": None}],
         "leaves": _leaves(report),
+        "dag": _dag(report, record),
         "effects": [{**one, "chosen": one["label"] in result["features"]} for one in view["effects"]],
         "dagsearch": report["dagsearch"],
         "evaluations": result["evaluations"],
@@ -70,6 +75,14 @@ def _numbered(view: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, A
         ],
         "forecast": [{**point, "step": point["step"] + failed} for point in view["forecast"]],
     }
+
+
+def _dag(report: Mapping[str, Any], record: Record) -> dict[str, Any] | None:
+    """The chosen features one after another, the most certain first, with what was scored instead of each."""
+    certain = {feature["name"]: feature["inclusion"] or 0.0 for feature in report["features"]}
+    names = sorted(report["result"]["features"], key=lambda name: -certain.get(name, 0.0))
+    way, told = [Part("", name) for name in names], best_told(record.told)
+    return best_part(told, way, 1.0) if any(set(way) <= set(one.parts) for one in told) else None
 
 
 def _leaves(report: Mapping[str, Any]) -> list[dict[str, Any]]:

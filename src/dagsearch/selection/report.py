@@ -15,7 +15,6 @@ from dagsearch.errors import ProblemError
 from dagsearch.record import Entry, Record, Scored
 from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.choice import Choice
-from dagsearch.selection.dag import best_part
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import central_interval
@@ -113,7 +112,6 @@ class SelectionReport:
             "history": _history(run, names),
             "belief": [{"step": step, **_within(v, run.bounds)} for step, v in record.beliefs],
             "substitutes": _substitutes(run, names, best, found["ranking_"]),
-            "dag": best_part(run.search, run.problem, names, frozenset(best), run.bounds),
             "runners_up": [
                 {
                     "features": [str(name) for name in other["features"]],

@@ -1,0 +1,175 @@
+"""Figures in the text of pages, outside of tables that a command writes, from the stored results."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.gallery import frame
+from experiments.harness.runner import best_setting, read_rows
+
+ROOT = Path(__file__).parents[2]
+RESULTS, GALLERY = ROOT / "results", ROOT / "experiments" / "gallery"
+
+
+def text_of(path):
+    """A page with single spaces."""
+    return " ".join((ROOT / path).read_text().split())
+
+
+def curves(name):
+    return {method: curve for method, (_, curve) in best_setting(read_rows(RESULTS / name)).items()}
+
+
+def test_accuracies_in_the_readme():
+    page, found = text_of("README.md"), curves("mnist.csv.gz")
+    ours, rave, random = (found[name].mean[-1] for name in ("probabilistic DAG", "UCT-RAVE", "random"))
+    assert f"accuracy of {ours:.3f}, UCT-RAVE {rave:.3f}, random subsets {random:.3f}" in page
+
+
+def test_figures_in_the_text_of_the_reproduction():
+    page = text_of("docs/reproduction.md")
+    synthetic = read_rows(RESULTS / "synthetic.csv.gz")
+    maximum = np.mean([row.value for row in synthetic if row.method == "maximum"])
+    assert f"The maximum is {maximum:.2f} on average" in page
+    rounds = {row.round for row in synthetic}
+    assert f"{len(rounds)} draws of the problem" in page
+    used = Counter(row.method for row in {row._replace(round=0, step=0, value=0.0) for row in synthetic})
+    assert {count for method, count in used.items() if method != "maximum"} == {5}  # values of β
+    best = {method: setting for method, (setting, _) in best_setting(synthetic).items()}
+    for name in ("probabilistic DAG", "UCD", "probabilistic DAG, softmax", "UCT", "probabilistic tree"):
+        assert f"{name}: β = {best[name].removeprefix('beta=')}" in page
+    digits = curves("digits.csv.gz")
+    ours, prior = digits["probabilistic DAG"], digits["probabilistic DAG, prior on the maximum"]
+    with_it, without = prior.mean[prior.at(200)], ours.mean[ours.at(200)]
+    assert f"the CSV has {with_it:.2f} against {without:.2f} at 200" in page
+    game = read_rows(RESULTS / "tictactoe.csv.gz")
+    assert f"{len({row.round for row in game})} repetitions of the mean over 20 runs" in page
+
+
+def test_the_prior_on_the_maximum_makes_no_difference_on_the_synthetic_problem():
+    """At the same β, which the page states."""
+    rows = [row for row in read_rows(RESULTS / "synthetic.csv.gz") if row.step == 50]
+    page = text_of("docs/reproduction.md")
+    for beta in ("0.01", "0.1", "1"):
+        values = {
+            method: np.array(
+                [row.value for row in sorted(rows) if (row.method, row.setting) == (method, f"beta={beta}")]
+            )
+            for method in ("probabilistic DAG, no prior", "probabilistic DAG")
+        }
+        gap = values["probabilistic DAG, no prior"] - values["probabilistic DAG"]
+        error = gap.std(ddof=1) / np.sqrt(len(gap))
+        assert f"{gap.mean():+.3f} ± {error:.3f} at β = {beta}" in page
+
+
+def test_numbers_of_runs_in_the_gallery():
+    runs = {folder.parent.name: frame.read(folder.parent) for folder in GALLERY.glob("*/runs.csv")}
+    own = {name: len([run for run in found if run.method == "dagsearch"]) for name, found in runs.items()}
+    page = text_of("docs/gallery.md")
+    assert own["flags"] == own["indexes"] == 5
+    assert "5 runs (compiler flags, indexes)" in page
+    assert own["pipeline"] == 2 * 8
+    assert "8 on each of two tables (pipeline)" in page
+    assert own["flow_shop"] == 10 * 2
+    assert "2 on each of ten instances (flow shop)" in page
+
+
+def test_the_text_of_the_flow_shop_says_what_its_table_says():
+    page = text_of("experiments/gallery/flow_shop/README.md")
+    last = {
+        row.split("|")[1].strip(): row.split("|")[4].strip()
+        for row in (GALLERY / "flow_shop" / "README.md")
+        .read_text()
+        .split("| dagsearch minus |")[1]
+        .splitlines()
+        if row.count("|") == 5 and "---" not in row and "after" not in row
+    }
+    assert f"dagsearch is {last['NEH + local search'].lstrip('+')} % behind NEH plus local search" in page
+    assert f"{last['hill climbing'].lstrip('-')} % ahead of hill climbing" in page
+    annealing = last["annealing, cooled over 500"]
+    assert f"simulated annealing that is cooled over 500 simulations ({annealing} %)" in page
+    gap, error = map(float, annealing.split(" ± "))
+    assert abs(gap) < error
+    alone = json.loads((GALLERY / "flow_shop" / "comparison.json").read_text())["NEH alone"]
+    assert f"NEH alone is {np.mean(list(alone.values())):.1f} % above" in page
+
+
+def test_the_text_of_the_compiler_flags_says_what_its_runs_say():
+    page, runs = text_of("experiments/gallery/flags/README.md"), frame.read(GALLERY / "flags")
+    gaps = [
+        frame.at(runs, "hill climbing", count)[0] - frame.at(runs, "dagsearch", count)[0]
+        for count in (100, 200)
+    ]
+    assert f"by {gaps[0]:.0f} bytes at 100 evaluations and by {gaps[1]:.0f} at 200" in page
+    levels = json.loads((GALLERY / "flags" / "comparison.json").read_text())["levels"]
+    stated = ", ".join(f"`{level}` {levels[level]}" for level in ("-O1", "-O2"))
+    assert f"`-Os` alone gives {levels['-Os']}, {stated} and `-O3` {levels['-O3']}" in page
+    assert f"no run of either found less than {min(min(run.best) for run in runs):.0f}" in page
+
+
+def test_the_text_of_the_indexes_says_what_its_runs_say():
+    page, runs = text_of("experiments/gallery/indexes/README.md"), frame.read(GALLERY / "indexes")
+    for method in ("dagsearch", "swap climbing"):
+        last = [run.best[-1] for run in runs if run.method == method]
+        assert f"{min(last):.4f} and {max(last):.4f}" in page
+
+
+def test_batches_in_the_text():
+    page, rows = text_of("docs/parallel.md"), read_rows(RESULTS / "beyond" / "batches.csv.gz")
+    (busy,) = [row.value for row in rows if row.method == "8 workers"]
+    assert f"the workers are busy for {busy:.2f} of the time" in page
+
+    def at(method, step):
+        return {(row.setting, row.round): row.value for row in rows if row[::3] == (method, step)}
+
+    one, eight = at("one at a time", 160), at("batches of 8", 200)
+    gap = np.array([eight[run] - one[run] for run in one])
+    assert f"{gap.mean():+.4f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.4f} better" in page
+
+
+def test_number_of_searches_behind_the_table_of_effects():
+    rows = read_rows(RESULTS / "truth" / "pairs.csv.gz")
+    assert f"({len({row.round for row in rows})} searches each)" in text_of("docs/watching.md")
+
+
+def test_costs_of_watching():
+    about = json.loads((RESULTS / "watching" / "watching.json").read_text())
+    page, following = text_of("docs/watching.md"), about["following"]
+    assert f"read and shown in {following['processor seconds to read and show']:.1f} s" in page
+    assert f"takes {following['processor seconds of an update']:.2f} s" in page
+    assert f"at most {about['keeping up']['seconds behind, at most']:.1f} s old" in page
+    processor = about["watched / not watched"]["processor"]
+    low, high = processor["90% interval"]
+    assert (
+        f"{processor['ratio']} times the processor time while it is watched (90% interval {low} to {high}"
+        in page
+    )
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["numpy", "scipy", "numba", "scikit-learn", "torch", "botorch", "gpytorch", "linear_operator", "optuna"],
+)
+def test_the_benchmark_names_the_versions_of_all_packages_of_its_methods(package):
+    about = json.loads((RESULTS / "general" / "general.json").read_text())
+    assert re.match(r"\d+\.\d+", about["versions"][package])
+
+
+def test_shares_of_optimal_moves():
+    share = {(row.method, row.step): f"{row.value:.3f}" for row in read_rows(RESULTS / "moves.csv.gz")}
+    ours, ours_later = (share["UCT", count] for count in (50, 200))
+    theirs, theirs_later = (share["OpenSpiel's UCT", count] for count in (50, 200))
+    page = text_of("docs/reproduction.md")
+    assert (
+        f"({ours} and theirs {theirs} with 50 simulations, {ours_later} and {theirs_later} with 200)" in page
+    )
+    games = text_of("docs/games.md")
+    player = [share["DAGSearchPlayer", count] for count in (50, 100)]
+    solver = [share["OpenSpiel's UCT with its solver", count] for count in (50, 100)]
+    without = [share["OpenSpiel's UCT", count] for count in (50, 100)]
+    assert f"{player[0]} of them at 50 roll-outs and in {player[1]} at 100" in games
+    assert f"{solver[0]} and {solver[1]}; without: {without[0]} and {without[1]})" in games
