@@ -26,10 +26,6 @@ _TOTAL = 0.7
 _PIECE, _SHARED, _OWN = 0.1, 1.0, 0.05
 
 
-_Entries = tuple[list[int], list[float]]
-"""Columns and values of a row."""
-
-
 def suitable(problem: "OpenSpielGame") -> FeatureMap:
     """:func:`moves`, or :func:`pieces` where a move may add several pieces to the board.
 
@@ -38,14 +34,13 @@ def suitable(problem: "OpenSpielGame") -> FeatureMap:
     return pieces(problem) if problem.moves_add_several else moves(problem)
 
 
-def moves(problem: "OpenSpielGame", total: float = _TOTAL, context: float = 0.0) -> "Moves":
+def moves(problem: "OpenSpielGame", total: float = _TOTAL) -> "Moves":
     """Positions are alike by the moves that led there since the root: see :class:`Moves`.
 
-    ``total`` is the variance that the moves of a random game have together, ``context`` that of the part of a
-    move's worth that depends on the first move, as a multiple of the other part's.
+    ``total`` is the variance that the moves of a random game have together.
     """
     length = float(np.mean([len(leaf.moves) for leaf in Space(problem).random_leaves]))
-    return Moves(problem, total / max(1.0, length - len(problem.root().moves)), context)
+    return Moves(problem, total / max(1.0, length - len(problem.root().moves)))
 
 
 class Moves(FeatureMap):
@@ -61,65 +56,41 @@ class Moves(FeatureMap):
         The game, from its root.
     move : float
         Variance of the worth of a move.
-    context : float
-        Variance of the part of a move's worth that depends on the first move since the root, as a multiple of
-        ``move``: positions that began alike are then more alike.
     """
 
     rates_children = True
     private = 0.0
 
-    def __init__(self, problem: "OpenSpielGame", move: float, context: float) -> None:
-        self.move, self.context = move, context
+    def __init__(self, problem: "OpenSpielGame", move: float) -> None:
+        self.move = move
         self._root = len(problem.root().moves)
         self._distinct = problem.game.num_distinct_actions()
         self._index = Index({None: 0})
-        self._common, self._worth, self._other = (math.sqrt(v) for v in (_SHARED, move, context * move))
+        self._common, self._worth = math.sqrt(_SHARED), math.sqrt(move)
 
     def at(self, problem: "OpenSpielGame") -> "Moves":
         """The same covariance for the game from another root."""
-        return Moves(problem, self.move, self.context)
+        return Moves(problem, self.move)
 
     @property
     def dimension(self) -> int:
         return len(self._index)
 
     def features(self, states: Sequence["State"]) -> SparseRows:
-        return _sparse([self._row(state) for state in states])
-
-    def _row(self, state: "Position") -> _Entries:
-        index, distinct, made = self._index, self._distinct, state.moves[self._root :]
-        signs = [1.0 if move < distinct else -1.0 for move in made]
-        numbers = [move % distinct for move in made]
-        columns = [0, *[index[number] for number in numbers]]
-        values = [self._common, *[sign * self._worth for sign in signs]]
-        if self._other > 0.0 and made:
-            first = made[0]
-            columns += [index[first, number] for number in numbers[1:]]
-            values += [sign * self._other for sign in signs[1:]]
-        return columns, values
+        index, distinct, worth = self._index, self._distinct, self._worth
+        starts, columns, values = [0], list[int](), list[float]()
+        for state in states:
+            made = state.moves[self._root :]
+            columns += [0, *[index[move % distinct] for move in made]]
+            values += [self._common, *[worth if move < distinct else -worth for move in made]]
+            starts.append(len(columns))
+        return SparseRows(np.array(starts), np.array(columns), np.array(values))
 
     def added_features(self, children: Children) -> SparseRows:
-        index, parent = self._index, children.parent
-        made = parent.moves[self._root :]
-        sign = 1.0 if parent.state.current_player() == 0 else -1.0
-        rows: list[_Entries] = []
-        for action in children.actions:
-            columns, values = [index[action]], [sign * self._worth]
-            if self._other > 0.0 and made:
-                columns.append(index[made[0], action])
-                values.append(sign * self._other)
-            rows.append((columns, values))
-        return _sparse(rows)
-
-
-def _sparse(rows: Sequence[_Entries]) -> SparseRows:
-    starts = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(columns) for columns, _ in rows], out=starts[1:])
-    columns = np.array([column for row, _ in rows for column in row], dtype=np.int64)
-    return SparseRows(
-        starts, columns, np.array([value for _, row in rows for value in row], dtype=np.float64)
-    )
+        index, actions = self._index, children.actions
+        worth = self._worth if children.parent.state.current_player() == 0 else -self._worth
+        columns = np.array([index[action] for action in actions], dtype=np.int64)
+        return SparseRows(np.arange(columns.size + 1), columns, np.full(columns.size, worth))
 
 
 def pieces(problem: "OpenSpielGame") -> FeatureMap:

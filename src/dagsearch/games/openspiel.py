@@ -1,6 +1,5 @@
 """Games of OpenSpiel as problems."""
 
-import difflib
 import importlib
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, lru_cache
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN
@@ -302,6 +302,16 @@ class OpenSpielGame:
             live.apply_action(action)
         return Position(self._description, live, tuple(moves)), taken
 
+    def final_actions(self, state: Position) -> list[int]:
+        """Indices of the moves that end the game; positions after other moves are not created."""
+        found, clone = [], state.state.clone
+        for number, action in enumerate(state.actions):
+            live = clone()
+            live.apply_action(action)
+            if live.is_terminal():
+                found.append(number)
+        return found
+
     def moves(self, state: Position) -> tuple[int, ...]:
         """The moves that led to a position, from the beginning of the game, with who made them."""
         return state.moves
@@ -449,9 +459,8 @@ def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
     name = str(game).partition("(")[0]
     known = pyspiel.registered_names()
     if name not in known:
-        alike = difflib.get_close_matches(name, known, n=3)
-        hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
-        raise ProblemError(f"OpenSpiel has no game {name!r}{hint}")
+        hint = did_you_mean(name, known, "pyspiel.registered_names() lists them")
+        raise ProblemError(f"OpenSpiel has no game {name!r}; {hint}")
     try:
         given = {**_PLAIN.get(name, {}), **pyspiel.game_parameters_from_string(str(game)), **parameters}
         given.pop("name")
