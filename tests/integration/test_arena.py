@@ -10,7 +10,7 @@ import pytest
 from open_spiel.python.algorithms import mcts
 
 from dagsearch import cli
-from dagsearch.covariances import moves, windows
+from dagsearch.covariances import moves, pieces
 from dagsearch.problems import OpenSpielGame
 from experiments import arena
 from experiments.__main__ import main
@@ -93,7 +93,7 @@ def run(command):
 def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
     command = ["arena", "tic_tac_toe", "hex(board_size=3)", "--against", "mcts", "--simulations", "5", "10"]
     options = ["--games", "2", "--jobs", "1", "--quiet", "--out", str(tmp_path)]
-    assert main([*command, *options, "--covariance", "windows"]) == 0
+    assert main([*command, *options, "--covariance", "pieces"]) == 0
     shown = capsys.readouterr().out
     assert "5 roll-outs" in shown
     assert "arena.png" in shown
@@ -109,7 +109,7 @@ def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
 
 
 def test_other_covariances_play_other_games():
-    usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (moves, windows))
+    usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (moves, pieces))
     assert usual[:6] == other[:6]
 
 
@@ -117,7 +117,7 @@ def test_other_covariances_play_other_games():
     ("command", "message"),
     [
         (["arena", "backgammon"], "it has chance moves"),
-        (["arena", "tic_tac_to"], "did you mean tic_tac_toe"),
+        (["arena", "tic_tac_to"], "did you mean 'tic_tac_toe'"),
         (["play", "kuhn_poker"], "players do not see everything"),
         (["play", "tic_tac_toe", "--moves", "4", "4"], "'4' is not possible here"),
         (["play", "tic_tac_toe", "--analyse", "--moves", *"0314256"], "the game is over before the move '5'"),

@@ -163,7 +163,7 @@ class WithReference(CompiledPolicy):
     """
 
     def __init__(self, averages: MoveAverages, backup: Backup, ref: float) -> None:
-        self._averages, self.reads, self.ref = averages, backup, _checked("ref", ref)
+        self._averages, self.reads, self.ref = averages, backup, checked_constant("ref", ref)
         self._reference = 0
 
     def _refer(self, explored: Explored, node: int) -> None:
@@ -173,7 +173,8 @@ class WithReference(CompiledPolicy):
             self._reference = node
 
 
-def _checked(name: str, constant: float) -> float:
+def checked_constant(name: str, constant: float) -> float:
+    """A constant of a policy as a float; it must be finite and not negative."""
     if not is_finite(constant) or constant < 0.0:
         raise ValueError(f"{name} must be finite and not negative, got {constant!r}")
     return float(constant)
@@ -192,7 +193,7 @@ class Grave(WithReference):
 
     def __init__(self, averages: MoveAverages, backup: Backup, ref: float, bias: float) -> None:
         super().__init__(averages, backup, ref)
-        self.bias = _checked("bias", bias)
+        self.bias = checked_constant("bias", bias)
 
     def rate(self, options: Options) -> FloatArray:
         """The rating of every option; infinite for moves that no game through the reference contains."""

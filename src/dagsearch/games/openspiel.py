@@ -339,17 +339,6 @@ class OpenSpielGame:
         informative = self._informative  # first: finding out overwrites the observation
         return self._description.observed(state.state)[informative].astype(np.float64)
 
-    def board(self, state: Position) -> IntArray:
-        """Number of the piece on every cell, 0 where there is none; shape ``(rows, columns)``."""
-        if self._empty_plane is None:
-            raise ProblemError(
-                f"the observation of {self.game} is not a board with at most one piece on each cell; "
-                "use a covariance that does not need board(state)"
-            )
-        planes = self._description.observed(state.state).reshape(self.game.observation_tensor_shape())
-        pieces = np.delete(planes, self._empty_plane, axis=0)
-        return np.asarray(np.tensordot(np.arange(1, len(pieces) + 1), pieces, 1).astype(np.int64))
-
     # Other positions --------------------------------------------------------------------------------
 
     def position(self, moves: Sequence[int]) -> Position:

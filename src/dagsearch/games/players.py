@@ -303,8 +303,8 @@ class DAGSearchPlayer(SearchPlayer):
         As for :class:`SearchPlayer`.
     covariance : callable
         ``covariance(problem)`` returns the covariance of positions and is called once per game:
-        :func:`dagsearch.covariances.moves`, ``pieces``, ``windows``, ``learned``, or your own; by default the
-        first or the second, as the game is.
+        :func:`dagsearch.covariances.moves`, ``pieces``, or your own; by default one of these two, as the
+        game is.
     beta : float, optional
         As for :func:`game_search`.
 

@@ -10,9 +10,9 @@ tref    reference    the last node of the descent so far with more than ``ref`` 
 r̄, n    mean, count  mean and number of the rewards of the games through a position
 ======  ===========  ==================================================================================
 
-g knows no context: a move is worth the same everywhere. Two residuals add it. What the belief does not explain
-of the games through tref is credited to their moves, h_m/(n_m + κ). And what it does not explain of a position
-is a Gaussian of variance τ², about which the rewards of the games through the position tell:
+g knows no context: a move is worth the same everywhere. Two residuals add it. What the belief does not
+explain of the games through tref is credited to their moves, h_m/(n_m + κ). And what it does not explain of a
+position is a Gaussian of variance τ², about which the rewards of the games through the position tell:
 
     prior      g + h_m/(n_m + κ), with the variance of g, and τ² more
     posterior  v, given n rewards of mean r̄ and noise variance 1
@@ -30,7 +30,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled, inlined
 from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.baselines.grave import MoveAverages, WithReference
+from dagsearch.baselines.grave import MoveAverages, WithReference, checked_constant
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.belief import Weights, gain_vector
 from dagsearch.posterior.units import Episode
@@ -57,8 +57,8 @@ _OWN, _CONTEXT, _NOISE, _REF = 0.003, 20.0, 1.0, 25.0
 class MoveValues(MoveAverages):
     """v of every position: its score, and the rewards of the games through it, as above without h.
 
-    There is no maximum over moves, so that nothing is overestimated: descents come more and more often through
-    good moves, and with them the rewards.
+    There is no maximum over moves, so that nothing is overestimated: descents come through good moves more and
+    more often, and so do the rewards.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ class _Statistics(NamedTuple):
     worth: FloatArray
     move_count: FloatArray
     move_sum: FloatArray
-    count: FloatArray
-    mean: FloatArray
+    rewards: FloatArray
+    average: FloatArray
 
 
 class MoveBounds(WithReference):
@@ -133,9 +133,7 @@ class MoveBounds(WithReference):
 
     def __init__(self, values: MoveValues, backup: Backup, beta: float) -> None:
         super().__init__(values, backup, _REF)
-        if not (math.isfinite(beta) and beta >= 0.0):
-            raise ValueError(f"beta must be finite and not negative, got {beta!r}")
-        self._values, self.beta = values, float(beta)
+        self._values, self.beta = values, checked_constant("beta", beta)
 
     def rate(self, options: Options) -> FloatArray:
         """The bound of every option."""
@@ -184,7 +182,16 @@ class MoveBounds(WithReference):
             linear.rows,
             linear.mean,
             linear.variance,
-            _Statistics(*(getattr(values, name) for name in _Statistics._fields)),
+            _Statistics(
+                values.first,
+                values.numbers,
+                values.columns,
+                values.worth,
+                values.move_count,
+                values.move_sum,
+                values.count,
+                values.mean,
+            ),
         )
         return nodes, actions, next_action
 
@@ -238,7 +245,7 @@ def _walk(
     while length < path.size and not graph.closed[node] and not graph.terminal[node]:
         if node >= values.first.size or values.first[node] < 0:
             break
-        if node == root or values.count[node] > ref:
+        if node == root or values.rewards[node] > ref:
             reference = node
         count = number_of_actions(graph, node)
         children = children_by_action(graph, node, count)
@@ -252,7 +259,7 @@ def _walk(
                 if graph.closed[child]:
                     continue
                 mean, var = linear_mean[child], linear_var[child]
-                rewards, average = values.count[child], values.mean[child]
+                rewards, average = values.rewards[child], values.average[child]
             else:
                 if q.size == 0:
                     q, _, _ = gain_vector(rows.columns[own], rows.values[own], weights)
