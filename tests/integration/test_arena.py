@@ -221,9 +221,30 @@ def test_the_scores_against_grave_are_those_of_the_results():
     assert len(games) == 8
     for game in games:
         (line,) = [line for line in page.splitlines() if line.startswith(f"| `{game}` | ")]
-        cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:4]
-        shown = [("grave", 100), ("grave", 300), ("mcts-solver", 100)]
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:5]
+        shown = [(against, budget) for against in ("grave", "mcts-solver") for budget in (100, 300)]
         for cell, (against, budget) in zip(cells, shown, strict=True):
             result = arena.score(found[game, against, f"{budget} roll-outs"])
             numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
             assert numbers == pytest.approx([result.mean, result.low, result.high], abs=0.00501)
+
+
+@pytest.mark.parametrize(
+    ("game", "shown"),
+    [
+        ("hex(board_size=5)", "Hex, 5 × 5, baselines"),
+        ("breakthrough(rows=5,columns=5)", "Breakthrough, 5 × 5, baselines"),
+    ],
+)
+def test_grave_rave_and_uct_are_in_the_order_of_the_literature(game, shown):
+    page = (ROOT / "docs" / "games.md").read_text()
+    (line,) = [line for line in page.splitlines() if line.startswith(f"| {shown} | ")]
+    cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:]
+    for cell, (player, against) in zip(
+        cells, [("grave", "rave"), ("grave", "mcts"), ("rave", "mcts")], strict=True
+    ):
+        played = arena.by_pairing(arena.read(ROOT / "results" / "arena" / f"order-{player}.csv.gz"))
+        result = arena.score(played[game, against, "100 roll-outs"])
+        assert result.mean >= 0.5
+        numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
+        assert numbers == pytest.approx([result.mean, result.low, result.high], abs=0.00501)

@@ -29,7 +29,7 @@ class Position:
     It is copied and pickled as the moves that led to it.
     """
 
-    __slots__ = ("_actions", "_description", "_key", "game", "moves", "state")
+    __slots__ = ("_actions", "_description", "_hash", "_key", "game", "moves", "state")
 
     def __init__(self, description: "Description", state: Any, moves: tuple[int, ...]) -> None:
         self.game = description.game
@@ -41,6 +41,7 @@ class Position:
         game, plus the action."""
         self._description = description
         self._key: Hashable = None
+        self._hash: int | None = None
         self._actions: list[int] | None = None
 
     @property
@@ -72,7 +73,9 @@ class Position:
         return isinstance(other, Position) and self.key == other.key
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        if self._hash is None:
+            self._hash = hash(self.key)
+        return self._hash
 
     def __reduce__(self) -> tuple[Callable[..., "Position"], tuple[str, tuple[int, ...]]]:
         return _replayed, (str(self.game), self.history)

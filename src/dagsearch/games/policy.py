@@ -57,8 +57,8 @@ _OWN, _CONTEXT, _NOISE, _REF = 0.003, 20.0, 1.0, 25.0
 class MoveValues(MoveAverages):
     """v of every position: its score, and the rewards of the games through it, as above without h.
 
-    There is no maximum over moves, so that nothing is overestimated: descents come through good moves more and
-    more often, and so do the rewards.
+    There is no maximum over moves, so that nothing is overestimated: descents come through good moves more
+    and more often, and so do the rewards.
 
     Parameters
     ----------
