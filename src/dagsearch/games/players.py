@@ -50,9 +50,9 @@ def game_search(
 
     Every evaluation is one random game to the end. Moves that end the game are known before they are tried,
     and moves whose outcome is proven are not searched again. Where positions are alike by their moves, a game
-    adds one position to the DAG, and values are those of :mod:`dagsearch.games.policy`: there is no maximum and
-    no Δ, which overestimate what is uncertain. With other covariances, values are the paper's, and positions
-    enter the DAG with all their moves.
+    adds one position to the DAG, and values are those of :mod:`dagsearch.games.policy`: there is no maximum
+    and no Δ, which overestimate what is uncertain. With other covariances, values are the paper's, and
+    positions enter the DAG with all their moves.
 
     Parameters
     ----------
