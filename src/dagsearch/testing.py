@@ -262,7 +262,7 @@ class _Walker:
         if not isinstance(found, (list, tuple)) or list(found) != final:
             self._note(
                 "final_actions",
-                f"final_actions({state!r}) returned {found!r}, but those with indices {final!r} lead to leaves",
+                f"final_actions({state!r}) returned {found!r}, but {final!r} lead to leaves",
             )
 
     def _random_state(self) -> State:

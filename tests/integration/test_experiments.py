@@ -20,6 +20,7 @@ from matplotlib.image import imread
 import dagsearch as ds
 from experiments import paper
 from experiments.__main__ import main
+from experiments.harness.csv_files import read_csv
 from experiments.harness.runner import (
     ExperimentError,
     Outcome,
@@ -393,6 +394,22 @@ def test_the_claims_table_states_the_committed_figures():
     page = (ROOT / "docs" / "reproduction.md").read_text()
     for claim, figure in claims.figures(ROOT / "results").items():
         assert figure in page, f"{claim}: {figure}"
+
+
+def test_the_correlated_fold_makes_the_difference_that_the_page_states():
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    rows = read_csv(ROOT / "results" / "correlated.csv.gz")
+    for experiment, step, ratio in (("synthetic", 50, 3), ("tictactoe", 150, 14)):
+        chosen = [row for row in rows if row["experiment"] == experiment and int(row["step"]) == step]
+        found = {(row["method"], row["round"]): float(row["value"]) for row in chosen}
+        seconds = {row["method"]: 0.0 for row in chosen}
+        for row in chosen:
+            seconds[row["method"]] += float(row["seconds"])
+        plain, correlated = "probabilistic DAG", "probabilistic DAG, correlated"
+        rounds = [number for method, number in found if method == plain]
+        gains = np.array([found[correlated, number] - found[plain, number] for number in rounds])
+        assert f"{gains.mean():+.3f} ± {gains.std(ddof=1) / gains.size**0.5:.3f}" in page
+        assert round(seconds[correlated] / seconds[plain]) == ratio
 
 
 def test_the_committed_mnist_run_shows_what_it_must():
