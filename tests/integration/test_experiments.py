@@ -396,6 +396,21 @@ def test_the_claims_table_states_the_committed_figures():
         assert figure in page, f"{claim}: {figure}"
 
 
+def test_the_pages_state_the_committed_shares_of_optimal_moves():
+    games, reproduction = (
+        " ".join((ROOT / "docs" / f"{page}.md").read_text().split()) for page in ("games", "reproduction")
+    )
+    share = {
+        (row.method, row.step): f"{row.value:.3f}" for row in read_rows(ROOT / "results" / "moves.csv.gz")
+    }
+    ours, theirs, solver = "DAGSearchPlayer", "OpenSpiel's UCT", "OpenSpiel's UCT with its solver"
+    assert f"{share[ours, 50]} of them at 50 roll-outs and in {share[ours, 100]} at 100" in games
+    assert f"solver: {share[solver, 50]} and {share[solver, 100]}; without: {share[theirs, 50]}" in games
+    assert f"without: {share[theirs, 50]} and {share[theirs, 100]})" in games
+    assert f"{share['UCT', 50]} and theirs {share[theirs, 50]} with 50" in reproduction
+    assert f"{share['UCT', 200]} and {share[theirs, 200]} with 200" in reproduction
+
+
 def test_the_correlated_fold_makes_the_difference_that_the_page_states():
     page = (ROOT / "docs" / "reproduction.md").read_text()
     rows = read_csv(ROOT / "results" / "correlated.csv.gz")
