@@ -72,9 +72,7 @@ def add_parser(commands: "Commands") -> None:
     arena.add_argument("--opening", type=_moves, default=2, help="random moves at the start (default: 2)")
     arena.add_argument("--uct-c", type=float, default=2.0**0.5, help="exploration constant (default: 1.414)")
     arena.add_argument("--beta", type=float, help="our exploration constant (default: the player's own)")
-    arena.add_argument(
-        "--covariance", choices=("suitable", "moves", "pieces", "windows", "learned"), default="suitable"
-    )
+    arena.add_argument("--covariance", choices=("suitable", "moves", "pieces"), default="suitable")
     arena.add_argument(
         "--jobs", type=positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
     )

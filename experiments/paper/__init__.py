@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from experiments.harness.runner import Outcome, Request, best_setting
-from experiments.paper import counts, maximum, mnist, references, synthetic, tictactoe
+from experiments.paper import correlated, counts, maximum, mnist, references, synthetic, tictactoe
 
 
 def run(name: str, request: Request, dataset: str = "mnist", save_weights: Path | None = None) -> Outcome:
@@ -19,6 +19,8 @@ def run(name: str, request: Request, dataset: str = "mnist", save_weights: Path 
         from experiments.paper import moves  # needs OpenSpiel
 
         return moves.run(quick, jobs, progress)
+    if name == "correlated":
+        return correlated.run(quick, jobs, progress)
     if name == "synthetic":
         return synthetic.run(synthetic.QUICK if quick else synthetic.Settings(), jobs, progress)
     if name == "tictactoe":

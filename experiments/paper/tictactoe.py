@@ -16,6 +16,7 @@ from dagsearch.values.backups import MomentMatching, Softmax
 from experiments.harness.drawing import curves_figure
 from experiments.harness.runner import Outcome, Row, run_rounds
 from experiments.paper.ablations import with_leaf_bonus
+from experiments.paper.synthetic import CORRELATED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +42,9 @@ METHODS: dict[str, Callable[[TicTacToe, int], Search]] = {
     "probabilistic DAG, prior on increments too": lambda game, seed: _paper(
         game, seed, increment_prior=(0.0, 1.0)
     ),
+    CORRELATED: lambda game, seed: _paper(
+        game, seed, backup=MomentMatching(prior=(0.0, 1.0), correlated=True)
+    ),
 }
 SHOWN = tuple(METHODS)[:5]
 
@@ -62,6 +66,7 @@ def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
     tasks = [
         (method, number, settings.runs, settings.steps)
         for method in METHODS
+        if method != CORRELATED
         for number in range(settings.repetitions)
     ]
     rows = run_rounds(one_repetition, tasks, jobs, progress)

@@ -75,6 +75,9 @@ class Problem(Protocol):
     ``random_leaf(state, rng) -> tuple[State, list[Action]]``
         A leaf reached by uniformly random actions from ``state``, and these actions, if the problem has a
         faster way than step by step. Ignored if a subclass overrides ``actions`` or ``step`` without it.
+    ``final_actions(state) -> Sequence[int]``
+        Indices in ``actions(state)`` of the actions that lead to leaves, if the problem has a faster way than
+        to make all states. Ignored if a subclass overrides ``actions`` or ``step`` without it.
     ``leaves(state) -> Iterator[tuple[State, Sequence[Action]]]``
         Every leaf below ``state``, each once, with actions that lead there. It saves walking through all
         states if there are many more states than leaves. Ignored if a subclass overrides ``actions`` or

@@ -125,6 +125,7 @@ class _Walker:
                 break
         members = [
             (self._space.random_leaf, self._check_random_leaf),
+            (self._space.final_actions, self._check_final_actions),
             (self._space.leaves, self._check_leaves),
         ]
         for check in [check for member, check in members if member is not None for _ in range(walks)]:
@@ -251,6 +252,18 @@ class _Walker:
                 "random_leaf", f"random_leaf({state!r}) returned {found!r}, not a leaf and a list of actions"
             )
         self._check_way("random_leaf", state, leaf, actions)
+
+    def _check_final_actions(self) -> None:
+        """Check at a random state that ``final_actions`` are those that lead to leaves."""
+        state = self._random_state()
+        after = [self._call("step", state, action) for action in self._call("actions", state)]
+        final = [number for number, child in enumerate(after) if len(self._call("actions", child)) == 0]
+        found = self._call("final_actions", state)
+        if not isinstance(found, (list, tuple)) or list(found) != final:
+            self._note(
+                "final_actions",
+                f"final_actions({state!r}) returned {found!r}, but {final!r} lead to leaves",
+            )
 
     def _random_state(self) -> State:
         state = self._call("root")

@@ -10,7 +10,7 @@ import pytest
 from open_spiel.python.algorithms import mcts
 
 from dagsearch import cli
-from dagsearch.covariances import moves, windows
+from dagsearch.covariances import moves, pieces
 from dagsearch.problems import OpenSpielGame
 from experiments import arena
 from experiments.__main__ import main
@@ -93,7 +93,7 @@ def run(command):
 def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
     command = ["arena", "tic_tac_toe", "hex(board_size=3)", "--against", "mcts", "--simulations", "5", "10"]
     options = ["--games", "2", "--jobs", "1", "--quiet", "--out", str(tmp_path)]
-    assert main([*command, *options, "--covariance", "windows"]) == 0
+    assert main([*command, *options, "--covariance", "pieces"]) == 0
     shown = capsys.readouterr().out
     assert "5 roll-outs" in shown
     assert "arena.png" in shown
@@ -109,7 +109,7 @@ def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
 
 
 def test_other_covariances_play_other_games():
-    usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (moves, windows))
+    usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (moves, pieces))
     assert usual[:6] == other[:6]
 
 
@@ -117,7 +117,7 @@ def test_other_covariances_play_other_games():
     ("command", "message"),
     [
         (["arena", "backgammon"], "it has chance moves"),
-        (["arena", "tic_tac_to"], "did you mean tic_tac_toe"),
+        (["arena", "tic_tac_to"], "did you mean 'tic_tac_toe'"),
         (["play", "kuhn_poker"], "players do not see everything"),
         (["play", "tic_tac_toe", "--moves", "4", "4"], "'4' is not possible here"),
         (["play", "tic_tac_toe", "--analyse", "--moves", *"0314256"], "the game is over before the move '5'"),
@@ -221,9 +221,30 @@ def test_the_scores_against_grave_are_those_of_the_results():
     assert len(games) == 8
     for game in games:
         (line,) = [line for line in page.splitlines() if line.startswith(f"| `{game}` | ")]
-        cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:4]
-        shown = [("grave", 100), ("grave", 300), ("mcts-solver", 100)]
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:5]
+        shown = [(against, budget) for against in ("grave", "mcts-solver") for budget in (100, 300)]
         for cell, (against, budget) in zip(cells, shown, strict=True):
             result = arena.score(found[game, against, f"{budget} roll-outs"])
             numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
             assert numbers == pytest.approx([result.mean, result.low, result.high], abs=0.00501)
+
+
+@pytest.mark.parametrize(
+    ("game", "shown"),
+    [
+        ("hex(board_size=5)", "Hex, 5 × 5, baselines"),
+        ("breakthrough(rows=5,columns=5)", "Breakthrough, 5 × 5, baselines"),
+    ],
+)
+def test_grave_rave_and_uct_are_in_the_order_of_the_literature(game, shown):
+    page = (ROOT / "docs" / "games.md").read_text()
+    (line,) = [line for line in page.splitlines() if line.startswith(f"| {shown} | ")]
+    cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:]
+    for cell, (player, against) in zip(
+        cells, [("grave", "rave"), ("grave", "mcts"), ("rave", "mcts")], strict=True
+    ):
+        played = arena.by_pairing(arena.read(ROOT / "results" / "arena" / f"order-{player}.csv.gz"))
+        result = arena.score(played[game, against, "100 roll-outs"])
+        assert result.mean >= 0.5
+        numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
+        assert numbers == pytest.approx([result.mean, result.low, result.high], abs=0.00501)

@@ -395,6 +395,44 @@ def test_the_claims_table_states_the_committed_figures():
         assert figure in page, f"{claim}: {figure}"
 
 
+def test_the_pages_state_the_committed_shares_of_optimal_moves():
+    games, reproduction = (
+        " ".join((ROOT / "docs" / f"{page}.md").read_text().split()) for page in ("games", "reproduction")
+    )
+    share = {
+        (row.method, row.step): f"{row.value:.3f}" for row in read_rows(ROOT / "results" / "moves.csv.gz")
+    }
+    ours, theirs, solver = "DAGSearchPlayer", "OpenSpiel's UCT", "OpenSpiel's UCT with its solver"
+    assert f"{share[ours, 50]} of them at 50 roll-outs and in {share[ours, 100]} at 100" in games
+    assert f"solver: {share[solver, 50]} and {share[solver, 100]}; without: {share[theirs, 50]}" in games
+    assert f"without: {share[theirs, 50]} and {share[theirs, 100]})" in games
+    assert f"{share['UCT', 50]} and theirs {share[theirs, 50]} with 50" in reproduction
+    assert f"{share['UCT', 200]} and {share[theirs, 200]} with 200" in reproduction
+
+
+def test_the_correlated_fold_makes_the_difference_that_the_page_states():
+    page = (ROOT / "docs" / "reproduction.md").read_text()
+    found = curves(read_rows(ROOT / "results" / "correlated.csv.gz"))
+    plain, correlated = "probabilistic DAG", "probabilistic DAG, correlated"
+    for experiment, step, ratio in (("synthetic", 50, 3), ("tictactoe", 150, 14)):
+        one, two = found[plain, experiment], found[correlated, experiment]
+        gains = two.values[:, two.at(step)] - one.values[:, one.at(step)]
+        assert f"{gains.mean():+.3f} ± {gains.std(ddof=1) / gains.size**0.5:.3f}" in page
+        seconds = (found[method, f"{experiment}, seconds"].mean[-1] for method in (correlated, plain))
+        assert round(next(seconds) / next(seconds)) == ratio
+
+
+def test_the_correlated_fold_runs_beside_the_plain_one(tmp_path):
+    assert main(["reproduce", "correlated", "--quick", "--jobs", "1", "--out", str(tmp_path)]) == 0
+    rows = read_rows(tmp_path / "correlated.csv.gz")
+    assert {row.setting for row in rows} == {
+        "synthetic",
+        "synthetic, seconds",
+        "tictactoe",
+        "tictactoe, seconds",
+    }
+
+
 def test_the_committed_mnist_run_shows_what_it_must():
     found = best_setting(read_rows(ROOT / "results" / "mnist.csv.gz"))
     ours, rave = found["probabilistic DAG"][1], found["UCT-RAVE"][1]

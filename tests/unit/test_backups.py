@@ -15,7 +15,7 @@ from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching, OwnScores, Softmax
+from dagsearch.values.backups import MomentMatching, Softmax
 from dagsearch.values.gaussians import max_of_many
 from dagsearch.values.graph import Graph
 
@@ -213,9 +213,3 @@ def test_independent_children_do_not_care_for_the_correlated_fold(expansion):
         search.explored_values.current()
         values.append(value(search.explored.graph, search.explored.root))
     assert values[0] == pytest.approx(values[1])
-
-
-def test_own_scores_have_no_maximum(increments):
-    graph = family(3)
-    OwnScores().back_up(explored(graph, FixedScores([0.1, 1.0, 2.0, 3.0], [0.1, 0.2, 0.3, 0.4]), increments))
-    assert [value(graph, node) for node in (0, 3)] == [(0.1, 0.1), (3.0, 0.4)]

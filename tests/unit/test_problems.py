@@ -268,6 +268,7 @@ _CALLS = iter(range(10**9))
         (broken(random_leaf=lambda self, state, rng: ((0, 0, 0), [0, 0, 0, 0])), "random_leaf takes"),
         (broken(random_leaf=lambda self, state, rng: (state, [])), "random_leaf gives"),
         (broken(random_leaf=lambda self, state, rng: 3), "not a leaf and"),
+        (broken(final_actions=lambda self, state: [7]), "lead to leaves"),
         (broken(random_leaf=lambda self, state, rng: None), "not a leaf and"),
         (
             broken(random_leaf=lambda self, state, rng: ((0, 0, 9), [0, 0, 9])),

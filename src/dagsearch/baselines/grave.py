@@ -77,6 +77,10 @@ class MoveAverages(Averages):
         self.numbers[begin : self._actions] = numbers
         self._reserve_moves(node, int(numbers.max(initial=0)))
 
+    def _credit_of(self, episode: Episode) -> float:
+        """What a game counts for its moves."""
+        return episode.reward
+
     def _reserve_moves(self, node: int, number: int) -> None:
         self.move_count = grown(self.move_count, node + 1, number + 1)
         self.move_sum = grown(self.move_sum, node + 1, number + 1)
@@ -97,7 +101,7 @@ class MoveAverages(Averages):
             _credit_moves(
                 np.array(episode.path),
                 rest,
-                episode.reward,
+                self._credit_of(episode),
                 explored.graph.arrays,
                 self.first,
                 self.numbers,
@@ -144,8 +148,8 @@ def _credit_moves(
                 move_sum[path[place], move] += reward
 
 
-class Grave(CompiledPolicy):
-    """The rule of GRAVE, see the head of the module.
+class WithReference(CompiledPolicy):
+    """A policy that uses the statistics of moves of the last node of the descent with enough rewards.
 
     Parameters
     ----------
@@ -155,18 +159,41 @@ class Grave(CompiledPolicy):
         The back-up of the search: the averages, or one around them.
     ref : float
         Number of rewards that a node must exceed for its own statistics of moves to be used; with 0 they
-        always are, which is RAVE.
+        always are.
+    """
+
+    def __init__(self, averages: MoveAverages, backup: Backup, ref: float) -> None:
+        self._averages, self.reads, self.ref = averages, backup, checked_constant("ref", ref)
+        self._reference = 0
+
+    def _refer(self, explored: Explored, node: int) -> None:
+        """Make a node of the descent the reference, if it has enough rewards or begins the descent."""
+        self._averages.reserve(len(explored.graph))
+        if node == explored.root or self._averages.count[node] > self.ref:
+            self._reference = node
+
+
+def checked_constant(name: str, constant: float) -> float:
+    """A constant of a policy as a float; it must be finite and not negative."""
+    if not is_finite(constant) or constant < 0.0:
+        raise ValueError(f"{name} must be finite and not negative, got {constant!r}")
+    return float(constant)
+
+
+class Grave(WithReference):
+    """The rule of GRAVE, see the head of the module; with ``ref`` 0 it is RAVE.
+
+    Parameters
+    ----------
+    averages, backup, ref
+        As for :class:`WithReference`.
     bias : float
         The larger, the sooner a move's own mean prevails.
     """
 
     def __init__(self, averages: MoveAverages, backup: Backup, ref: float, bias: float) -> None:
-        for name, constant in (("ref", ref), ("bias", bias)):
-            if not is_finite(constant) or constant < 0.0:
-                raise ValueError(f"{name} must be finite and not negative, got {constant!r}")
-        self._averages, self.reads = averages, backup
-        self.ref, self.bias = float(ref), float(bias)
-        self._reference = 0
+        super().__init__(averages, backup, ref)
+        self.bias = checked_constant("bias", bias)
 
     def rate(self, options: Options) -> FloatArray:
         """The rating of every option; infinite for moves that no game through the reference contains."""
@@ -180,12 +207,6 @@ class Grave(CompiledPolicy):
         mean = (1.0 - beta) * averages.edge_sum[edges] / np.maximum(own, 1.0)
         mean += beta * averages.move_sum[self._reference, moves] / np.maximum(made, 1.0)
         return np.where(made > 0.0, options.sign * mean, np.inf)
-
-    def _refer(self, explored: Explored, node: int) -> None:
-        """Make a node of the descent the reference, if it has enough rewards or begins the descent."""
-        self._averages.reserve(len(explored.graph))
-        if node == explored.root or self._averages.count[node] > self.ref:
-            self._reference = node
 
     def value(self, options: Options) -> FloatArray:
         """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""

@@ -12,7 +12,7 @@ from dagsearch.covariances.sets import SetKernel
 from dagsearch.covariances.views import Views
 
 if TYPE_CHECKING:
-    from dagsearch.games.covariances import learned, moves, pieces, suitable, windows
+    from dagsearch.games.covariances import moves, pieces, suitable
 
 __all__ = [
     "Covariance",
@@ -31,16 +31,14 @@ __all__ = [
     "Views",
     "check_covariance",
     "correlation",
-    "learned",
     "moves",
     "pieces",
     "suitable",
-    "windows",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Covariances of game positions, imported only when needed."""
-    if name in ("learned", "moves", "pieces", "suitable", "windows"):
+    if name in ("moves", "pieces", "suitable"):
         return getattr(importlib.import_module("dagsearch.games.covariances"), name)
     raise AttributeError(f"module 'dagsearch.covariances' has no attribute {name!r}")

@@ -1,6 +1,5 @@
 """Games of OpenSpiel as problems."""
 
-import difflib
 import importlib
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, lru_cache
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.problem import MAX, MIN
@@ -29,7 +29,7 @@ class Position:
     It is copied and pickled as the moves that led to it.
     """
 
-    __slots__ = ("_actions", "_description", "_key", "game", "moves", "state")
+    __slots__ = ("_actions", "_description", "_hash", "_key", "game", "moves", "state")
 
     def __init__(self, description: "Description", state: Any, moves: tuple[int, ...]) -> None:
         self.game = description.game
@@ -41,6 +41,7 @@ class Position:
         game, plus the action."""
         self._description = description
         self._key: Hashable = None
+        self._hash: int | None = None
         self._actions: list[int] | None = None
 
     @property
@@ -72,7 +73,9 @@ class Position:
         return isinstance(other, Position) and self.key == other.key
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        if self._hash is None:
+            self._hash = hash(self.key)
+        return self._hash
 
     def __reduce__(self) -> tuple[Callable[..., "Position"], tuple[str, tuple[int, ...]]]:
         return _replayed, (str(self.game), self.history)
@@ -302,6 +305,16 @@ class OpenSpielGame:
             live.apply_action(action)
         return Position(self._description, live, tuple(moves)), taken
 
+    def final_actions(self, state: Position) -> list[int]:
+        """Indices of the moves that end the game; positions after other moves are not created."""
+        found, clone = [], state.state.clone
+        for number, action in enumerate(state.actions):
+            live = clone()
+            live.apply_action(action)
+            if live.is_terminal():
+                found.append(number)
+        return found
+
     def moves(self, state: Position) -> tuple[int, ...]:
         """The moves that led to a position, from the beginning of the game, with who made them."""
         return state.moves
@@ -328,17 +341,6 @@ class OpenSpielGame:
         """
         informative = self._informative  # first: finding out overwrites the observation
         return self._description.observed(state.state)[informative].astype(np.float64)
-
-    def board(self, state: Position) -> IntArray:
-        """Number of the piece on every cell, 0 where there is none; shape ``(rows, columns)``."""
-        if self._empty_plane is None:
-            raise ProblemError(
-                f"the observation of {self.game} is not a board with at most one piece on each cell; "
-                "use a covariance that does not need board(state)"
-            )
-        planes = self._description.observed(state.state).reshape(self.game.observation_tensor_shape())
-        pieces = np.delete(planes, self._empty_plane, axis=0)
-        return np.asarray(np.tensordot(np.arange(1, len(pieces) + 1), pieces, 1).astype(np.int64))
 
     # Other positions --------------------------------------------------------------------------------
 
@@ -449,9 +451,8 @@ def _loaded(game: Any, parameters: dict[str, Any]) -> Any:
     name = str(game).partition("(")[0]
     known = pyspiel.registered_names()
     if name not in known:
-        alike = difflib.get_close_matches(name, known, n=3)
-        hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
-        raise ProblemError(f"OpenSpiel has no game {name!r}{hint}")
+        hint = did_you_mean(name, known, "pyspiel.registered_names() lists them")
+        raise ProblemError(f"OpenSpiel has no game {name!r}; {hint}")
     try:
         given = {**_PLAIN.get(name, {}), **pyspiel.game_parameters_from_string(str(game)), **parameters}
         given.pop("name")

@@ -16,16 +16,17 @@ from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchExhausted
 from dagsearch.games.covariances import Moves, suitable
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
-from dagsearch.games.policy import MoveBounds
+from dagsearch.games.policy import MoveBounds, MoveValues
 from dagsearch.methods import Parts
 from dagsearch.posterior import scores_for
+from dagsearch.posterior.weights import WeightScores
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import AllChildren, ChildAndLeaves
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import RandomGame
 from dagsearch.results import Proposal
 from dagsearch.search import Search
-from dagsearch.values.backups import MomentMatching, OwnScores
+from dagsearch.values.backups import MomentMatching
 from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
 from dagsearch.values.proofs import WithProofs
@@ -49,9 +50,9 @@ def game_search(
 
     Every evaluation is one random game to the end. Moves that end the game are known before they are tried,
     and moves whose outcome is proven are not searched again. Where positions are alike by their moves, a game
-    adds one position to the DAG, and the value of a position is its own score: there is no maximum and no Δ,
-    which overestimate what is uncertain. With other covariances, values are the paper's, and positions enter
-    the DAG with all their moves.
+    adds one position to the DAG, and values are those of :mod:`dagsearch.games.policy`: there is no maximum
+    and no Δ, which overestimate what is uncertain. With other covariances, values are the paper's, and
+    positions enter the DAG with all their moves.
 
     Parameters
     ----------
@@ -83,10 +84,14 @@ def game_parts(
     """
     covariance = suitable(problem) if covariance is None else covariance
     if isinstance(covariance, Moves):
+        scores = WeightScores(covariance, noise)
+        values = MoveValues(scores, problem.moves, problem.move_numbers)
+        backup = WithProofs(values, *problem.reward_range)
+        bounds_of_moves = MoveBounds(values, backup, _BETA if beta is None else beta)
         return {
-            "scores": scores_for(covariance, noise),
-            "proposers": Descent(MoveBounds(_BETA if beta is None else beta), RandomGame(), ChildAndLeaves()),
-            "backup": WithProofs(OwnScores(), *problem.reward_range),
+            "scores": scores,
+            "proposers": Descent(bounds_of_moves, RandomGame(), ChildAndLeaves()),
+            "backup": backup,
             "increments": Increments([], 0.0),
         }
     bounds = UpperConfidence(_BETA_OF_MAXIMA if beta is None else beta)
@@ -298,8 +303,8 @@ class DAGSearchPlayer(SearchPlayer):
         As for :class:`SearchPlayer`.
     covariance : callable
         ``covariance(problem)`` returns the covariance of positions and is called once per game:
-        :func:`dagsearch.covariances.moves`, ``pieces``, ``windows``, ``learned``, or your own; by default the
-        first or the second, as the game is.
+        :func:`dagsearch.covariances.moves`, ``pieces``, or your own; by default one of these two, as the
+        game is.
     beta : float, optional
         As for :func:`game_search`.
 
@@ -358,13 +363,12 @@ class DAGSearchPlayer(SearchPlayer):
 
 def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
     """Let a search repeat a descent of another search, and tell it the reward."""
-    explored, path, descent = search.explored, [search.explored.root], search.portfolio.descent
+    explored, descent = search.explored, search.portfolio.descent
     assert descent is not None, "a player descends"
-    descent.expansion.adopt(explored, proposal.actions[: len(proposal.path) - 1])
-    for action in proposal.actions[: len(proposal.path) - 1]:
-        path.append(explored.find(search.problem.step(explored.graph.states[path[-1]], action)))
+    steps = len(proposal.path) - 1
+    path = descent.expansion.adopt(explored, proposal.actions[:steps])
     descent.expansion.expand(explored, path[-1])
-    explored.graph.visits[path] += 1
-    told = replace(proposal, path=tuple(path))
+    told = explored.visited(path, proposal.actions[:steps], (proposal.leaf, proposal.actions[steps:]))
+    search.outstanding.add(told)
     search.tell(told, reward)
     return told

@@ -1,6 +1,28 @@
-"""Where a descent through a game goes, rated without making the positions that moves lead to."""
+"""Values of positions from one belief over all moves, and where a descent goes by them.
+
+======  ===========  ==================================================================================
+symbol  code         meaning
+======  ===========  ==================================================================================
+g       linear       score of a position: a sum over its moves, one linear belief for all positions
+h_m     move_sum     Σ of reward − g(end) over the games through a node in which m was made later on
+n_m     move_count   number of these games
+tref    reference    the last node of the descent so far with more than ``ref`` rewards, as in GRAVE
+r̄, n    mean, count  mean and number of the rewards of the games through a position
+======  ===========  ==================================================================================
+
+g knows no context: a move is worth the same everywhere. Two residuals add it. What the belief does not
+explain of the games through tref is credited to their moves, h_m/(n_m + κ). And what it does not explain of a
+position is a Gaussian of variance τ², about which the rewards of the games through the position tell:
+
+    prior      g + h_m/(n_m + κ), with the variance of g, and τ² more
+    posterior  v, given n rewards of mean r̄ and noise variance 1
+
+With n own rewards dominate, as in Monte Carlo tree search. A descent goes by upper confidence bounds of v.
+"""
 
 import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,129 +30,223 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled, inlined
 from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
 from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.baselines.grave import MoveAverages, WithReference, checked_constant
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.belief import Weights, gain_vector
+from dagsearch.posterior.units import Episode
 from dagsearch.posterior.weights import WeightScores
+from dagsearch.problem import State
 from dagsearch.proposers.descent import (
     LONGEST_WALK,
     UNKNOWN,
-    Walk,
     children_by_action,
     compared,
     number_of_actions,
 )
-from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.expansions import Options
+from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
 from dagsearch.values.graph import GraphArrays, PackedGraph
 
+# Variance τ² of what the belief over moves does not explain of a position; number κ of games that count as
+# much as the belief that the context of a move makes no difference; noise variance of a reward; rewards after
+# which a position has its own statistics of moves.
+_OWN, _CONTEXT, _NOISE, _REF = 0.003, 20.0, 1.0, 25.0
 
-class MoveBounds(UpperConfidence):
-    """:class:`UpperConfidence` where v is g and a move adds features to its position: one compiled walk.
 
-    The features that moves add are kept by node, so that a descent needs Python only for new nodes.
+class MoveValues(MoveAverages):
+    """v of every position: its score, and the rewards of the games through it, as above without h.
+
+    There is no maximum over moves, so that nothing is overestimated: descents come through good moves more
+    and more often, and so do the rewards.
+
+    Parameters
+    ----------
+    scores : WeightScores
+        The scores of the search.
+    moves, move_numbers : callable
+        As for :class:`dagsearch.baselines.MoveAverages`.
     """
 
-    def __init__(self, beta: float) -> None:
-        super().__init__(beta)
-        self._scores: object = None
-        self._forget()
+    def __init__(
+        self,
+        scores: WeightScores,
+        moves: Callable[[State], Sequence[int]],
+        move_numbers: Callable[[State], IntArray],
+    ) -> None:
+        super().__init__(moves, move_numbers)
+        self.scores = scores
+        self.columns, self.worth = np.zeros(64, dtype=np.int64), np.zeros(64)
+        """The feature that each action adds, and its value."""
 
-    def _forget(self) -> None:
-        # Where the actions of each node begin in the next array, which says where the features that each adds
-        # begin in the last two.
-        self._first = np.full(64, -1, dtype=np.int64)
-        self._starts, self._actions = np.zeros(64, dtype=np.int64), 0
-        self._columns, self._values, self._used = np.zeros(64, dtype=np.int64), np.zeros(64), 0
+    def prepare(self, explored: Explored, node: int) -> None:
+        """Make room for a node and its actions."""
+        if node < self.first.size and self.first[node] >= 0:
+            return
+        super().prepare(explored, node)
+        added = self.scores.covariance.added_features(explored.children(node))
+        assert added is not None, "the covariance rates children"
+        begin, end = int(self.first[node]), int(self.first[node]) + added.columns.size
+        self.columns, self.worth = grown(self.columns, end), grown(self.worth, end)
+        self.columns[begin:end], self.worth[begin:end] = added.columns, added.values
+        self.scores.reserve(int(added.columns.max(initial=0)) + 1)
+
+    def back_up(self, explored: Explored, episodes: Sequence[Episode]) -> None:
+        """Write ``graph.v_mean`` and ``graph.v_var``, and update the averages of rewards and moves."""
+        super().back_up(explored, episodes)
+        mean, variance = explored.scores.moments()
+        graph, seen = explored.graph, slice(mean.size)
+        own = np.where(graph.terminal[seen], 0.0, _OWN)  # terminal: final, or proven
+        count = np.where(graph.terminal[seen], 0.0, self.count[seen])
+        graph.v_mean[seen], graph.v_var[seen] = _with_rewards(mean, variance + own, count, self.mean[seen])
+
+    def _credit_of(self, episode: Episode) -> float:
+        """What the belief, which knows the reward already, does not explain of it."""
+        return float(episode.reward - self.scores.mean[episode.leaf])
+
+
+class _Statistics(NamedTuple):
+    """What compiled code reads of :class:`MoveValues`."""
+
+    first: IntArray
+    numbers: IntArray
+    columns: IntArray
+    worth: FloatArray
+    move_count: FloatArray
+    move_sum: FloatArray
+    rewards: FloatArray
+    average: FloatArray
+
+
+class MoveBounds(WithReference):
+    """``sign · μ + β sqrt(log(n) σ²)`` of v with the context of moves, see the head of the module.
+
+    Parameters
+    ----------
+    values : MoveValues
+        Keeps the statistics.
+    backup : Backup
+        The back-up of the search: the values, or one around them.
+    beta : float
+        Exploration constant β ≥ 0.
+    """
+
+    def __init__(self, values: MoveValues, backup: Backup, beta: float) -> None:
+        super().__init__(values, backup, _REF)
+        self._values, self.beta = values, checked_constant("beta", beta)
+
+    def rate(self, options: Options) -> FloatArray:
+        """The bound of every option."""
+        mean, variance = self._believed(options)
+        width = self.beta * math.sqrt(math.log(options.visits))
+        return options.sign * mean + width * np.sqrt(variance)
+
+    def value(self, options: Options) -> FloatArray:
+        """Mean v of every option, negated at MIN's turn."""
+        return options.sign * self._believed(options)[0]
+
+    def _believed(self, options: Options) -> tuple[FloatArray, FloatArray]:
+        values, explored, children = self._values, options.explored, options.children
+        values.prepare(explored, options.node)
+        self._refer(explored, options.node)
+        seen, moves = children >= 0, values.numbers[values.first[options.node] + options.actions]
+        g = explored.scores.predict_children(explored.children(options.node), options.node)
+        mean, variance = (array[options.actions] for array in g)
+        mean = np.where(seen, explored.scores.mean[children], mean)
+        variance = np.where(seen, explored.scores.variance[children], variance)
+        reference = self._reference
+        mean += values.move_sum[reference, moves] / (values.move_count[reference, moves] + _CONTEXT)
+        rewards = np.where(seen, values.count[children], 0.0)
+        return _with_rewards(mean, variance + _OWN, rewards, values.mean[children])
 
     def follow(
         self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
     ) -> tuple[IntArray, IntArray, int]:
         """Where :meth:`rate` leads from a node, see ``CompiledPolicy.follow``."""
-        scores, graph = explored.scores, explored.graph
-        if not (one_by_one and explored.has_lazy_children and isinstance(scores, WeightScores)):
-            return super().follow(explored, node, tie_breaker, one_by_one)
-        if self._scores is not scores:
-            self._forget()
-            self._scores = scores
-        if not graph.terminal[node] and not graph.closed[node]:
-            self._prepare(explored, scores, node)
+        values, scores, graph = self._values, self._values.scores, explored.graph
+        nothing = np.zeros(0, dtype=np.int64)
+        if not one_by_one or graph.terminal[node] or graph.closed[node]:
+            return nothing, nothing, UNKNOWN
+        values.prepare(explored, node)
+        values.reserve(len(graph))
         linear = scores.linear()  # after features may have been added
         if linear is None:
-            return super().follow(explored, node, tie_breaker, one_by_one)
-        nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = _walk(
+            return nothing, nothing, UNKNOWN
+        nodes, actions, next_action, self._reference, tie_breaker.value, tie_breaker.resolution = _walk(
             node,
-            tie_breaker.value,
-            tie_breaker.resolution,
-            self.beta,
+            (explored.root, self._reference),
+            (tie_breaker.value, tie_breaker.resolution),
+            (self.beta, self.ref),
             graph.arrays,
             linear.weights,
             linear.rows,
             linear.mean,
             linear.variance,
-            self._first,
-            SparseRows(self._starts, self._columns, self._values),
+            _Statistics(
+                values.first,
+                values.numbers,
+                values.columns,
+                values.worth,
+                values.move_count,
+                values.move_sum,
+                values.count,
+                values.mean,
+            ),
         )
         return nodes, actions, next_action
 
-    def _prepare(self, explored: Explored, scores: WeightScores, node: int) -> None:
-        """Keep the features that the node's moves add."""
-        self._first = grown(self._first, node + 1, fill=-1)
-        if self._first[node] >= 0:
-            return
-        added = scores.covariance.added_features(explored.children(node))
-        assert added is not None, "the covariance rates children"
-        used, actions = self._used + added.columns.size, self._actions + added.starts.size
-        self._columns, self._values = grown(self._columns, used), grown(self._values, used)
-        self._columns[self._used : used], self._values[self._used : used] = added.columns, added.values
-        self._starts = grown(self._starts, actions)
-        self._starts[self._actions : actions] = self._used + added.starts
-        self._first[node], self._actions, self._used = self._actions, actions, used
-        scores.reserve(int(added.columns.max(initial=0)) + 1)
-
     def __repr__(self) -> str:
-        return f"MoveBounds(beta={self.beta})"
+        return f"MoveBounds(beta={self.beta:g})"
+
+
+def _with_rewards(
+    mean: FloatArray, variance: FloatArray, count: FloatArray, average: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Gaussian beliefs after ``count`` rewards with an ``average``."""
+    kept = _NOISE / (_NOISE + count * variance)
+    return kept * mean + (1.0 - kept) * average, kept * variance
 
 
 @inlined
-def _added_belief(added: SparseRows, row: int, weights: Weights, q: FloatArray) -> tuple[float, float]:
-    """What added features add to the mean and variance of a position, of which q is the covariance."""
-    starts, columns, values = added
+def _added_belief(column: int, worth: float, weights: Weights, q: FloatArray) -> tuple[float, float]:
+    """What a further feature adds to the mean and variance of a position, of which q is the covariance."""
     weight_mean, weight_cov, recent = weights
-    mean = var = 0.0
-    for e in range(starts[row], starts[row + 1]):
-        mean += values[e] * weight_mean[columns[e]]
-        var += 2.0 * values[e] * q[columns[e]]
-        for f in range(starts[row], starts[row + 1]):
-            var += values[e] * values[f] * weight_cov[columns[e], columns[f]]
-    for b in range(recent.shape[0]):
-        across = 0.0
-        for e in range(starts[row], starts[row + 1]):
-            across += values[e] * recent[b, columns[e]]
+    var = 2.0 * worth * q[column] + worth * worth * weight_cov[column, column]
+    for row in range(recent.shape[0]):
+        across = worth * recent[row, column]
         var -= across * across
-    return mean, var
+    return worth * weight_mean[column], var
 
 
 @compiled
 def _walk(
     node: int,
-    value: float,
-    resolution: float,
-    beta: float,
+    start: tuple[int, int],
+    tie: tuple[float, float],
+    constants: tuple[float, float],
     arrays: PackedGraph,
     weights: Weights,
     rows: SparseRows,
     linear_mean: FloatArray,
     linear_var: FloatArray,
-    added_first: IntArray,
-    added: SparseRows,
-) -> Walk:
-    """Walk by ``sign · μ + β sqrt(log(n) σ²)``, as far as the features that moves add are kept."""
+    values: _Statistics,
+) -> tuple[IntArray, IntArray, int, int, float, float]:
+    """Walk as far as statistics of moves are kept; returns the reference, too.
+
+    ``start`` are the root and the reference so far, ``tie`` is what is left of the random number, and
+    ``constants`` are β and ``ref``.
+    """
     graph = GraphArrays(*arrays)
+    root, reference = start
+    value, resolution = tie
+    beta, ref = constants
     path, actions = np.empty(LONGEST_WALK, dtype=np.int64), np.empty(LONGEST_WALK, dtype=np.int64)
     length = 0
     while length < path.size and not graph.closed[node] and not graph.terminal[node]:
-        if node >= added_first.size or added_first[node] < 0:
+        if node >= values.first.size or values.first[node] < 0:
             break
+        if node == root or values.rewards[node] > ref:
+            reference = node
         count = number_of_actions(graph, node)
         children = children_by_action(graph, node, count)
         own = slice(rows.starts[node], rows.starts[node + 1])
@@ -138,25 +254,31 @@ def _walk(
         sign, width = graph.sign[node], beta * math.sqrt(math.log(graph.visits[node] + 1))
         tied, best, ties = np.empty(count, dtype=np.int64), -math.inf, 0
         for action in range(count):
-            child = children[action]
+            child, entry = children[action], values.first[node] + action
             if child >= 0:
                 if graph.closed[child]:
                     continue
-                mean, var = graph.v_mean[child], graph.v_var[child]
+                mean, var = linear_mean[child], linear_var[child]
+                rewards, average = values.rewards[child], values.average[child]
             else:
                 if q.size == 0:
                     q, _, _ = gain_vector(rows.columns[own], rows.values[own], weights)
-                mean, var = _added_belief(added, added_first[node] + action, weights, q)
+                mean, var = _added_belief(values.columns[entry], values.worth[entry], weights, q)
                 mean, var = mean + linear_mean[node], max(var + linear_var[node], 0.0)
-            rating = sign * mean + width * math.sqrt(var)
+                rewards, average = 0.0, 0.0
+            move = values.numbers[entry]
+            mean += values.move_sum[reference, move] / (values.move_count[reference, move] + _CONTEXT)
+            var += _OWN
+            kept = _NOISE / (_NOISE + rewards * var)
+            rating = sign * (kept * mean + (1.0 - kept) * average) + width * math.sqrt(kept * var)
             best, ties = compared(rating, action, best, tied, ties)
         if ties == 0 or resolution < ties * ENOUGH:
             break
         option, value, resolution = picked(value, resolution, ties)
         chosen = tied[option]
         if children[chosen] < 0:
-            return path[:length], actions[:length], chosen, value, resolution
+            return path[:length], actions[:length], chosen, reference, value, resolution
         node = children[chosen]
         path[length], actions[length] = node, chosen
         length += 1
-    return path[:length], actions[:length], UNKNOWN, value, resolution
+    return path[:length], actions[:length], UNKNOWN, reference, value, resolution

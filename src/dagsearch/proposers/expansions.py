@@ -138,8 +138,8 @@ class Expansion(Protocol):
     def expand(self, explored: Explored, node: int) -> object:
         """Grow the DAG at the node where a descent ended."""
 
-    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
-        """Add the path to a good leaf to the DAG; ``actions`` lead there from the root."""
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
+        """Add the nodes along ``actions`` from the root to the DAG; returns them, with the root."""
 
 
 class AllChildren:
@@ -162,12 +162,13 @@ class AllChildren:
         children = explored.nodes(explored.children(node).states)
         explored.link(node, children, range(len(children)))
 
-    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
         """Add all children of all nodes on the path."""
-        state = explored.problem.root()
+        path = [explored.root]
         for action in actions:
-            self.expand(explored, explored.find(state))
-            state = explored.problem.step(state, action)
+            self.expand(explored, path[-1])
+            path.append(explored.find(explored.problem.step(explored.graph.states[path[-1]], action)))
+        return path
 
     def __repr__(self) -> str:
         return "AllChildren()"
@@ -193,15 +194,18 @@ class OneChild:
     def expand(self, explored: Explored, node: int) -> object:
         """Do nothing: the descent has added the child that it picked."""
 
-    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
         """Add the nodes on the path."""
-        node = explored.root
+        graph, path = explored.graph, [explored.root]
         for action in actions:
-            made = explored.children(node)
-            child = explored.find(explored.problem.step(made.parent, action))
-            if child < 0 or child not in explored.graph.children(node):
-                child = explored.enter(node, made, list(made.actions).index(action))
-            node = child
+            made = explored.children(path[-1])
+            number, edges = list(made.actions).index(action), graph.edges(path[-1])
+            linked = np.flatnonzero(graph.edge_action[edges] == number)
+            if linked.size > 0:
+                path.append(int(graph.children(path[-1])[linked[0]]))
+            else:
+                path.append(explored.enter(path[-1], made, number))
+        return path
 
     def __repr__(self) -> str:
         return "OneChild()"
@@ -224,11 +228,23 @@ class ChildAndLeaves(OneChild):
         graph.above_leaves[node] = 0  # so that it is looked at once
         made, before = explored.children(node), int(graph.count[node])
         linked = set(graph.edge_action[graph.edges(node)].tolist())
-        for number, action in enumerate(made.actions):
-            state = problem.step(made.parent, action)
-            if number not in linked and len(problem.actions(state)) == 0:
-                explored.link(node, [explored.node(state)], [number])
+        for number in self._final(explored, made):
+            if number not in linked:
+                explored.link(
+                    node, [explored.node(problem.step(made.parent, made.actions[number]))], [number]
+                )
         return bool(graph.count[node] > before)
+
+    def _final(self, explored: Explored, made: Children) -> Sequence[int]:
+        """Indices of the actions that lead to leaves."""
+        final, problem = explored.space.final_actions, explored.problem
+        if final is not None:
+            return final(made.parent)
+        return [
+            number
+            for number, action in enumerate(made.actions)
+            if len(problem.actions(problem.step(made.parent, action))) == 0
+        ]
 
     def __repr__(self) -> str:
         return "ChildAndLeaves()"
@@ -244,8 +260,9 @@ class NoChildren:
     def expand(self, explored: Explored, node: int) -> None:
         """Do nothing."""
 
-    def adopt(self, explored: Explored, actions: Sequence[Action]) -> None:
+    def adopt(self, explored: Explored, actions: Sequence[Action]) -> list[int]:
         """Do nothing."""
+        return [explored.root]
 
     def __repr__(self) -> str:
         return "NoChildren()"

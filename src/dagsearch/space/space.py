@@ -92,6 +92,7 @@ class Space:
     parents: Callable[[State], Sequence[tuple[State, Action]]] | None = _member()
     random_leaf: Callable[[State, np.random.Generator], Walk] | None = _member(shortcut=True)
     leaves: Callable[[State], Iterable[tuple[State, Sequence[Action]]]] | None = _member(shortcut=True)
+    final_actions: Callable[[State], Sequence[int]] | None = _member(shortcut=True)
     depth: int | None = _member()
     branching: Callable[[int], float] | None = _member()
     from_state: Callable[[State], Problem] | None = _member()

@@ -237,24 +237,6 @@ class Softmax(Backup):
         return "Softmax()"
 
 
-class OwnScores(Backup):
-    """v of every node: its own g, the reward that random play from there earns.
-
-    There is no maximum, so that nothing is overestimated. For games in which random play is a good judge of
-    positions, and for searches in which proofs (:class:`dagsearch.proofs.WithProofs`) find what is certain.
-    """
-
-    from_scratch = True
-
-    def back_up(self, explored: Explored, episodes: Sequence[Episode] = ()) -> None:
-        """Write ``graph.v_mean`` and ``graph.v_var``."""
-        mean, variance = explored.scores.moments()
-        explored.graph.v_mean[: mean.size], explored.graph.v_var[: mean.size] = mean, variance
-
-    def __repr__(self) -> str:
-        return "OwnScores()"
-
-
 @compiled
 def _sample_pass(
     order: IntArray,

@@ -34,7 +34,8 @@ class Values:
     def complete(self) -> None:
         """Add the states of a small problem that no descent came to, so that its values are exact."""
         explored = self.explored
-        if not explored.graph.adversarial and explored.space.few_leaves and explored.complete():
+        # Of a game only MAX's turn at the root may be known so far.
+        if not explored.space.has_players and explored.space.few_leaves and explored.complete():
             self.outdated()
             explored.changed("back up")
 
