@@ -42,6 +42,8 @@ class Told(NamedTuple):
     """Noise variance of this reward; ``None`` if it was not told."""
     seconds: float
     """When it was told, in seconds from the start of the search."""
+    known: bool = False
+    """Whether the user gave it as known: it does not count as an evaluation of the run."""
 
 
 class Prediction(NamedTuple):
@@ -132,6 +134,10 @@ class Data:
         """The first evaluation with the largest reward."""
         self.foresight = Foresight()
         """How well rewards were predicted before they were told."""
+        self.known = 0
+        """Number of rewards that were given as known."""
+        self.since_best = 0
+        """Number of evaluations since the best one, without rewards that were given as known."""
         self.stopped: str | None = None
         """Why the last run ended; ``None`` if there was no run."""
         self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
@@ -149,13 +155,16 @@ class Data:
         reward: float,
         seconds: float,
         predicted: Gaussian | None = None,
+        known: bool = False,
     ) -> Evaluation:
         """Add an evaluation."""
         before = self.evaluations
         best = max(reward, before[-1].best_reward) if before else reward
-        evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted)
+        evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted, known=known)
+        self.known += known
+        self.since_best += not known
         if self.best is None or reward > self.best.reward:
-            self.best = evaluation
+            self.best, self.since_best = evaluation, 0
         before.append(evaluation)
         if actions is not None and (not self._moved or self._leads(actions, leaf)):
             self.reached.append(evaluation)
@@ -204,11 +213,6 @@ class Data:
         if self._moved and not any(one is best for one in self.reached):
             return ranked
         return [best, *(one for one in ranked if not self._explored.space.same(one.leaf, best.leaf))]
-
-    @property
-    def since_best(self) -> int:
-        """Number of evaluations since the best one."""
-        return 0 if self.best is None else len(self.evaluations) - self.best.step
 
     def clock(self) -> float:
         """Seconds since the search began."""

@@ -59,7 +59,8 @@ class Evaluation:
     leaf: State
     """The evaluated state."""
     actions: tuple[Action, ...] | None
-    """The decisions that led there; ``None`` if the leaf was told without having been asked for."""
+    """The decisions that lead there; ``None`` if the leaf was told without having been asked for, and the
+    problem does not say how to get there."""
     reward: float
     """The reward as told."""
     best_reward: float
@@ -72,6 +73,8 @@ class Evaluation:
     recommended: State = field(default=None, compare=False, repr=False)
     """The leaf that the search would have recommended then, this reward included: the one with the largest
     reward, or with the best mean g where noise is learnt."""
+    known: bool = field(default=False, repr=False)
+    """Whether the reward was given as known, so that it does not count as an evaluation of the run."""
 
     def recommend(self, leaf: State) -> None:
         """Set what is known only when the reward has been learnt."""
@@ -91,7 +94,7 @@ class Result:
     best_state: State
     """The best leaf; ``None`` if nothing was evaluated."""
     best_path: tuple[Action, ...] | None
-    """The decisions that lead there; ``None`` if the leaf was told without having been asked for."""
+    """The decisions that lead there; ``None`` if they are not known, as in :class:`Evaluation`."""
     best_reward: float | None
     """The best leaf's reward."""
     value: Gaussian
@@ -100,7 +103,8 @@ class Result:
     """Probability that no other leaf is better; ``None`` if unknown, and with MIN nodes."""
     stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"``,
-    ``"confidence"``, ``"steered"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was no run."""
+    ``"confidence"``, ``"callback"``, ``"steered"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was
+    no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
     covariance: str | None = field(default=None, repr=False)

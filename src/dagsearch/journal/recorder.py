@@ -138,6 +138,7 @@ class JournalRecorder(Recorder):
             predicted=None if predicted is None else list(map(float, predicted)),
             expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
             note=note_to_json(note),
+            **({"known": True} if told.known else {}),
         )
 
     def forgotten(self, index: int, again: bool, note: Any) -> None:
