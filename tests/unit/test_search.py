@@ -279,22 +279,6 @@ def test_a_search_without_evaluations_has_a_result():
     assert result.value.variance > 0.0
 
 
-def test_history_as_a_frame():
-    result = ds.search(small(), budget=12, seed=0)
-    frame = result.to_frame()
-    assert list(frame.columns) == [
-        "step",
-        "reward",
-        "best_reward",
-        "seconds",
-        "leaf",
-        "actions",
-        "recommended",
-    ]
-    assert frame.reward.max() == frame.best_reward.iloc[-1] == result.best_reward
-    assert len(frame) == 12
-
-
 def test_to_frame_without_pandas_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     with pytest.raises(ModuleNotFoundError, match=r"dagsearch\[pandas\]"):
