@@ -145,7 +145,7 @@ def test_a_plot_has_rewards_importances_and_a_slice(function):
         (ds.problems.Subsets(12, 3, reward=sum), 3),
         (ds.problems.Orders("abcd", reward=lambda order: float(order.index("a"))), 3),
         (ds.problems.Choices({"a": range(30)}, reward=lambda chosen: chosen["a"]), 2),
-        (ds.problems.Choices({"a": range(30)}, reward=lambda chosen: 1.0), 2),
+        (ds.problems.Choices({"a": range(30)}, reward=lambda chosen: 1.0), 1),
         (ds.problems.Choices({"a": [1, "b", None, (2, 3)], "b": range(60)}, reward=lambda c: c["b"]), 3),
     ],
 )

@@ -315,3 +315,10 @@ def test_what_cannot_be_called_with_an_evaluation_is_refused(callback, tmp_path)
 def test_a_result_may_be_written_as_json():
     result = ds.maximize(product, 100, seed=0)
     assert json.loads(json.dumps(result.best_state)) == dict(result.best_state) == {"a": 9, "b": 9}
+
+
+def test_an_error_of_a_function_says_what_its_caller_can_do():
+    with pytest.raises(ds.EvaluationError, match="on_error='skip' goes on") as caught:
+        ds.maximize(lambda choose: 1 / choose("a", [0, 0.0 + 1]), 2, seed=0)
+    assert "call run" not in str(caught.value)
+    assert caught.value.result is not None

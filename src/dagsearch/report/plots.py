@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.journal.encoding import Part
-from dagsearch.report.effects import Effects
 from dagsearch.report.forecasts import forecast, progress_of
 from dagsearch.results import Result, columns_of
 from dagsearch.values.gaussians import Gaussian
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
 
 # Largest numbers of choices whose importance is drawn, and of values of a choice in the picture of two.
 _CHOICES, _VALUES = 12, 25
+# Smallest and largest number of evaluations, the latest ones, and of values that importance is computed from.
+_FEWEST, _EVALUATIONS, _OPTIONS = 6, 1000, 500
 # Number of points of the forecast.
 _POINTS = 20
 # Longest name of a choice or value, in characters.
@@ -39,26 +39,50 @@ class Slice(NamedTuple):
 def importances(result: Result) -> list[tuple[str, float]]:
     """How much of the reward each choice, item or position explains, the most important first.
 
-    It is the standard deviation of the choice's effect over the evaluated leaves, in units of the reward. The
-    effects are those of the page: of an additive model, shrunk by the evidence. With too few evaluations, or
-    where leaves do not differ, there are none.
+    An additive model of the values predicts the reward; the importance of a choice is the standard deviation
+    of its part of the prediction over the evaluated leaves, in units of the reward. The model is a ridge
+    regression whose penalty minimises generalised cross-validation. With fewer than six evaluations, or where
+    leaves or rewards do not differ, there are none.
     """
-    effects, count = Effects(), len(result.history)
-    for evaluation, leaf in zip(result.history, columns_of(result.history), strict=True):
-        chosen = [(name, value) for name, value in leaf.items() if value is not None and value is not False]
-        effects.add([Part(name, str(value)) for name, value in chosen], evaluation.reward)
-    by_choice = dict[str, list[tuple[float, float]]]()
-    for effect in effects.largest(count * count):
-        by_choice.setdefault(effect.part.place, []).append((effect.effect, effect.leaves / count))
-    found = [(name, _deviation(own)) for name, own in by_choice.items()]
+    rewards = np.array([one.reward for one in result.history[-_EVALUATIONS:]])
+    if len(rewards) < _FEWEST or rewards.std() == 0.0:
+        return []
+    rows = columns_of(result.history[-_EVALUATIONS:])
+    options = [(name, value) for name in rows[0] for value in _varied([row[name] for row in rows])]
+    options = options[:_OPTIONS]
+    if not options:
+        return []
+    has = np.array([[row[name] == value for name, value in options] for row in rows], dtype=np.float64)
+    centred = has - has.mean(axis=0)
+    effects = _ridge(centred, rewards - rewards.mean())
+    found = list[tuple[str, float]]()
+    for name in dict.fromkeys(name for name, _ in options):
+        own = [place for place, option in enumerate(options) if option[0] == name]
+        found.append((name, float((centred[:, own] @ effects[own]).std())))
     return sorted(found, key=lambda one: -one[1])
 
 
-def _deviation(effects: Sequence[tuple[float, float]]) -> float:
-    """Of effects with their shares of the leaves; the remaining leaves have no effect."""
-    values, shares = np.array(effects).T
-    mean = float(values @ shares)
-    return float(np.sqrt(max(0.0, values**2 @ shares - mean**2)))
+def _varied(values: Sequence[Any]) -> list[Any]:
+    """Values that some leaves have and others do not; of an item that is there or not, one is enough."""
+    different = list(dict.fromkeys(values))
+    if len(different) < 2:
+        return []
+    return [True] if set(map(type, different)) == {bool} else [one for one in different if one is not None]
+
+
+def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
+    """Coefficients of a ridge regression, with the penalty of the best generalised cross-validation."""
+    left, sizes, right = np.linalg.svd(inputs, full_matrices=False)
+    along = left.T @ targets
+
+    def loss(penalty: float) -> float:
+        shrunk = sizes**2 / (sizes**2 + penalty)
+        residual = targets - left @ (shrunk * along)
+        return float(residual @ residual / (len(targets) - 1.0 - shrunk.sum()) ** 2)
+
+    scale = float(sizes[0]) ** 2
+    best = min((scale * 10.0**power for power in np.arange(-4.0, 2.1, 0.5)), key=loss)
+    return np.asarray(right.T @ (sizes / (sizes**2 + best) * along))
 
 
 def slice_of(result: Result, names: tuple[str, str]) -> Slice:

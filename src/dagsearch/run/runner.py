@@ -329,8 +329,8 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     if on_error == "raise":
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
-            f"({problem_with_it}). Nothing told before is lost: call run again to "
-            "continue with another leaf, or see error.result for the result so far"
+            f"({problem_with_it}). Nothing told before is lost: error.result is the result so far, and "
+            "on_error='skip' goes on without such leaves"
         )
         failure.result = search.result()
         raise failure from error
