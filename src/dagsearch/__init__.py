@@ -22,6 +22,7 @@ from dagsearch.errors import (
     SearchInterrupted,
 )
 from dagsearch.functions import maximize, minimize, search
+from dagsearch.journal.joining import join
 from dagsearch.journal.journal import backup_journal
 from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem
@@ -72,6 +73,7 @@ __all__ = [
     "evidence",
     "expansions",
     "gaussians",
+    "join",
     "maximize",
     "minimize",
     "players",

@@ -19,7 +19,14 @@ from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.report.report import shown_progress
 from dagsearch.results import Evaluation, Result
 from dagsearch.run.given import Given, Known, pairs_of
-from dagsearch.run.runner import Execution, checked_budget, checked_callback, checked_steer, log_if_poor
+from dagsearch.run.runner import (
+    Execution,
+    checked_budget,
+    checked_callback,
+    checked_join,
+    checked_steer,
+    log_if_poor,
+)
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
 from dagsearch.values.gaussians import Gaussian
@@ -107,8 +114,9 @@ def search(
     **execution
         Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
         ``timeout``, ``on_error``, ``deterministic``; ``callback``, which is called with every evaluation and
-        ends the run by returning ``True``; and ``steer``, whether the run takes requests from ``dagsearch
-        watch --steer``, which needs a journal.
+        ends the run by returning ``True``; ``join``, whether other processes may join the run by
+        :func:`dagsearch.join`; and ``steer``, whether it takes requests from ``dagsearch watch --steer``.
+        These two need a journal.
 
     Raises
     ------
@@ -125,6 +133,7 @@ def search(
         hint = did_you_mean(name, Settings.__annotations__, "help(dagsearch.search) lists all")
         raise TypeError(f"{name!r} is not a setting of a search: {hint}")
     checked_steer(execution.get("steer", False), journal is not None)  # before a journal is begun
+    checked_join(execution.get("join", False), journal is not None)
     checked_callback(execution.get("callback"))
     given = Given.of(problem, known, start)
     if journal is not None and has_begun(journal):
@@ -173,7 +182,7 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
     **settings
         ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``confidence``, ``seed``,
         ``progress``, ``journal``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``,
-        ``deterministic``, ``callback``, ``steer``: as for :func:`dagsearch.search`.
+        ``deterministic``, ``callback``, ``join``, ``steer``: as for :func:`dagsearch.search`.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
 from dagsearch.data import Data, Told
 from dagsearch.errors import ProblemError, SearchExhausted
+from dagsearch.journal.joining import joined_pool
 from dagsearch.journal.resume import resume_search, start_journal
 from dagsearch.methods import INITIAL, check_parts, default_parts, paper_parts
 from dagsearch.optimum import Optimum
@@ -39,6 +40,7 @@ from dagsearch.run.runner import (
     OnError,
     checked_budget,
     checked_callback,
+    checked_join,
     checked_on_error,
     checked_steer,
     evaluations,
@@ -504,6 +506,7 @@ class Search:
         on_error: OnError = "raise",
         deterministic: bool = False,
         steer: bool = False,
+        join: bool = False,
         callback: Callback | None = None,
     ) -> Iterator[Evaluation]:
         """Evaluate ``budget`` leaves, one per iteration; all workers evaluate at the same time.
@@ -531,6 +534,9 @@ class Search:
             same run, whatever the timing, but a slow evaluation may keep workers waiting.
         steer : bool
             Whether the run takes requests from ``dagsearch watch --steer``; the search must have a journal.
+        join : bool
+            Whether other processes may join the run by :func:`dagsearch.join`; the search must have a
+            journal. Leaves are then evaluated in processes here, too; ``n_jobs`` is 1 by default.
         callback : callable, optional
             ``callback(evaluation)`` is called with every :class:`Evaluation` once its reward is told. If it
             returns ``True``, no further evaluation is begun.
@@ -539,14 +545,21 @@ class Search:
         deterministic = checked_flag("deterministic", deterministic)
         steer = checked_steer(steer, self.recorder.keeps_pending)
         callback = checked_callback(callback)
+        join = checked_join(join, self.recorder.keeps_pending)
+        if join and executor is None and n_jobs is None:
+            n_jobs = 1
         pool = make_pool(self.problem, executor, n_jobs, timeout, deterministic)
+        if join:
+            known = len(self.history)
+            pool = joined_pool(self, pool, timeout, deterministic)
+            budget = max(0, budget - len(self.history) + known)  # results that an earlier run did not take
         return evaluations(self, pool, budget, stop or Stop(), on_error, steer, callback)
 
     def run(self, budget: int, stop: Stop | None = None, **execution: Unpack[Execution]) -> Result:
         """Evaluate ``budget`` leaves, or fewer if a rule of ``stop`` holds, and return the result.
 
-        The keywords ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``, ``steer`` and
-        ``callback`` are those of :meth:`steps`.
+        The keywords ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``, ``steer``,
+        ``join`` and ``callback`` are those of :meth:`steps`.
         """
         for _ in self.steps(budget, stop, **execution):
             pass

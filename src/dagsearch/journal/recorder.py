@@ -42,7 +42,7 @@ class JournalRecorder(Recorder):
     keeps_pending = True
 
     def __init__(self, journal: Journal, search: "Search", events: Iterable[Event] = ()) -> None:
-        self.journal, self._search = journal, search
+        self.journal, self.path, self._search = journal, journal.path, search
         self._requests = Requests(journal.path, search.problem, events)
         self._codec = StateCodec(search.problem)
         self._changes: list[Sequence[Any]] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
 import numpy as np
 
-from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
+from dagsearch._internal.checks import LARGEST_WHOLE, checked_flag, is_budget, is_finite
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, SearchExhausted
@@ -56,6 +56,8 @@ class Execution(TypedDict, total=False):
     """Whether rewards are learnt in the order in which they were asked for."""
     steer: bool
     """Whether the run takes requests from ``dagsearch watch --steer``."""
+    join: bool
+    """Whether other processes may join the run by :func:`dagsearch.join`."""
     callback: Callback | None
     """Called with every evaluation once its reward is told; the run ends if it returns ``True``."""
 
@@ -320,12 +322,12 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
-        return search.tell(proposal, _reward_of(ended))
+        return search.tell(proposal, _reward_of(ended), note=ended.note)
     except _Failed as failed:
         error = failed.error
     problem_with_it = described(error)
     if isinstance(on_error, str):
-        search.forget(proposal, again=False, note={"failure": problem_with_it})
+        search.forget(proposal, again=False, note={"failure": problem_with_it, **(ended.note or {})})
     if on_error == "raise":
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
@@ -380,6 +382,13 @@ def checked_callback(callback: Callback | None) -> Callback | None:
     if callback is not None and not (callable(callback) and takes(callback, 1)):
         raise ValueError(f"callback must be a function of one argument, an Evaluation, got {shown(callback)}")
     return callback
+
+
+def checked_join(join: bool, has_journal: bool) -> bool:
+    """``join``; raises if there is no journal, beside which processes meet."""
+    if checked_flag("join", join) and not has_journal:
+        raise ValueError("join=True needs a journal: other processes join the run by its path")
+    return bool(join)
 
 
 def checked_on_error(on_error: OnError) -> OnError:
