@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
+from dagsearch._internal import special
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.problem import Action, State
 from dagsearch.results import Evaluation, Proposal
@@ -73,7 +73,9 @@ class Foresight:
             deviation = max(math.sqrt(belief.variance), 1e-300)
             error = (reward - belief.mean) / deviation
             self._predictions.append(Prediction(belief.mean, self._total / self._count, reward, error))
-            self._expected = _DECAY * self._expected + float(ndtr((belief.mean - self._best) / deviation))
+            self._expected = _DECAY * self._expected + float(
+                special.ndtr((belief.mean - self._best) / deviation)
+            )
             self._improved = _DECAY * self._improved + (reward > self._best)
         self._total += reward
         self._count += 1

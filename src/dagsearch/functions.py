@@ -16,7 +16,6 @@ from dagsearch.journal.journal import has_begun
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.problems.functions import Choose, FunctionProblem
-from dagsearch.report.report import shown_progress
 from dagsearch.results import Evaluation, Result
 from dagsearch.run.given import Given, Known, pairs_of
 from dagsearch.run.runner import (
@@ -125,6 +124,8 @@ def search(
     SearchInterrupted
         On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
+    from dagsearch.report.report import shown_progress  # slow to import
+
     budget, stop = checked_budget(budget), Stop(patience, target, seconds, confidence)
     noisy = checked_flag("noisy", noisy)
     if progress != "notebook" and not isinstance(progress, bool | np.bool_):
