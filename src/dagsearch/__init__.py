@@ -39,7 +39,7 @@ from dagsearch.values.increments import Increments
 if TYPE_CHECKING:
     from dagsearch.games import players
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "MAX",
