@@ -18,7 +18,9 @@ def _locking(descriptor, mode, length):
     assert (mode, length) == (_MSVCRT.LK_NBLCK, 1)
     # As the other processes of a test lock, at the same place.
     place = os.lseek(descriptor, 0, os.SEEK_CUR)
-    wanted = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, place, length, 0)
+    only_read = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+    kind = fcntl.F_RDLCK if only_read else fcntl.F_WRLCK  # a file that is open for reading has no other lock
+    wanted = struct.pack("hhqqi4x", kind, os.SEEK_SET, place, length, 0)
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
     except BlockingIOError:

@@ -36,7 +36,6 @@ from dagsearch.journal.encoding import StateCodec
 from dagsearch.journal.file import LockedFile, sync_folder
 from dagsearch.journal.fingerprint import check_same_problem
 from dagsearch.journal.journal import has_begun, is_in_use, iter_events
-from dagsearch.journal.lock import is_locked
 from dagsearch.journal.requests import begun_at, open_own
 from dagsearch.problem import Problem, State, check_members
 from dagsearch.problems.functions import FunctionProblem
@@ -131,7 +130,7 @@ class _Joiner:
 
     def read(self) -> list[_Found]:
         """The results since the last call; whether the process lives is known afterwards."""
-        alive = is_locked(self._descriptor)  # first: what it wrote before it died is read now
+        alive = is_in_use(self.log)  # first: what it wrote before it died is read now
         lines, self._offset = _lines(self._descriptor, self._offset)
         self.alive, found = alive, list[_Found]()
         for line in lines:
@@ -231,10 +230,10 @@ class JoinedPool:
                         logger.warning("%s cannot be used (%s): that process does not join", log, error)
                     self._trouble = str(error)
         for joiner in self._joiners.values():
-            if joiner.alive:
-                self._results += [one for one in joiner.read() if one.name not in self._taken]
-                if not joiner.alive:
-                    self._bury(joiner)
+            lived = joiner.alive
+            self._results += [one for one in joiner.read() if one.name not in self._taken]
+            if lived and not joiner.alive:
+                self._bury(joiner)
         self._match()
         for task in self._tasks:
             if not task.running.future.done() and not self._is_given(task):
@@ -368,8 +367,7 @@ class JoinedPool:
             self._own.close()
         finally:
             for joiner in self._joiners.values():
-                if joiner.alive:
-                    joiner.end()
+                joiner.end()
                 joiner.close()
                 untold = any(one.name.startswith(f"{joiner.log.stem}/") for one in self._results)
                 if not joiner.alive and not untold and not self._tasks:
@@ -466,9 +464,13 @@ class _Joined:
         name = secrets.token_hex(8)
         self._todo = folder / f"{name}.todo"
         self._offset, self._over = 0, False
-        self._log = LockedFile(folder / f"{name}.log", os.O_CREAT | os.O_EXCL, 0o600)
+        # The run must not see the log before it is locked, or it would take this process for dead.
+        new, log = folder / f"{name}.new", folder / f"{name}.log"
+        self._log = LockedFile(new, os.O_CREAT | os.O_EXCL, 0o600)
         by = f"{platform.node()}, process {os.getpid()}"
         self._append({"begun": begun_at(journal), "by": by})
+        new.rename(log)
+        sync_folder(log)
 
     def _append(self, line: dict[str, Any]) -> None:
         try:
