@@ -22,6 +22,7 @@ from dagsearch.errors import (
     SearchInterrupted,
 )
 from dagsearch.functions import maximize, minimize, search
+from dagsearch.journal.joining import join
 from dagsearch.journal.journal import backup_journal
 from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem
@@ -38,7 +39,7 @@ from dagsearch.values.increments import Increments
 if TYPE_CHECKING:
     from dagsearch.games import players
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "MAX",
@@ -72,6 +73,7 @@ __all__ = [
     "evidence",
     "expansions",
     "gaussians",
+    "join",
     "maximize",
     "minimize",
     "players",

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
+from dagsearch._internal import special
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.problem import Action, State
 from dagsearch.results import Evaluation, Proposal
@@ -42,6 +42,8 @@ class Told(NamedTuple):
     """Noise variance of this reward; ``None`` if it was not told."""
     seconds: float
     """When it was told, in seconds from the start of the search."""
+    known: bool = False
+    """Whether the user gave it as known: it does not count as an evaluation of the run."""
 
 
 class Prediction(NamedTuple):
@@ -71,7 +73,9 @@ class Foresight:
             deviation = max(math.sqrt(belief.variance), 1e-300)
             error = (reward - belief.mean) / deviation
             self._predictions.append(Prediction(belief.mean, self._total / self._count, reward, error))
-            self._expected = _DECAY * self._expected + float(ndtr((belief.mean - self._best) / deviation))
+            self._expected = _DECAY * self._expected + float(
+                special.ndtr((belief.mean - self._best) / deviation)
+            )
             self._improved = _DECAY * self._improved + (reward > self._best)
         self._total += reward
         self._count += 1
@@ -138,6 +142,10 @@ class Data:
         """The first evaluation with the largest reward."""
         self.foresight = Foresight()
         """How well rewards were predicted before they were told."""
+        self.known = 0
+        """Number of rewards that were given as known."""
+        self.since_best = 0
+        """Number of evaluations since the best one, without rewards that were given as known."""
         self.stopped: str | None = None
         """Why the last run ended; ``None`` if there was no run."""
         self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
@@ -155,13 +163,16 @@ class Data:
         reward: float,
         seconds: float,
         predicted: Gaussian | None = None,
+        known: bool = False,
     ) -> Evaluation:
         """Add an evaluation."""
         before = self.evaluations
         best = max(reward, before[-1].best_reward) if before else reward
-        evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted)
+        evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted, known=known)
+        self.known += known
+        self.since_best += not known
         if self.best is None or reward > self.best.reward:
-            self.best = evaluation
+            self.best, self.since_best = evaluation, 0
         before.append(evaluation)
         if actions is not None and (not self._moved or self._leads(actions, leaf)):
             self.reached.append(evaluation)
@@ -210,11 +221,6 @@ class Data:
         if self._moved and not any(one is best for one in self.reached):
             return ranked
         return [best, *(one for one in ranked if not self._explored.space.same(one.leaf, best.leaf))]
-
-    @property
-    def since_best(self) -> int:
-        """Number of evaluations since the best one."""
-        return 0 if self.best is None else len(self.evaluations) - self.best.step
 
     def clock(self) -> float:
         """Seconds since the search began."""

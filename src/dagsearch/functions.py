@@ -1,9 +1,9 @@
 """A search in one line: of a problem, or of a function that makes choices."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -16,9 +16,16 @@ from dagsearch.journal.journal import has_begun
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.problems.functions import Choose, FunctionProblem
-from dagsearch.report.report import shown_progress
-from dagsearch.results import Result
-from dagsearch.run.runner import Execution, checked_budget, checked_steer, log_if_poor
+from dagsearch.results import Evaluation, Result
+from dagsearch.run.given import Given, Known, pairs_of
+from dagsearch.run.runner import (
+    Execution,
+    checked_budget,
+    checked_callback,
+    checked_join,
+    checked_steer,
+    log_if_poor,
+)
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
 from dagsearch.values.gaussians import Gaussian
@@ -36,6 +43,8 @@ class Settings(Execution, total=False):
     seed: Seed
     progress: bool | Literal["notebook"]
     journal: str | PathLike[str] | None
+    known: Known
+    start: Iterable[Any]
 
 
 def search(
@@ -51,6 +60,8 @@ def search(
     seed: Seed = None,
     progress: bool | Literal["notebook"] = False,
     journal: str | PathLike[str] | None = None,
+    known: Known = (),
+    start: Iterable[Any] = (),
     **execution: Unpack[Execution],
 ) -> Result:
     """Find the best leaf of a problem with ``budget`` evaluations.
@@ -93,10 +104,18 @@ def search(
     journal : path, optional
         File that records every event. If it exists, its search continues until there are ``budget`` rewards
         in total.
+    known : sequence of (leaf, reward), optional
+        Results that you have already: the search learns them first. They are in its history, and one of them
+        may be the best leaf, but they do not count as evaluations. A leaf may be written as a dictionary,
+        list or set; a mapping from leaves to rewards will do, and so does the ``history`` of another result.
+    start : sequence of leaves, optional
+        Leaves to evaluate first, such as presets. They count as evaluations.
     **execution
         Where and how rewards are computed, as for :meth:`Search.steps`: ``executor``, ``n_jobs``,
-        ``timeout``, ``on_error``, ``deterministic``; and ``steer``, whether the run takes requests from
-        ``dagsearch watch --steer``, which needs a journal.
+        ``timeout``, ``on_error``, ``deterministic``; ``callback``, which is called with every evaluation and
+        ends the run by returning ``True``; ``join``, whether other processes may join the run by
+        :func:`dagsearch.join`; and ``steer``, whether it takes requests from ``dagsearch watch --steer``.
+        These two need a journal.
 
     Raises
     ------
@@ -105,6 +124,8 @@ def search(
     SearchInterrupted
         On Ctrl-C. It is a ``KeyboardInterrupt``.
     """
+    from dagsearch.report.report import shown_progress  # slow to import
+
     budget, stop = checked_budget(budget), Stop(patience, target, seconds, confidence)
     noisy = checked_flag("noisy", noisy)
     if progress != "notebook" and not isinstance(progress, bool | np.bool_):
@@ -113,18 +134,22 @@ def search(
         hint = did_you_mean(name, Settings.__annotations__, "help(dagsearch.search) lists all")
         raise TypeError(f"{name!r} is not a setting of a search: {hint}")
     checked_steer(execution.get("steer", False), journal is not None)  # before a journal is begun
+    checked_join(execution.get("join", False), journal is not None)
+    checked_callback(execution.get("callback"))
+    given = Given.of(problem, known, start)
     if journal is not None and has_begun(journal):
-        given = {} if covariance is None else {"covariance": covariance}
-        run = Search.resume(journal, problem, noisy=noisy, **given)
+        own = {} if covariance is None else {"covariance": covariance}
+        run = Search.resume(journal, problem, noisy=noisy, **own)
     else:
         settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
         run = Search.default(problem, initial=default_initial(budget), **settings)  # type: ignore[arg-type]
-    done, budget = len(run.history), run.steered.total(budget)
     sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1
     try:
-        if done < budget:
-            steps = run.steps(budget - done, stop, **execution)
-            with shown_progress(progress, run.history, budget, sign) as bar:
+        given.tell(run)
+        total = run.steered.total(budget) + run.data.known
+        if len(run.history) < total:
+            steps = run.steps(total - len(run.history), stop, **execution)
+            with shown_progress(progress, run.history, total, sign) as bar:
                 for evaluation in steps:
                     bar.update(sign * evaluation.best_reward)
         else:
@@ -157,8 +182,8 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
         Maximum number of evaluations, that is, of complete runs of the function.
     **settings
         ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``confidence``, ``seed``,
-        ``progress``, ``journal``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``,
-        ``steer``: as for :func:`dagsearch.search`.
+        ``progress``, ``journal``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``,
+        ``deterministic``, ``callback``, ``join``, ``steer``: as for :func:`dagsearch.search`.
 
     Returns
     -------
@@ -184,8 +209,9 @@ def minimize(function: Callable[[Choose], float], budget: int, **settings: Unpac
     """Find the choices with which a function returns the smallest number.
 
     Everything is as for :func:`maximize`, except that small numbers are good: ``target`` stops the search
-    once the function returns at most that, and in the result ``best_reward`` and ``value`` are the smallest,
-    in the function's own sign. A journal holds the negative numbers that were searched.
+    once the function returns at most that, rewards of ``known`` and those that ``callback`` sees are the
+    function's own, and in the result ``best_reward`` and ``value`` are the smallest. A journal holds the
+    negative numbers that were searched.
 
     Examples
     --------
@@ -196,6 +222,9 @@ def minimize(function: Callable[[Choose], float], budget: int, **settings: Unpac
         settings["target"] = -target
     if not isinstance(failed := settings.get("on_error", "raise"), str):
         settings["on_error"] = -failed
+    settings["known"] = [(leaf, 0.0 - reward) for leaf, reward in pairs_of(settings.get("known", ()))]
+    if (callback := checked_callback(settings.get("callback"))) is not None:
+        settings["callback"] = lambda evaluation: callback(_turned_evaluation(evaluation))
     try:
         return turned(search(FunctionProblem(function, minimize=True), budget, **settings))
     except (Exception, SearchInterrupted) as error:
@@ -211,15 +240,16 @@ def turned(result: Result) -> Result:
         best_reward=None if result.best_reward is None else 0.0 - result.best_reward,
         value=_turned(result.value),
         minimized=not result.minimized,
-        history=tuple(
-            replace(
-                evaluation,
-                reward=0.0 - evaluation.reward,
-                best_reward=0.0 - evaluation.best_reward,
-                predicted=None if evaluation.predicted is None else _turned(evaluation.predicted),
-            )
-            for evaluation in result.history
-        ),
+        history=tuple(map(_turned_evaluation, result.history)),
+    )
+
+
+def _turned_evaluation(evaluation: Evaluation) -> Evaluation:
+    return replace(
+        evaluation,
+        reward=0.0 - evaluation.reward,
+        best_reward=0.0 - evaluation.best_reward,
+        predicted=None if evaluation.predicted is None else _turned(evaluation.predicted),
     )
 
 

@@ -1,6 +1,7 @@
 """The events that a search reports while it runs, for a record of it."""
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.covariances import Covariance
@@ -25,6 +26,8 @@ class Recorder:
 
     broken = False
     """Whether an event could not be recorded, so that the search must not continue."""
+    path = Path()
+    """The record's file, if there is one."""
     keeps_pending = False
     """Whether the record keeps pending proposals after the process ends."""
 

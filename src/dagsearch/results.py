@@ -1,17 +1,22 @@
 """What a search returns."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dagsearch._internal.order import in_order
 from dagsearch.problem import Action, State
 from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
     from dagsearch.report.report import Report
+
+
+_OF_EVALUATIONS = ("step", "reward", "best_reward", "seconds", "known")
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,8 @@ class Evaluation:
     leaf: State
     """The evaluated state."""
     actions: tuple[Action, ...] | None
-    """The decisions that led there; ``None`` if the leaf was told without having been asked for."""
+    """The decisions that lead there; ``None`` if the leaf was told without having been asked for, and the
+    problem does not say how to get there."""
     reward: float
     """The reward as told."""
     best_reward: float
@@ -72,6 +78,8 @@ class Evaluation:
     recommended: State = field(default=None, compare=False, repr=False)
     """The leaf that the search would have recommended then, this reward included: the one with the largest
     reward, or with the best mean g where noise is learnt."""
+    known: bool = field(default=False, repr=False)
+    """Whether the reward was given as known, so that it does not count as an evaluation of the run."""
 
     def recommend(self, leaf: State) -> None:
         """Set what is known only when the reward has been learnt."""
@@ -91,7 +99,7 @@ class Result:
     best_state: State
     """The best leaf; ``None`` if nothing was evaluated."""
     best_path: tuple[Action, ...] | None
-    """The decisions that lead there; ``None`` if the leaf was told without having been asked for."""
+    """The decisions that lead there; ``None`` if they are not known, as in :class:`Evaluation`."""
     best_reward: float | None
     """The best leaf's reward."""
     value: Gaussian
@@ -102,7 +110,8 @@ class Result:
     rewards, where nothing is learnt, and with MIN nodes."""
     stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"``,
-    ``"confidence"``, ``"steered"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was no run."""
+    ``"confidence"``, ``"callback"``, ``"steered"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was
+    no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
     covariance: str | None = field(default=None, repr=False)
@@ -130,22 +139,61 @@ class Result:
 
         return Report.of_result(self)
 
+    def plot(self) -> "list[Axes]":
+        """Draw the search with matplotlib, and return the axes: three of them, or one with little to draw.
+
+        The rewards and the best of them so far, with a forecast; how much of the reward each choice explains;
+        and the best reward found with each combination of the two choices that explain most.
+        ``plot()[0].figure.savefig("search.png")`` writes the figure.
+        """
+        from dagsearch.report.plots import plotted
+
+        return plotted(self)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The history as one dictionary per evaluation, all with the same keys.
+
+        ``step``, ``reward``, ``best_reward``, ``seconds`` and ``known`` are followed by the leaf: the value
+        of each named choice, whether each item of a set is in it, or what is at each position; ``None`` where
+        a leaf has no such choice or position. The last one, ``leaf``, is the leaf itself.
+        """
+        rows = list[dict[str, Any]]()
+        for evaluation, leaf in zip(self.history, columns_of(self.history), strict=True):
+            row = {name: getattr(evaluation, name) for name in _OF_EVALUATIONS}
+            own = {f"{name} of the leaf" if name in (*row, "leaf") else name: leaf[name] for name in leaf}
+            rows.append({**row, **own, "leaf": evaluation.leaf})
+        return rows
+
     def to_frame(self) -> "pandas.DataFrame":
-        """The history as a pandas data frame, one row per evaluation."""
+        """The history as a pandas data frame, with one row per evaluation and the columns of `to_dicts`."""
         try:
             pandas = importlib.import_module("pandas")
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "Result.to_frame needs pandas: pip install 'dagsearch[pandas]'"
             ) from error
-        columns: Sequence[str] = (
-            "step",
-            "reward",
-            "best_reward",
-            "seconds",
-            "leaf",
-            "actions",
-            "recommended",
-        )
-        rows = [[getattr(evaluation, name) for name in columns] for evaluation in self.history]
-        return pandas.DataFrame(rows, columns=columns)  # type: ignore[no-any-return]
+        rows = self.to_dicts()
+        names = list(rows[0]) if rows else [*_OF_EVALUATIONS, "leaf"]
+        return pandas.DataFrame({name: [row[name] for row in rows] for name in names})  # type: ignore[no-any-return]
+
+
+def columns_of(history: Sequence[Evaluation]) -> list[dict[str, Any]]:
+    """What each evaluated leaf consists of, by column; every leaf has all columns."""
+    leaves = [one.leaf for one in history]
+    if leaves and all(isinstance(leaf, Set) for leaf in leaves):
+        items = in_order(frozenset[Any]().union(*leaves))
+        return [{str(item): item in leaf for item in items} for leaf in leaves]
+    found = [_parts(one) for one in history]
+    names = list(dict.fromkeys(name for parts in found for name in parts))
+    return [{name: parts.get(name) for name in names} for parts in found]
+
+
+def _parts(evaluation: Evaluation) -> dict[str, Any]:
+    """Named choices as they are, tuples by position, other leaves by the decisions that lead there."""
+    leaf = evaluation.leaf
+    if isinstance(leaf, Mapping):
+        return {str(name): value for name, value in leaf.items()}
+    if isinstance(leaf, tuple):
+        return {f"position {place}": part for place, part in enumerate(leaf, start=1)}
+    decisions = enumerate(evaluation.actions or (), start=1)
+    return {f"decision {place}": action for place, action in decisions}

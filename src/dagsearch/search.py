@@ -16,6 +16,7 @@ from dagsearch.answers import LEAVES, SAMPLES, Answers
 from dagsearch.covariances import Covariance
 from dagsearch.data import Data, Told
 from dagsearch.errors import ProblemError, SearchExhausted
+from dagsearch.journal.joining import joined_pool
 from dagsearch.journal.resume import resume_search, start_journal
 from dagsearch.methods import INITIAL, check_parts, default_parts, paper_parts
 from dagsearch.optimum import Optimum
@@ -34,9 +35,12 @@ from dagsearch.report.forecasts import Forecast, forecast, progress_of
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
 from dagsearch.run.pools import make_pool
 from dagsearch.run.runner import (
+    Callback,
     Execution,
     OnError,
     checked_budget,
+    checked_callback,
+    checked_join,
     checked_on_error,
     checked_steer,
     evaluations,
@@ -138,18 +142,27 @@ class Search:
 
     def _take(self, told: Told, recorded: Mapping[str, Any] | None = None) -> Evaluation:
         """Learn a reward: add it to the data and the posterior; values read from then on include it."""
-        leaf, node, proposal, reward, noise, seconds = told
+        leaf, node, proposal, reward, noise, seconds, known = told
         predicted = self._compare(told)
         self.outstanding.drop(leaf, proposal)
         self.explored.graph.closed[node] = not self.repeats
-        actions, path = (None, ()) if proposal is None else (proposal.actions, proposal.path)
-        evaluation = self.data.add(leaf, actions, reward, seconds, predicted)
+        actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
+        evaluation = self.data.add(leaf, actions, reward, seconds, predicted, known)
         try:
             self._learn(self.posterior.admit(Episode(path, node, reward, noise, leaf)), recorded)
         finally:
             best = self.incumbent()
             evaluation.recommend(None if best is None else best.leaf)
         return evaluation
+
+    def _way(self, leaf: State) -> tuple[Action, ...] | None:
+        """The actions to a leaf that was told without any; ``None`` if they are not known."""
+        with suppress(Exception):  # the problem's own methods; the reward is worth having in any case
+            proposal = Proposal(leaf, tuple(self.space.actions_to(leaf)))
+            if self.explored.describes(proposal):
+                self.space.remember(proposal.actions)
+                return proposal.actions
+        return None
 
     def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
         refused = self.posterior.condition(episodes, recorded)
@@ -297,19 +310,22 @@ class Search:
         self.data.foresight.record(belief, told.reward)
         return belief
 
-    def propose(self, leaf: State, actions: Sequence[Action], note: Any = None) -> Proposal:
+    def propose(self, leaf: State, actions: Sequence[Action] | None = None, note: Any = None) -> Proposal:
         """Make a leaf of your choice pending, as if it had been asked for.
 
-        ``actions`` lead from the root to the leaf. ``note`` is written to the journal.
+        ``actions`` lead from the root to the leaf; they may be left out where the problem knows them, as the
+        ready-made problems do. The leaf may be given as it is written, as in :meth:`tell`. ``note`` is
+        written to the journal.
         """
-        proposal = Proposal(leaf, tuple(actions))
+        leaf = self.space.as_leaf(leaf)
+        proposal = Proposal(leaf, tuple(self.space.actions_to(leaf) if actions is None else actions))
         if not self.explored.describes(proposal):
             raise ProblemError(
                 f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root. "
                 "Give the actions from the present root to the leaf"
             )
         self.explored.leaf(leaf)  # raises if it is none
-        self.recorder.proposed(leaf, actions, note)
+        self.recorder.proposed(leaf, proposal.actions, note)
         self.outstanding.add(proposal)
         self.explored_values.keep_up()
         return proposal
@@ -490,6 +506,8 @@ class Search:
         on_error: OnError = "raise",
         deterministic: bool = False,
         steer: bool = False,
+        join: bool = False,
+        callback: Callback | None = None,
     ) -> Iterator[Evaluation]:
         """Evaluate ``budget`` leaves, one per iteration; all workers evaluate at the same time.
 
@@ -516,18 +534,32 @@ class Search:
             same run, whatever the timing, but a slow evaluation may keep workers waiting.
         steer : bool
             Whether the run takes requests from ``dagsearch watch --steer``; the search must have a journal.
+        join : bool
+            Whether other processes may join the run by :func:`dagsearch.join`; the search must have a
+            journal. Leaves are then evaluated in processes here, too; ``n_jobs`` is 1 by default.
+        callback : callable, optional
+            ``callback(evaluation)`` is called with every :class:`Evaluation` once its reward is told. If it
+            returns ``True``, no further evaluation is begun.
         """
         on_error, budget = checked_on_error(on_error), checked_budget(budget)
         deterministic = checked_flag("deterministic", deterministic)
         steer = checked_steer(steer, self.recorder.keeps_pending)
+        callback = checked_callback(callback)
+        join = checked_join(join, self.recorder.keeps_pending)
+        if join and executor is None and n_jobs is None:
+            n_jobs = 1
         pool = make_pool(self.problem, executor, n_jobs, timeout, deterministic)
-        return evaluations(self, pool, budget, stop or Stop(), on_error, steer)
+        if join:
+            known = len(self.history)
+            pool = joined_pool(self, pool, timeout, deterministic)
+            budget = max(0, budget - len(self.history) + known)  # results that an earlier run did not take
+        return evaluations(self, pool, budget, stop or Stop(), on_error, steer, callback)
 
     def run(self, budget: int, stop: Stop | None = None, **execution: Unpack[Execution]) -> Result:
         """Evaluate ``budget`` leaves, or fewer if a rule of ``stop`` holds, and return the result.
 
-        The keywords ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic`` and ``steer`` are
-        those of :meth:`steps`.
+        The keywords ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``, ``steer``,
+        ``join`` and ``callback`` are those of :meth:`steps`.
         """
         for _ in self.steps(budget, stop, **execution):
             pass

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import dagsearch as ds
 from dagsearch.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -94,12 +95,25 @@ def test_links_lead_somewhere(page):
 
 def test_importing_the_package_is_silent_and_leaves_the_slow_imports_out():
     code = (
-        "import dagsearch, sys; print([m for m in ('sklearn', 'matplotlib', 'pandas') if m in sys.modules])"
+        "import dagsearch, sys; slow = ('sklearn', 'matplotlib', 'pandas', 'scipy.special', 'scipy.linalg', "
+        "'tqdm'); print([name for name in slow if name in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
     )
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_the_public_names_are_on_one_page():
+    page = (ROOT / "docs" / "api" / "index.md").read_text().partition("## Versions")[0]
+    assert set(re.findall(r"`(\w+)`", page)) >= set(ds.__all__)
+    assert set(dir(ds)) == {*ds.__all__, "__version__"}
+
+
+def test_the_version_is_one():
+    assert f"version: {ds.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    first = re.search(r"^## (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert first.group(1) == ds.__version__
 
 
 def test_every_test_that_the_promises_name_exists():

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.journal.journal import Journal, JournalError, read_events
+from dagsearch.report import Report
 from dagsearch.sklearn import DAGSearchSelector
 from support.problems import Sum
 from support.processes import PATIENCE, TESTS, running, wait_until
@@ -381,6 +382,19 @@ def test_what_was_minimised_is_not_maximised_later(begin, go_on, word, tmp_path)
         go_on(cost, budget=6, seed=0, journal=journal)
     assert journal.read_bytes() == before
     assert len(begin(cost, budget=6, seed=0, journal=journal).history) == 6
+
+
+def test_show_says_that_failures_count(tmp_path, capsys):
+    def fragile(choose):
+        if (a := choose("a", range(10))) > 6:
+            raise OSError("too hot")
+        return a
+
+    ds.maximize(fragile, 10, seed=0, journal=tmp_path / "run.db", on_error="skip")
+    assert main(["show", str(tmp_path / "run.db")]) == 0
+    assert "7 rewards and 3 failures of 10 evaluations, 0 pending, 3 failed" in capsys.readouterr().out
+    report = Report.of_journals(tmp_path / "run.db").to_dict()[0]
+    assert (report["evaluations"], report["failed_in_run"], report["state"]) == (7, 3, "ended")
 
 
 def test_show_has_the_numbers_of_a_function_that_is_minimised(tmp_path, capsys):

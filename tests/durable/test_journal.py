@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import resource
 import signal
 import sqlite3
@@ -10,6 +11,7 @@ import stat
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -791,3 +793,20 @@ def test_a_copy_keeps_the_mode_and_replaces_nothing(mode, tmp_path):
     assert other.read_text() == "the user's"
     assert not (tmp_path / "nothing").exists()
     search.close()
+
+
+@pytest.mark.slow
+def test_journals_are_locked_by_the_branch_for_windows_as_well():
+    """In a process of its own, in which ``fcntl`` cannot be imported."""
+    tests = ["tests/durable/test_follow.py", __file__, "tests/integration/test_join.py"]
+    chosen = "follow or second_search or begin_at_once or in_use or killed_is_evaluated or lines_that_no"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "support.without_fcntl"]
+    done = subprocess.run(
+        [*command, *tests, "-k", f"({chosen}) and not windows"],
+        env=environment(),
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout).group(1)) >= 9

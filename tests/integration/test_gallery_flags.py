@@ -12,7 +12,7 @@ from experiments.gallery import frame
 from experiments.gallery.flags.__main__ import Measured, main
 from experiments.gallery.flags.compiler import PROGRAMS, Compiler
 from experiments.gallery.flags.methods import METHODS
-from experiments.gallery.flags.space import LEVELS, PLACES, command
+from experiments.gallery.flags.space import LEVELS, PLACES, command, preset
 from experiments.harness.evaluations import EvaluationFailed
 
 pytestmark = pytest.mark.slow
@@ -91,6 +91,14 @@ def test_evaluations_run_in_parallel_and_time_is_noisy():
     result = ds.search(problem, 4, seed=0, noisy=True, n_jobs=2, on_error="skip")
     assert len(result.history) == 4
     assert set(command(result.best_state)) <= {option for options in PLACES.values() for option in options}
+
+
+@pytest.mark.parametrize("level", ["-O1", "-Os"])
+def test_the_choices_of_a_level_compile_to_its_size(level):
+    """At other levels the smallest numbers make smaller programs."""
+    compiler = Compiler(SORT)
+    found = compiler.size(command(preset(level, compiler.enabled(level))))
+    assert found == pytest.approx(compiler.size([level]), rel=0.02)
 
 
 def test_a_small_run_writes_flags_and_continues(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,7 @@ from experiments.gallery import frame
 from experiments.gallery.flags import COUNTS, DIGITS
 from experiments.gallery.flags.compiler import Compiler
 from experiments.gallery.flags.methods import METHODS
-from experiments.gallery.flags.space import LEVELS, PLACES, command
+from experiments.gallery.flags.space import LEVELS, PLACES, command, preset
 
 _TITLE = "size of four programs compiled by GCC, 60 choices"
 
@@ -79,6 +79,7 @@ def _run(compiler: Compiler, options: argparse.Namespace) -> int:
         ds.problems.Choices(PLACES, reward=measured),
         options,
         noisy=options.measure == "time",
+        start=[preset(level, compiler.enabled(level)) for level in reversed(LEVELS)],
         on_error="skip",
     )
     if result is None:

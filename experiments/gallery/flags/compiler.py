@@ -42,6 +42,12 @@ class Compiler:
         """The first line that the compiler says about itself."""
         return self._run([self.gcc, "--version"], _RUN).splitlines()[0]
 
+    def enabled(self, level: str) -> set[str]:
+        """The flags that a level switches on, by the compiler's own list; without ``-f``."""
+        listed = self._run([self.gcc, level, "-Q", "--help=optimizers"], _RUN).splitlines()
+        words = [line.split() for line in listed if line.endswith("[enabled]")]
+        return {first.removeprefix("-f") for first, *_ in words}
+
     @cached_property
     def expected(self) -> list[str]:
         """What the programs print if they are compiled without optimisation."""

@@ -1,6 +1,6 @@
 """The choices: a level of optimisation, flags that are on or off, and a few numbers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 LEVELS = ("-O1", "-O2", "-O3", "-Os")
 """Levels that the flags are added to; the levels alone are what the search must beat."""
@@ -28,6 +28,12 @@ PLACES: dict[str, tuple[str, ...]] = {
     **_NUMBERS,
 }
 """What can be chosen, by name: the options, as they are written on the command line."""
+
+
+def preset(level: str, enabled: Collection[str]) -> dict[str, str]:
+    """The choices that a level stands for, given the flags that it switches on; of numbers the smallest."""
+    chosen = {name: options[0 if name in enabled else 1] for name, options in PLACES.items()}
+    return chosen | {"level": level} | {name: options[0] for name, options in _NUMBERS.items()}
 
 
 def command(chosen: Mapping[str, str], places: Mapping[str, Sequence[str]] = PLACES) -> list[str]:

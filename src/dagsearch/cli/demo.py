@@ -97,8 +97,12 @@ def run(options: argparse.Namespace) -> int:
     print(table(problem, result, random))
     print()
     print(pixel_map(problem, result.best_state))
-    draw(problem, result, random, options.out)
-    print(f"\nPicture: {options.out}")
+    try:
+        draw(problem, result, random, options.out)
+    except ModuleNotFoundError:
+        print("\nFor a picture: pip install 'dagsearch[plot]'")
+    else:
+        print(f"\nPicture: {options.out}")
     return 0
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from dagsearch import __version__
-from dagsearch.cli import backup, demo, example, play, report, resume, select, show, watch
+from dagsearch.cli import backup, demo, example, join, play, report, resume, select, show, watch
 
 if TYPE_CHECKING:
     from dagsearch.cli.common import Commands
@@ -26,7 +26,7 @@ class Command(Protocol):
         """Add the command's parser, with ``run`` among its defaults."""
 
 
-_COMMANDS: tuple[Command, ...] = (demo, example, select, show, watch, report, resume, backup, play)
+_COMMANDS: tuple[Command, ...] = (demo, example, select, show, watch, report, resume, join, backup, play)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

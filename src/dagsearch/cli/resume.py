@@ -65,8 +65,7 @@ def run(options: argparse.Namespace) -> int:
         if options.problem is None:
             raise ValueError("the journal does not hold its problem: give --problem module:name")
         problem = imported_problem(options.problem)
-        budget = options.budget or record.budget
-        result = resume(options.journal, problem, budget, options.jobs, options.steer)
+        result = resume(options.journal, problem, options.budget, record, options.jobs, options.steer)
     except (DagSearchError, ValueError, OSError) as error:
         return failed("resume", error)
     print(f"best reward {result.best_reward:.6g} after {len(result.history)} evaluations")
@@ -89,13 +88,17 @@ def imported_problem(path: str) -> Problem:
     return cast(Problem, made)
 
 
-def resume(path: Path, problem: Problem, budget: int | None, jobs: int | None, steer: bool) -> Result:
-    """Continue until the search has ``budget`` rewards; ``None`` if neither user nor journal state it."""
-    if budget is None:
+def resume(
+    path: Path, problem: Problem, budget: int | None, record: Record, jobs: int | None, steer: bool
+) -> Result:
+    """Continue until the search has made ``budget`` evaluations, by default as many as its journal states."""
+    if budget is None and record.budget is None:
         raise JournalError(f"{path} does not state the number of evaluations of its run: give --budget")
     search = Search.resume(path, problem)
     try:
-        left = budget - len(search.history)
+        # Rewards that were given as known are no evaluations.
+        total = record.budget or 0 if budget is None else budget + search.data.known
+        left = total - len(search.history)
         return search.result() if left <= 0 else search.run(left, n_jobs=jobs, steer=steer)
     finally:
         search.close()

@@ -54,6 +54,7 @@ def summary(path: Path) -> dict[str, Any]:
         "budget": record.budget or (record.request or {}).get("budget"),
         "pending": len(record.pending),
         "failures": len(record.failures),
+        "failed_in_run": record.failed_now,
         "last_failure": record.failures[-1].text if record.failures else None,
         "best_reward": None if best is None else sign * best.reward,
         "best_leaf": None if best is None else _leaf(best, record),
@@ -80,12 +81,14 @@ def _clock(at: float | None) -> str:
 
 def text(found: dict[str, Any]) -> str:
     """:func:`summary` for a terminal."""
-    budget = "" if found["budget"] is None else f" of {found['budget']}"
+    spent = f"{found['evaluations']}" + ("" if found["budget"] is None else f" of {found['budget']}")
+    if found["budget"] is not None and found["failed_in_run"]:  # or the numbers would not add up
+        spent = f"{found['evaluations']} rewards and {found['failed_in_run']} failures of {found['budget']}"
     lines = [
         f"{found['journal']}: {found['problem']} by {found['made_by']}, dagsearch {found['dagsearch']}",
         f"begun {found['begun']}, last event {found['last_event']}, "
         + ("running" if found["running"] else "not running"),
-        f"{found['evaluations']}{budget} evaluations, {found['pending']} pending, {found['failures']} failed",
+        f"{spent} evaluations, {found['pending']} pending, {found['failures']} failed",
     ]
     if found["last_failure"] is not None:
         lines.append(f"last failure: {found['last_failure'].strip().partition(chr(10))[0]}")

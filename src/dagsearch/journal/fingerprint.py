@@ -117,26 +117,32 @@ def without_addresses(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None:
-    """Raise unless a search is composed like the one that began the journal."""
-    for what, then, now in (
-        ("problem", settings["problem"], fingerprint(search.space)),
-        ("search", settings["parts"], parts_of(search)),
-    ):
-        changed = [name for name in now if then.get(name) != now[name]]
-        if changed:
-            details = _difference(changed[0], then.get(changed[0]), now[changed[0]])
-            raise JournalError(
-                f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
-                "The file was not changed"
-            )
+def check_same_problem(settings: Mapping[str, Any], space: Space, path: Any) -> None:
+    """Raise unless a problem is that of the search that began the journal."""
+    _check_equal("problem", settings["problem"], fingerprint(space), path)
     minimized = bool(settings["leaves"].get("minimize"))
-    if minimized != leaf_form(search.problem)["minimize"]:
+    if minimized != leaf_form(space.problem)["minimize"]:
         way = "minimise" if minimized else "maximise"
         raise JournalError(
             f"{path} is the journal of a function that is {way}d: continue it by ds.{way.replace('s', 'z')}, "
             f"or with FunctionProblem(function, minimize={minimized}). The file was not changed"
         )
+
+
+def _check_equal(what: str, then: Mapping[str, Any], now: Mapping[str, Any], path: Any) -> None:
+    changed = [name for name in now if then.get(name) != now[name]]
+    if changed:
+        details = _difference(changed[0], then.get(changed[0]), now[changed[0]])
+        raise JournalError(
+            f"{path} is the journal of another {what} ({details}). Resume it with the same {what}. "
+            "The file was not changed"
+        )
+
+
+def check_same(settings: Mapping[str, Any], search: "Search", path: Any) -> None:
+    """Raise unless a search is composed like the one that began the journal."""
+    check_same_problem(settings, search.space, path)
+    _check_equal("search", settings["parts"], parts_of(search), path)
     if not _is_close(settings["covariance"], covariance_of(search)):
         raise JournalError(
             f"{path} is the journal of a search with another covariance. Resume it with the same one. "

@@ -42,7 +42,7 @@ class JournalRecorder(Recorder):
     keeps_pending = True
 
     def __init__(self, journal: Journal, search: "Search", events: Iterable[Event] = ()) -> None:
-        self.journal, self._search = journal, search
+        self.journal, self.path, self._search = journal, journal.path, search
         self._requests = Requests(journal.path, search.problem, events)
         self._codec = StateCodec(search.problem)
         self._changes: list[Sequence[Any]] = []
@@ -138,6 +138,7 @@ class JournalRecorder(Recorder):
             predicted=None if predicted is None else list(map(float, predicted)),
             expected=[float(number) if math.isfinite(number) else 0.0 for number in expected],
             note=note_to_json(note),
+            **({"known": True} if told.known else {}),
         )
 
     def forgotten(self, index: int, again: bool, note: Any) -> None:

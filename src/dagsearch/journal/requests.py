@@ -56,7 +56,7 @@ def begun_at(journal: str | PathLike[str]) -> float | None:
         return None
 
 
-def _opened(path: Path, flags: int) -> int:
+def open_own(path: Path, flags: int) -> int:
     """Descriptor of the file; raises ``OSError`` if someone else may have written to it."""
     descriptor = open_regular(path, flags | getattr(os, "O_NOFOLLOW", 0))
     found = os.fstat(descriptor)
@@ -119,7 +119,7 @@ def send_request(journal: str | PathLike[str], action: str, value: Any = None) -
 def _sent(path: Path, line: bytes, last: bool) -> bool:
     """Append a line; returns whether the run will find it, or raises ``OSError`` if this is the last try."""
     try:
-        file = _opened(path, os.O_RDWR | os.O_APPEND)
+        file = open_own(path, os.O_RDWR | os.O_APPEND)
     except FileNotFoundError as error:
         if not last:  # it was deleted, and the run makes it again
             return False
@@ -233,7 +233,7 @@ class Requests:
         """Make the file, or open it if it is there. If that is impossible, the search goes on without."""
         self.close()
         try:
-            self._file = _opened(self._path, os.O_RDONLY | os.O_CREAT)
+            self._file = open_own(self._path, os.O_RDONLY | os.O_CREAT)
             self._offset, self._trouble = 0, None
         except OSError as error:
             if self._trouble != str(error):  # not at every step

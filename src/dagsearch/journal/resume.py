@@ -213,7 +213,7 @@ class Replay(Recorder):
         elif event.kind == "reroot":
             search.reroot(self._codec.decode(content["state"]))
         elif event.kind == "steer" and content["refused"] is None:
-            search.steered.take(content["action"], content["value"])
+            search.steered.take(content["action"], content["value"], search.data.known)
         elif event.kind == "run":
             search.steered.begin(content.get("steer") is True)
         elif event.kind == "settle":
@@ -271,6 +271,7 @@ class Replay(Recorder):
             leaf, actions = walked(search.problem, content["actions"])
             evaluated = Proposal(leaf, actions, tuple(content["path"]))
         told = search.checked(evaluated, content["reward"], content["noise"], content["seconds"])
+        told = told._replace(known=content.get("known") is True)
         self._compare(content["expected"], search.explored.score(told.node))
         with suppress(CovarianceError):  # this reward was refused in the recorded run, too
             search.take(told, recorded=learnt)

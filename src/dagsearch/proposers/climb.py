@@ -6,8 +6,8 @@ from itertools import islice
 from typing import Any, cast
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
 
+from dagsearch._internal import special
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
@@ -232,9 +232,9 @@ def log_expected_improvement(mean: FloatArray, variance: FloatArray, best: float
     deviation = np.sqrt(np.maximum(variance, 1e-18))
     z = (mean - best) / deviation
     low = np.minimum(z, -1.0)
-    scaled = 1.0 + low * math.sqrt(math.pi / 2.0) * erfcx(-low / math.sqrt(2.0))
+    scaled = 1.0 + low * math.sqrt(math.pi / 2.0) * special.erfcx(-low / math.sqrt(2.0))
     tail = -0.5 * low * low - 0.5 * math.log(2.0 * math.pi) + np.log(np.maximum(scaled, 1e-300))
     high = np.maximum(z, -1.0)
     density = np.exp(-0.5 * high * high) / math.sqrt(2.0 * math.pi)
-    head = np.log(density + high * np.exp(log_ndtr(high)))
+    head = np.log(density + high * np.exp(special.log_ndtr(high)))
     return np.asarray(np.log(deviation) + np.where(z < -1.0, tail, head))

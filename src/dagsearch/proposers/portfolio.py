@@ -24,7 +24,8 @@ class Portfolio:
     local : Proposer or None
         Local search.
     initial : int
-        Number of random leaves to begin with; a descent begins with roll-outs from the root instead.
+        Number of random leaves to begin with; a descent begins with roll-outs from the root instead. A
+        reward that was given as known takes the place of a random leaf.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Portfolio:
 
     def turn(self, view: View, rng: np.random.Generator) -> Iterator[Proposer]:
         """The proposers in the order in which they are to be asked now."""
-        view.initial = self._initial > 0
+        view.initial = self._initial > view.data.known
         if view.initial:
             self._initial -= 1
             yield self.descent or Random()

@@ -6,9 +6,9 @@ const fact = (name, value, note = null) =>
 function searchFacts(run) {
   return [
     fact(run.minimized ? "Smallest so far" : capital(run.words["so far"]), number(run.best)),
-    fact("Evaluations", known(run.budget) ? `${count(run.evaluations)} of ${count(run.budget)}` : count(run.evaluations)),
+    fact("Evaluations", known(run.budget) ? `${count(run.evaluations)}${run.failed_in_run ? ` and ${count(run.failed_in_run)} failed` : ""} of ${count(run.budget)}` : count(run.evaluations)),
     run.pending_count ? fact("Pending", count(run.pending_count)) : null,
-    run.failure_count ? fact("Failed", count(run.failure_count), "they count as evaluations of the budget") : null,
+    run.failure_count ? fact("Failed", count(run.failure_count)) : null,
     fact("Time", duration(run.seconds)),
     fact("State", run.state),
   ].filter(known);

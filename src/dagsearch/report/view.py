@@ -251,6 +251,7 @@ def _activity(record: Record, now: float | None) -> dict[str, Any]:
             for one in record.failures[: -_FAILURES - 1 : -1]
         ],
         "failure_count": len(record.failures),
+        "failed_in_run": record.failed_now,
         "steering": [
             {"request": one.request, "what": one.what, "refused": one.refused, "at": one.at}
             for one in record.steering[: -_STEERING - 1 : -1]

@@ -5,14 +5,17 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 
-from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
+import numpy as np
+
+from dagsearch._internal.checks import LARGEST_WHOLE, checked_flag, is_budget, is_finite
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
-from dagsearch.problem import State
+from dagsearch.problem import State, takes
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown
 from dagsearch.run.steering import Request
@@ -34,6 +37,9 @@ _POOR = 0.1
 OnError = Literal["raise", "skip"] | float
 """What to do about a failed evaluation: raise an error, skip it, or tell this reward."""
 
+Callback = Callable[[Evaluation], object]
+"""Called with every evaluation; the run ends if it returns ``True``."""
+
 
 class Execution(TypedDict, total=False):
     """Where and how rewards are computed: the keywords of :meth:`Search.steps`."""
@@ -50,6 +56,10 @@ class Execution(TypedDict, total=False):
     """Whether rewards are learnt in the order in which they were asked for."""
     steer: bool
     """Whether the run takes requests from ``dagsearch watch --steer``."""
+    join: bool
+    """Whether other processes may join the run by :func:`dagsearch.join`."""
+    callback: Callback | None
+    """Called with every evaluation once its reward is told; the run ends if it returns ``True``."""
 
 
 T = TypeVar("T")
@@ -219,7 +229,7 @@ class Runner(Generic[T]):
     def _record(self, request: Request, value: Any = None, refused: str | None = None) -> None:
         self._search.recorder.steered(request.action, value, request.name, refused)
         if refused is None:
-            self._search.steered.take(request.action, value)
+            self._search.steered.take(request.action, value, self._search.data.known)
 
     def _carry_out(self, request: Request) -> None:
         search = self._search
@@ -274,7 +284,13 @@ class Runner(Generic[T]):
 
 
 def evaluations(
-    search: "Search", pool: Pool, budget: int, stop: Stop, on_error: OnError, steer: bool
+    search: "Search",
+    pool: Pool,
+    budget: int,
+    stop: Stop,
+    on_error: OnError,
+    steer: bool,
+    callback: Callback | None,
 ) -> Iterator[Evaluation]:
     """Evaluate ``budget`` leaves by the problem's ``reward``."""
     total = min(len(search.history) + budget, LARGEST_WHOLE)
@@ -283,7 +299,13 @@ def evaluations(
     def take(ended: Running, closing: bool) -> Evaluation | None:
         return tell_or_fail(search, ended, "skip" if closing else on_error)
 
-    yield from Runner(search, pool, take, stop, steer=steer).steps(budget, total)
+    runner = Runner(search, pool, take, stop, steer=steer)
+    with closing(runner.steps(budget, total)) as steps:
+        for evaluation in steps:
+            # Only True itself: what a function happens to return, such as a number of characters, is no wish.
+            if callback is not None and isinstance(wish := callback(evaluation), bool | np.bool_) and wish:
+                runner.end("callback")
+            yield evaluation
 
 
 def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluation | None:
@@ -300,17 +322,17 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
-        return search.tell(proposal, _reward_of(ended))
+        return search.tell(proposal, _reward_of(ended), note=ended.note)
     except _Failed as failed:
         error = failed.error
     problem_with_it = described(error)
     if isinstance(on_error, str):
-        search.forget(proposal, again=False, note={"failure": problem_with_it})
+        search.forget(proposal, again=False, note={"failure": problem_with_it, **(ended.note or {})})
     if on_error == "raise":
         failure = EvaluationError(
             f"evaluating {leaf!r} failed after {len(search.history)} evaluations "
-            f"({problem_with_it}). Nothing told before is lost: call run again to "
-            "continue with another leaf, or see error.result for the result so far"
+            f"({problem_with_it}). Nothing told before is lost: error.result is the result so far, and "
+            "on_error='skip' goes on without such leaves"
         )
         failure.result = search.result()
         raise failure from error
@@ -353,6 +375,20 @@ def checked_steer(steer: bool, has_journal: bool) -> bool:
     if steer and not has_journal:
         raise ValueError("steer=True needs a journal: 'dagsearch watch --steer' sends requests beside it")
     return bool(steer)
+
+
+def checked_callback(callback: Callback | None) -> Callback | None:
+    """``callback``; raises unless it can be called with an evaluation."""
+    if callback is not None and not (callable(callback) and takes(callback, 1)):
+        raise ValueError(f"callback must be a function of one argument, an Evaluation, got {shown(callback)}")
+    return callback
+
+
+def checked_join(join: bool, has_journal: bool) -> bool:
+    """``join``; raises if there is no journal, beside which processes meet."""
+    if checked_flag("join", join) and not has_journal:
+        raise ValueError("join=True needs a journal: other processes join the run by its path")
+    return bool(join)
 
 
 def checked_on_error(on_error: OnError) -> OnError:

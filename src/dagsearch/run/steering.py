@@ -37,19 +37,20 @@ class Steered:
     paused: bool = False
     """Whether no evaluation is started until the user says so."""
     budgets: dict[int, int] = field(default_factory=dict)
-    """New total number of evaluations, by the number that it replaces."""
+    """New number of evaluations, by the number that it replaces; without rewards that were known."""
 
     def begin(self, steer: bool) -> None:
         """A run begins. One that takes no requests could never be told to continue: it is not paused."""
         self.paused = self.paused and steer
 
-    def take(self, action: str, value: Any) -> None:
-        """Take over the effect of a request that lasts."""
+    def take(self, action: str, value: Any, known: int) -> None:
+        """Take over the effect of a request that lasts; ``known`` rewards do not count as evaluations."""
         if action in ("pause", "continue"):
             self.paused = action == "pause"
         elif action == "budget" and isinstance(value, dict):
             now, instead = value.get("now", 0), value.get("instead", 0)
             if is_budget(now) and is_budget(instead):
+                now, instead = max(1, now - known), instead - known
                 self.budgets[instead] = now
                 self.budgets.pop(now, None)  # back to an earlier budget
 

@@ -207,32 +207,34 @@ class Space:
     def few_leaves(self) -> list[State]:
         """Every leaf of a problem with few states; an empty list if there are too many states."""
         root = self.problem.root()
-        children, known = self._few_children(root), {self.key(root)}
+        children, known = self._few_children, {self.key(root)}
         pending, leaves = [root] if children else [], list[State]()
         while pending:
             state = pending.pop()
             below = children[self.key(state)]
             if not below:
                 leaves.append(state)
-            new = {key: child for key, child in below.items() if key not in known}
+            new = {key: child for key, (child, _) in below.items() if key not in known}
             known.update(new)
             pending.extend(new.values())
         return leaves
 
-    def _few_children(self, root: State) -> dict[Hashable, dict[Hashable, State]]:
-        """The children of every state, by their keys; nothing if there are too many states.
+    @cached_property
+    def _few_children(self) -> dict[Hashable, dict[Hashable, tuple[State, Action]]]:
+        """The children of every state and the actions to them, by keys; nothing if there are too many states.
 
         States near the root come first: many states are then noticed before any leaf is looked at.
         """
-        problem, found = self.problem, dict[Hashable, dict[Hashable, State]]()
+        problem, found = self.problem, dict[Hashable, dict[Hashable, tuple[State, Action]]]()
+        root = problem.root()
         known, waiting = {self.key(root)}, deque([root])
         while waiting:
             state = waiting.popleft()
             below = found[self.key(state)] = {}
             for action in problem.actions(state):
                 child = problem.step(state, action)
-                below.setdefault(self.key(child), child)
-            waiting.extend(child for key, child in below.items() if key not in known)
+                below.setdefault(self.key(child), (child, action))
+            waiting.extend(child for key, (child, _) in below.items() if key not in known)
             known.update(below)
             if len(known) > _FEW_STATES:
                 return {}
@@ -309,18 +311,21 @@ class Space:
     def actions_to(self, leaf: State) -> list[Action]:
         """Actions from the root to a leaf that is known without them.
 
-        By the problem's ``path_to``, else by its ``parents``, else along children whose items the leaf has.
+        By the problem's ``path_to``, else by its ``parents``, else along children whose items the leaf has,
+        else by the codes that were found, else among all states if these are few.
         """
         if self.path_to is not None:
             return list(self.path_to(leaf))
         if self.parents is not None:
             return self._actions_up(leaf)
-        if self.items is None:
-            name = type(self.problem).__name__
-            raise ProblemError(
-                f"the way to {leaf!r} is not known: give {name} path_to(leaf) or parents(state)"
-            )
-        return self._actions_by_items(leaf)
+        if self.items is not None:
+            return self._actions_by_items(leaf)
+        if self.coding is not None:
+            with suppress(ProblemError, TypeError):  # what was found may not be all there is
+                actions = list(self.coding.path_to(leaf))
+                if (reached := self.replayed(actions)) is not None and self.same(reached, leaf):
+                    return actions
+        return self._actions_among_few(leaf)
 
     def _actions_up(self, leaf: State) -> list[Action]:
         assert self.parents is not None
@@ -345,6 +350,24 @@ class Space:
                 raise ProblemError(f"no way to {leaf!r} was found: give the problem path_to(leaf)")
             found.append(action)
         return found
+
+    def _actions_among_few(self, leaf: State) -> list[Action]:
+        """The actions to a leaf of a problem with few states."""
+        before, key = dict[Hashable, tuple[Hashable, Action]](), self.key(leaf)
+        for parent, below in self._few_children.items():
+            for child, (_, action) in below.items():
+                before.setdefault(child, (parent, action))
+        found, root = list[Action](), self.key(self.problem.root())
+        while key != root:
+            if key not in before:
+                name = type(self.problem).__name__
+                raise ProblemError(
+                    f"the way to {leaf!r} is not known: give {name} path_to(leaf) or parents(state), or pass "
+                    "Proposal(leaf, actions)"
+                )
+            key, action = before[key]
+            found.append(action)
+        return found[::-1]
 
 
 def _offers(actions: Sequence[Action], action: Action) -> bool:

@@ -1,0 +1,118 @@
+"""What the user gives a search before it asks: results that are known, and leaves to evaluate first."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dagsearch._internal.texts import shown
+from dagsearch.errors import DagSearchError, ProblemError
+from dagsearch.posterior.units import checked_reward
+from dagsearch.problem import Problem, State
+from dagsearch.results import Evaluation, Proposal
+from dagsearch.space import Space
+
+if TYPE_CHECKING:
+    from dagsearch.search import Search
+
+Known = Iterable[tuple[Any, float] | Evaluation] | Mapping[Any, float]
+"""Leaves with their rewards: pairs, a mapping, or the history of another result."""
+
+
+class Given(NamedTuple):
+    """Known results and first leaves, checked before a search begins."""
+
+    known: list[tuple[State | Proposal, float]]
+    """Leaves with their rewards."""
+    start: list[Proposal]
+    """Leaves to evaluate first."""
+
+    @classmethod
+    def of(cls, problem: Problem, known: Known, start: Iterable[Any]) -> "Given":
+        """What these arguments of :func:`dagsearch.search` mean; raises if a leaf or reward is unusable."""
+        space, pairs = Space(problem), pairs_of(known)
+        told = [(_as_leaf(space, leaf, f"known[{i}]"), reward) for i, (leaf, reward) in enumerate(pairs)]
+        listed = _listed("start", start)
+        return cls(told, [_as_proposal(space, leaf, f"start[{i}]") for i, leaf in enumerate(listed)])
+
+    def tell(self, search: "Search") -> None:
+        """Tell what the search does not know yet, and let it ask for the first leaves first.
+
+        A journal that is continued holds what was told before. A leaf of which a reward is known, or that is
+        pending, need not be evaluated first.
+        """
+        key = search.space.key
+        before = Counter((key(one.leaf), one.reward) for one in search.history if one.known)
+        for leaf, reward in self.known:
+            told = search.checked(leaf, reward, None)
+            result = key(told.leaf), told.reward
+            if before[result] > 0:
+                before[result] -= 1
+            else:
+                search.take(told._replace(known=True))
+        evaluated = {key(one.leaf) for one in search.history}
+        for first in self.start:
+            leaf = first.leaf
+            if key(leaf) in evaluated or search.explored.is_closed(leaf):  # as it is after a failure
+                continue
+            if search.outstanding.find(leaf) is None:
+                search.outstanding.offer([search.propose(leaf, first.actions)])
+
+
+def pairs_of(known: Known) -> list[tuple[Any, float]]:
+    """Leaves as they were given, and rewards that can be told."""
+    listed = _listed("known", list(known.items()) if isinstance(known, Mapping) else known)
+    pairs = list[tuple[Any, float]]()
+    for place, one in enumerate(listed):
+        name = f"known[{place}]"
+        pair = (one.leaf, one.reward) if isinstance(one, Evaluation) else one
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ValueError(f"{name} must be a pair of a leaf and its reward, got {shown(one)}")
+        leaf, reward = pair
+        with _named(name):
+            pairs.append((leaf, checked_reward(reward, leaf)))
+    return pairs
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    if not isinstance(given, str):
+        try:
+            return list(given)
+        except TypeError:
+            pass
+    what = "pairs of a leaf and its reward" if name == "known" else "leaves"
+    raise ValueError(f"{name} must be a list of {what}, got {shown(given)}")
+
+
+@contextmanager
+def _named(name: str, given: Any = None) -> Iterator[None]:
+    """Let an error say which of the given leaves it is about."""
+    try:
+        yield
+    except (DagSearchError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+    except Exception as error:  # the problem's own methods, of a leaf that it may not understand
+        what = f"{shown(given)} is not a leaf of the problem ({type(error).__name__}: {error})"
+        raise ProblemError(f"{name}: {what}") from error
+
+
+def _as_leaf(space: Space, given: Any, name: str) -> State | Proposal:
+    """The leaf, or the proposal as it is, if the problem has such a leaf."""
+    with _named(name, given):
+        leaf = given.leaf if isinstance(given, Proposal) else space.as_leaf(given)
+        space.key(leaf)
+        if space.validate is not None:
+            space.validate(leaf)
+        if len(space.problem.actions(leaf)) > 0:
+            raise ProblemError(f"{leaf!r} is not a leaf: the problem has actions there")
+    return given if isinstance(given, Proposal) else leaf
+
+
+def _as_proposal(space: Space, given: Any, name: str) -> Proposal:
+    leaf = _as_leaf(space, given, name)
+    with _named(name, given):
+        proposal = leaf if isinstance(leaf, Proposal) else Proposal(leaf, tuple(space.actions_to(leaf)))
+        reached = space.replayed(proposal.actions)
+        if reached is None or not space.same(reached, proposal.leaf):
+            raise ProblemError(f"the problem's actions do not lead to {proposal.leaf!r}")
+    return proposal
