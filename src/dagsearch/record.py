@@ -172,8 +172,8 @@ class Record:
         """The scored and the failed subsets, in order."""
         self.beliefs: list[tuple[int, Gaussian]] = []
         """Beliefs about the best possible score, each with the number of entries then."""
-        self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
-        """Scores on re-drawn folds, by number of the draw and columns; NaN where scoring failed."""
+        self.nested: dict[int, tuple[float | None, int]] = {}
+        """Score of a selection that was repeated inside the folds and its fits, by subsets in each fold."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> "Record":
@@ -368,9 +368,9 @@ class Record:
         if "belief" in note:
             entries, *moments = note["belief"]
             self.beliefs.append((entries, Gaussian(*moments)))
-        if "confirmed" in note:
-            again = note["confirmed"]
-            self.confirmed[again["draw"], tuple(again["columns"])] = self._scores(again)
+        if "nested" in note:
+            candidates, score, fits = note["nested"]
+            self.nested[candidates] = None if score is None else float(score), int(fits)
 
     def _scores(self, note: Mapping[str, Any]) -> FloatArray:
         scores = note["scores"]

@@ -1,5 +1,6 @@
 """The report of a feature selection: the page of every search, with sections of its own; or a snippet."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,8 +69,17 @@ def _numbered(view: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, A
             }
             for point in view["history"]
         ],
-        "forecast": [{**point, "step": point["step"] + failed} for point in view["forecast"]],
+        "forecast": []
+        if report["result"]["stopped"] == "exhausted"
+        else [_bounded({**point, "step": point["step"] + failed}, report) for point in view["forecast"]],
     }
+
+
+def _bounded(point: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
+    """A point of the forecast, within the bounds of the score."""
+    low, high = report["result"]["bounds"]
+    least, most = -math.inf if low is None else low, math.inf if high is None else high
+    return {**point, **{end: min(max(point[end], least), most) for end in ("mean", "low", "high")}}
 
 
 def _leaves(report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -95,7 +105,8 @@ def _facts(report: Mapping[str, Any]) -> list[list[str]]:
     result = report["result"]
     rows = [
         ["features", f"{len(result['features'])} of {report['data']['columns']} features chosen"],
-        ["cross-validated score", _number(result["score"]) + _interval(result["score_interval"])],
+        ["cross-validated score", _number(result["score"])],
+        ["expected on new rows", _number(result["expected_score"]) + _interval(result["score_interval"])],
     ]
     if result["holdout_score"] is not None:
         score = _number(result["holdout_score"]) + _interval(result.get("holdout_interval"))
