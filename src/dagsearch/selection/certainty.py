@@ -25,8 +25,6 @@ from dagsearch.selection.scoring import TAILS, quiet, score_bounds
 MODELS, SAMPLES, LEAVES = 8, 512, 600
 # Below this share of predicted variance, probabilities are not stated.
 LEAST_SKILL = 0.5
-# The poorest scores, that of random subsets among them, are up to this quantile.
-_POOR = 0.05
 
 
 class Fit(NamedTuple):
@@ -61,9 +59,9 @@ class Fit(NamedTuple):
 def model_fit(run: SelectionRun, expected: Estimate) -> Fit:
     """How far the model is believed: as far as its scores hold on rows that did not choose.
 
-    The best score's lead over the poorest ones shrinks on rows that took no part in the selection. Of 23
-    tables, the square of the part that is left was the weight with which inclusion probabilities were right
-    most nearly. The model's skill, and when features entered the best subset, then add nothing to it.
+    The best score leads the median score; on rows that took no part in a selection it falls. On 23 tables,
+    inclusion probabilities were right most nearly with the weight lead / (lead + fall). The model's skill,
+    and how early features entered the best subset, added nothing to it.
     """
     search = run.search
     skill, coverage = search.data.foresight.skill, search.data.foresight.coverage
@@ -72,10 +70,9 @@ def model_fit(run: SelectionRun, expected: Estimate) -> Fit:
         return Fit(skill, coverage, 0.0, reason)
     assert run.nested is not None
     assert run.nested.score is not None
-    means = [told.reward for told in search.history]
-    lead = max(means) - float(np.quantile(means, _POOR))
-    fall = max(0.0, max(means) - run.nested.score)
-    return Fit(skill, coverage, (lead / (lead + fall)) ** 2 if lead > 0.0 else 1.0)
+    scores = [told.reward for told in search.history]
+    lead, fall = max(scores) - float(np.median(scores)), max(0.0, max(scores) - run.nested.score)
+    return Fit(skill, coverage, lead / (lead + fall) if lead > 0.0 else 1.0)
 
 
 def _unknown(run: SelectionRun, expected: Estimate, skill: float | None) -> str | None:
