@@ -225,7 +225,7 @@ def test_parsimony_takes_fewer_features():
 
 
 def test_what_another_method_does_better_is_taken():
-    fitted = selector(repeats=0).fit(X, Y)
+    fitted = selector().fit(X, Y)
     better = Scored((0, 3, 7), np.full(3, fitted.best_score_ + 0.01), 0.0, None)
     fitted.consider(Scored((0, 3), better.scores, 0.0, None))  # of another size
     fitted.consider(Scored((0, 3, 8), better.scores - 0.5, 0.0, None))  # worse

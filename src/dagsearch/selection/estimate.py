@@ -183,7 +183,7 @@ def nested_selection(
         ``None`` with fewer than three folds, or without a target that rankings could look at.
     """
     outer = coarser(splits, _OUTER)
-    if len(outer) < 3:
+    if len(outer) < 3 or target is None:
         return None
     judge = on(outer)
 

@@ -200,8 +200,13 @@ class SelectionRun:
         self.record.note(note or {})
 
     def repeat_inside(self, budget: int, nested: Callable[[int], Nested | None]) -> None:
-        """Repeat the selection inside the folds, unless an earlier run with the journal has done so."""
+        """Repeat the selection inside the folds, unless an earlier run with the journal has done so.
+
+        Scores that the user gave may be those of other folds: the nested selection says nothing about them.
+        """
         candidates = nested_candidates(budget)
+        if any(told.leaf not in self._scored for told in self.search.history):
+            return
         if candidates in self.record.nested:
             self.nested = Nested(*self.record.nested[candidates])
             return

@@ -113,7 +113,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     optimism_ : float or None
         By how much ``best_score_`` is too high, estimated by a small selection that is repeated inside the
         folds: at most 165 fits in addition to ``budget``. ``None`` with fewer than three folds, without a
-        target, or if the search was stopped by time, a callback or Ctrl-C.
+        target, with scores that ``warm_start`` gives, or after a stop by time, a callback or Ctrl-C.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
     probability_best_ : float or None
