@@ -542,7 +542,11 @@ def test_quiet_is_over_when_the_last_thread_leaves(capfd):
 
 
 def test_any_number_of_columns_is_the_default_and_a_simpler_choice_is_shown(folder, capsys):
-    assert main(["select", "table.csv", "--target", "size", "--budget", "40", "--quiet", "--out", "out"]) == 0
+    table = pd.read_csv("table.csv").drop(columns=["size", "kind"])
+    noise = np.random.default_rng(0).normal(size=len(table))
+    value = table["a"] + 0.4 * table["c"] + 0.4 * table["d"] + noise
+    table.assign(value=value).to_csv("weak.csv", index=False)
+    assert main(["select", "weak.csv", "--target", "value", "--budget", "40", "--quiet", "--out", "out"]) == 0
     out, sizes = capsys.readouterr().out, result()["by_size"]
     assert result()["settings"]["features to select"] == "auto"
     assert result()["result"]["features"] == max(sizes, key=lambda size: size["score"])["features"]

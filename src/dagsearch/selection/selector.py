@@ -336,13 +336,14 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         subset = frozenset(scored.columns)
         if not self._run.allows(subset):
             return
-        own, record, chosen = self._choice.chosen, self._run.record, scored
+        own, record = self._choice.chosen, self._run.record
+        simpler = simpler_than(scored, [entry.scored for entry in record.successes()], record.folds)
+        choice = Choice(scored, simpler)
         if self.parsimonious and len(subset) > len(own.columns):
             if within_one_error(scored, [own], record.folds, lambda _: 0) is not None:
                 return
-            known = [entry.scored for entry in record.successes()]
-            chosen = simpler_than(scored, known, record.folds) or scored
-        self._choice = self._choice._replace(chosen=chosen)
+            choice = Choice(simpler or scored, None)
+        self._choice = choice
         self._run.learn_of(scored)
         self._show_choice(self._features())
 
