@@ -4,6 +4,7 @@
 :class:`Record`. It is folded from the events of a journal, or from evaluations in this process.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -123,6 +124,10 @@ class Record:
 
     _by: str | None = None  # the process of the present run
     _form: str | None = None  # of leaves
+    largest = math.inf
+    """The largest reward that there can be."""
+    exhausted = False
+    """Whether there is nothing left to evaluate."""
 
     def __init__(self) -> None:
         self.problem = "search"
@@ -193,11 +198,13 @@ class Record:
         return record
 
     @classmethod
-    def of_scores(cls, history: Iterable[Mapping[str, Any]]) -> "Record":
-        """What the ``history`` of a selection's ``result.json`` tells: scores and failures."""
-        record = cls()
-        record.selection = True
-        for entry in history:
+    def of_scores(cls, report: Mapping[str, Any]) -> "Record":
+        """What a selection's ``result.json`` tells: scores and failures."""
+        record, result = cls(), report["result"]
+        record.selection, record.exhausted = True, result["stopped"] == "exhausted"
+        if result["bounds"][1] is not None:
+            record.largest = result["bounds"][1]
+        for entry in report["history"]:
             parts = [Part("", name) for name in entry["features"]]
             if entry["score"] is None:
                 record.failures.append(Failure(parts, None, str(entry.get("failure")), entry["step"]))
@@ -359,6 +366,8 @@ class Record:
         if {"data", "features", "rows", "folds"} <= note.keys() and isinstance(note["features"], list):
             self.selection, self.digest, self.labels = True, note["data"], list(map(str, note["features"]))
             self.rows, self.folds = note["rows"], note["folds"]
+            if is_finite(note.get("largest")):
+                self.largest = float(note["largest"])
         if not self.selection:
             return
         if "columns" in note:

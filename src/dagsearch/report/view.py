@@ -104,7 +104,8 @@ class Viewed:
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
         told, best = record.told, record.best
-        progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+        rewards, beliefs = [one.reward for one in told], [one.predicted for one in told]
+        progress = None if record.exhausted else progress_of(rewards, beliefs, record.largest)
         left = _left(record, running)
         effects = self._largest_effects()
         rules = _rules(record, best, now)

@@ -1,6 +1,5 @@
 """The report of a feature selection: the page of every search, with sections of its own; or a snippet."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,7 +34,7 @@ def fragment(report: Mapping[str, Any]) -> str:
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
     result, settings = report["result"], report["settings"]
-    view = Viewed("Feature selection", Record.of_scores(report["history"])).view()
+    view = Viewed("Feature selection", Record.of_scores(report)).view()
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
         **view,
@@ -69,17 +68,8 @@ def _numbered(view: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, A
             }
             for point in view["history"]
         ],
-        "forecast": []
-        if report["result"]["stopped"] == "exhausted"
-        else [_bounded({**point, "step": point["step"] + failed}, report) for point in view["forecast"]],
+        "forecast": [{**point, "step": point["step"] + failed} for point in view["forecast"]],
     }
-
-
-def _bounded(point: Mapping[str, Any], report: Mapping[str, Any]) -> dict[str, Any]:
-    """A point of the forecast, within the bounds of the score."""
-    low, high = report["result"]["bounds"]
-    least, most = -math.inf if low is None else low, math.inf if high is None else high
-    return {**point, **{end: min(max(point[end], least), most) for end in ("mean", "low", "high")}}
 
 
 def _leaves(report: Mapping[str, Any]) -> list[dict[str, Any]]:

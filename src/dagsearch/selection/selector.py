@@ -1,5 +1,6 @@
 """The scikit-learn transformer that selects features."""
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -413,7 +414,14 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if not record.selection:
             names = [str(name) for name in plan.features.labels(range(plan.features.count))]
             scorer = plan.scorer
-            about = {"data": plan.digest, "features": names, "rows": scorer.rows, "folds": scorer.folds}
+            about: dict[str, Any] = {
+                "data": plan.digest,
+                "features": names,
+                "rows": scorer.rows,
+                "folds": scorer.folds,
+            }
+            if plan.bounds[1] < math.inf:
+                about["largest"] = plan.bounds[1]
             with closing_on_error(search):
                 run.note({**about, **self._asked_by})
         return run
