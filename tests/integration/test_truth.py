@@ -1,6 +1,7 @@
 """``python -m experiments truth``: measurements of what is stated, in a small version."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sklearn.datasets import load_diabetes, load_wine
 from experiments.harness.csv_files import read_csv
 from experiments.truth import selection
 from experiments.truth.statement import over_groups
-from experiments.truth.tables import made
+from experiments.truth.tables import CHOSEN_ON, TABLES, made
 
 LOADED = {"wine": (load_wine, True), "diabetes": (load_diabetes, False)}
 
@@ -64,3 +65,16 @@ def test_cases_of_a_table_are_not_independent():
     assert alone.actual == grouped.actual == 0.5
     assert alone.error == pytest.approx(0.5 / np.sqrt(39))
     assert grouped.error == pytest.approx(0.5 / np.sqrt(3))
+
+
+def test_stored_intervals_of_scores_hold_on_tables_that_did_not_choose_them():
+    folder = Path(__file__).parents[2] / "results" / "truth"
+    cases = read_csv(folder / "selection.csv.gz")
+    about = json.loads((folder / "selection.json").read_text())
+    assert about["tables"] == list(TABLES) == list(dict.fromkeys(case["table"] for case in cases))
+    assert not {name.lower() for name in TABLES} & {name.strip().lower() for name in CHOSEN_ON.split(",")}
+    covered, *_ = selection.statements(folder)
+    assert covered.n == len(TABLES) * selection.SPLITS * 2
+    assert covered.actual >= 0.85
+    bias = next(one for one in selection.statements(folder) if one.quantity.startswith("expected_score_"))
+    assert abs(bias.actual) <= 2.0 * bias.error + 0.005
