@@ -475,7 +475,7 @@ def test_targets_are_numbered_for_scorers_and_strict_estimators(select, folder, 
     assert code == 0
     assert result()["result"]["failed"] == 0
     assert result()["settings"]["positive class"] == str(labels[1])
-    assert out.startswith("With 2 of 7 features, predicting 'kind' reaches F1 0.")
+    assert "F1 0." in out.splitlines()[0]
 
 
 def test_scorers_of_two_classes_are_refused_for_three(select):
