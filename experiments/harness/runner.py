@@ -102,13 +102,20 @@ class Outcome:
         written = [folder / f"{self.name}.csv.gz", folder / f"{self.name}.json"]
         shortened = (row._replace(value=rounded(row.value)) for row in self.rows)
         write_csv(written[0], Row._fields, shortened)
-        about = {"experiment": self.name, "seed": SEEDS, **self.settings, "versions": versions()}
-        written[1].write_text(json.dumps(about, indent=2) + "\n")
+        write_settings(folder, self.name, self.settings)
         for name, figure in self.figures.items():
             for ending in ("png", "pdf"):
                 written.append(folder / f"{name}.{ending}")
                 figure.savefig(written[-1], dpi=150)
         return written
+
+
+def write_settings(folder: Path, name: str, settings: Mapping[str, Any]) -> Path:
+    """Write the settings and the versions as JSON; returns the path."""
+    path = folder / f"{name}.json"
+    about = {"experiment": name, "seed": SEEDS, **settings, "versions": versions()}
+    path.write_text(json.dumps(about, indent=2) + "\n")
+    return path
 
 
 def rounded(value: float) -> float:

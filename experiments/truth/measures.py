@@ -37,22 +37,24 @@ class Line(NamedTuple):
     @property
     def cells(self) -> list[str]:
         """The line as text."""
-        actual = f"{self.actual:.2f} ± {self.error:.2f}"
+        actual = f"{self.actual:.2f} ± {self.error:.2f}".replace("-", "−")
         return [self.quantity, self.nominal, actual, f"{self.statements:,}", str(self.clusters)]
 
 
-def line(quantity: str, nominal: str, actual: Sequence[float], clusters: Sequence[str]) -> Line:
+def line(
+    quantity: str, nominal: str, actual: Sequence[float], clusters: Sequence[str], share: bool = True
+) -> Line:
     """The mean of what was true, with the error of a mean whose terms are alike within clusters.
 
-    The error is at least that of independent statements of which one more was true and one more was not: if
-    all were true, this does not make it certain.
+    The error of a ``share`` is at least that of independent statements of which one more was true and one
+    more was not: if all were true, this does not make it certain.
     """
     values, names = np.asarray(actual, dtype=np.float64), np.asarray(clusters)
     mean, statements = float(values.mean()), len(values)
     sums = np.array([(values[names == name] - mean).sum() for name in np.unique(names)])
     count = len(sums)
-    share = (values.sum() + 1.0) / (statements + 2.0)
-    smallest = float(np.sqrt(share * (1.0 - share) / statements))
+    true = (values.sum() + 1.0) / (statements + 2.0)
+    smallest = float(np.sqrt(true * (1.0 - true) / statements)) if share else 0.0
     alike = float(np.sqrt((sums**2).sum() * count / max(count - 1, 1)) / statements)
     return Line(quantity, nominal, mean, max(smallest, alike), statements, count)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from experiments.harness.runner import read_rows
-from experiments.truth import fit, pairs, search
+from experiments.truth import fit, pairs, search, selection
 from experiments.truth.measures import table
 
 
@@ -15,6 +15,7 @@ def tables(folder: Path) -> Mapping[str, str]:
     left_out, mean = fit.left_out_score(read_rows(folder / "fitted.csv.gz"))
     return {
         "search": table(search.lines(rows)),
+        "selection": table(selection.read(folder)),
         "effects": table(pairs.lines(read_rows(folder / "pairs.csv.gz"))),
         "brier": (
             f"Brier score of `probability_best`: {said:.3f}; of always stating the share that was right: "

@@ -23,7 +23,8 @@ _FEWEST = 10
 _DECAY = 0.97
 # Margin per logarithm of the ratio of predicted to actual improvements, in deviations of the rewards.
 _MARGIN = 0.15
-# Standard deviations on either side of the mean that a central 90% interval reaches.
+# Probability that central intervals hold, and standard deviations on either side of the mean that they reach.
+CENTRAL = 0.9
 REACH = 1.6448536269514722
 
 

@@ -4,6 +4,7 @@
 :class:`Record`. It is folded from the events of a journal, or from evaluations in this process.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -123,6 +124,8 @@ class Record:
 
     _by: str | None = None  # the process of the present run
     _form: str | None = None  # of leaves
+    largest = math.inf
+    """The largest reward that there can be."""
 
     def __init__(self) -> None:
         self.problem = "search"
@@ -172,8 +175,8 @@ class Record:
         """The scored and the failed subsets, in order."""
         self.beliefs: list[tuple[int, Gaussian]] = []
         """Beliefs about the best possible score, each with the number of entries then."""
-        self.confirmed: dict[tuple[int, tuple[int, ...]], FloatArray] = {}
-        """Scores on re-drawn folds, by number of the draw and columns; NaN where scoring failed."""
+        self.nested: dict[int, tuple[float | None, int]] = {}
+        """Score of a selection that was repeated inside the folds and its fits, by subsets in each fold."""
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> "Record":
@@ -194,11 +197,13 @@ class Record:
         return record
 
     @classmethod
-    def of_scores(cls, history: Iterable[Mapping[str, Any]]) -> "Record":
-        """What the ``history`` of a selection's ``result.json`` tells: scores and failures."""
-        record = cls()
-        record.selection = True
-        for entry in history:
+    def of_scores(cls, report: Mapping[str, Any]) -> "Record":
+        """What a selection's ``result.json`` tells: scores and failures."""
+        record, result = cls(), report["result"]
+        record.selection, record.settled = True, result["stopped"] == "exhausted"
+        if result["bounds"][1] is not None:
+            record.largest = result["bounds"][1]
+        for entry in report["history"]:
             parts = [Part("", name) for name in entry["features"]]
             if entry["score"] is None:
                 record.failures.append(Failure(parts, None, str(entry.get("failure")), entry["step"]))
@@ -362,6 +367,8 @@ class Record:
         if {"data", "features", "rows", "folds"} <= note.keys() and isinstance(note["features"], list):
             self.selection, self.digest, self.labels = True, note["data"], list(map(str, note["features"]))
             self.rows, self.folds = note["rows"], note["folds"]
+            if is_finite(note.get("largest")):
+                self.largest = float(note["largest"])
         if not self.selection:
             return
         if "columns" in note:
@@ -371,9 +378,9 @@ class Record:
         if "belief" in note:
             entries, *moments = note["belief"]
             self.beliefs.append((entries, Gaussian(*moments)))
-        if "confirmed" in note:
-            again = note["confirmed"]
-            self.confirmed[again["draw"], tuple(again["columns"])] = self._scores(again)
+        if "nested" in note:
+            candidates, score, fits = note["nested"]
+            self.nested[candidates] = None if score is None else float(score), int(fits)
 
     def _scores(self, note: Mapping[str, Any]) -> FloatArray:
         scores = note["scores"]

@@ -23,7 +23,8 @@ from dagsearch.cli.select.options import Request
 from dagsearch.cli.select.summary import summary
 from dagsearch.record import Scored
 from dagsearch.selection import SelectionReport
-from dagsearch.selection.scoring import FoldNoise, quiet
+from dagsearch.selection.page import selection_view
+from dagsearch.selection.scoring import quiet
 from dagsearch.sklearn import DAGSearchSelector
 from support.processes import PATIENCE, running, wait_until
 
@@ -93,7 +94,7 @@ def test_task_follows_from_the_target(select, target, task):
     assert [other["name"] for other in written["comparisons"]][0::2] == ["all features", "forward selection"]
     for feature in written["result"]["features"]:
         assert f"\n{feature} " in out
-    assert "cross-validated  90% interval" in out
+    assert "cross-validated  new rows, 90%" in out
 
 
 def test_range_of_sizes(select):
@@ -474,7 +475,7 @@ def test_targets_are_numbered_for_scorers_and_strict_estimators(select, folder, 
     assert code == 0
     assert result()["result"]["failed"] == 0
     assert result()["settings"]["positive class"] == str(labels[1])
-    assert out.startswith("With 2 of 7 features, predicting 'kind' reaches F1 0.")
+    assert "F1 0." in out.splitlines()[0]
 
 
 def test_scorers_of_two_classes_are_refused_for_three(select):
@@ -540,20 +541,88 @@ def test_quiet_is_over_when_the_last_thread_leaves(capfd):
     assert capfd.readouterr().out == "after\n"
 
 
-def test_size_auto_takes_the_smallest_within_one_standard_error(select):
-    code, out, _ = select("--out", "out", k="auto", budget="40")
-    assert code == 0
-    sizes = result()["by_size"]
-    best = max(sizes, key=lambda size: size["score"])
-    good = [size for size in sizes if size["score"] >= best["score"] - best["error"]]
-    assert result()["result"]["features"] == good[0]["features"]
+def test_any_number_of_columns_is_the_default_and_a_simpler_choice_is_shown(folder, capsys):
+    table = pd.read_csv("table.csv").drop(columns=["size", "kind"])
+    noise = np.random.default_rng(0).normal(size=len(table))
+    value = table["a"] + 0.4 * table["c"] + 0.4 * table["d"] + noise
+    table.assign(value=value).to_csv("weak.csv", index=False)
+    assert main(["select", "weak.csv", "--target", "value", "--budget", "40", "--quiet", "--out", "out"]) == 0
+    out, sizes = capsys.readouterr().out, result()["by_size"]
+    assert result()["settings"]["features to select"] == "auto"
+    assert result()["result"]["features"] == max(sizes, key=lambda size: size["score"])["features"]
     assert [len(size["features"]) for size in sizes] == sorted(len(size["features"]) for size in sizes)
     assert sum(size["subsets"] for size in sizes) == 40
-    # In the second half of the budget the smallest good subset is made smaller.
-    assert len(result()["result"]["features"]) == 2
     assert "features  best cross-validated  standard error  subsets" in out
+    simpler = result()["result"]["simpler"]
+    assert len(simpler["features"]) < len(result()["result"]["features"])
+    assert f"within one standard error: {len(simpler['features'])} features" in out
+
+
+def test_one_size_has_no_table_of_sizes(select):
     assert select("--out", "one")[0] == 0
     assert result("one")["by_size"] == []
+
+
+def test_the_headline_compares_on_the_same_rows(select):
+    _, out, _ = select("--out", "out", budget="20")
+    found, rows = result(), {one["name"]: one for one in result()["comparisons"]}
+    headline = found["headline"]
+    assert out.startswith(headline)
+    for score in (
+        found["result"]["holdout_score"],
+        *found["result"]["holdout_interval"],
+        rows["no features"]["holdout_score"],
+        rows["all features"]["holdout_score"],
+        rows["best 2 one by one (f_regression)"]["holdout_score"],
+    ):
+        assert f"{score:.3f}" in headline
+
+
+def test_a_leak_comes_first(select):
+    table = pd.read_csv("table.csv")
+    table.insert(0, "answer", np.where(table["kind"] == "yes", 1.0, 0.0) + 0.001 * np.arange(80))
+    table.to_csv("leak.csv", index=False)
+    _, out, _ = select("--out", "out", data="leak.csv", target="kind")
+    assert out.startswith("Suspected leak: 'answer' alone determines the target")
+    assert "'answer'" in result()["warnings"][0]
+
+
+@pytest.mark.parametrize("k", ["1", "auto"])
+def test_a_table_without_signal_gets_no_word_of_certainty(select, k):
+    told = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        noise = pd.DataFrame(rng.normal(size=(100, 6)), columns=list("abcdef"))
+        noise.assign(target=rng.choice(["yes", "no"], 100)).to_csv("noise.csv", index=False)
+        _, out, _ = select("--out", f"out{seed}", data="noise.csv", target="target", k=k, budget="20")
+        found = result(f"out{seed}")
+        if "nothing here predicts the target better than no features" in found["headline"]:
+            told += 1
+            assert "certain" not in found["headline"]
+            assert {feature["inclusion"] for feature in found["features"]} == {None}
+            assert found["result"]["probability_best"] is None
+        assert all((feature["inclusion"] or 0.0) < 0.9 for feature in found["features"])
+        assert "nearly certain" not in out
+    assert told >= 3
+
+
+def test_nothing_shown_is_beyond_the_bounds_of_the_score(select):
+    table = pd.read_csv("table.csv")[["a", "c", "d", "size"]]
+    table.assign(sure=table["a"] > 0).drop(columns="size").to_csv("easy.csv", index=False)
+    _, _, _ = select("--out", "out", data="easy.csv", target="sure", k="1-3", budget="50")
+    found = result()
+    assert found["result"]["stopped"] == "exhausted"
+    view = selection_view(found)
+    assert view["forecast"] == []
+    intervals = [found["result"]["score_interval"], *(one["interval"] for one in found["runners_up"])]
+    intervals += [one["interval"] for one in found["comparisons"] if one["interval"]]
+    for low, high in intervals:
+        assert 0.0 <= low < high <= 1.0
+    # The chosen subset has one interval, wherever it is shown.
+    assert view["leaves"][0]["interval"] == found["result"]["score_interval"]
+    found["result"]["stopped"] = "budget"
+    ends = [point[end] for point in selection_view(found)["forecast"] for end in ("low", "mean", "high")]
+    assert max(ends, default=0.0) <= 1.0
 
 
 def test_the_code_to_copy_runs_and_fits_the_chosen_columns(select, folder):
@@ -815,7 +884,7 @@ def test_forward_selection_ends_when_time_is_up():
 
     clock = iter(range(100))
     with mock.patch("time.perf_counter", side_effect=clock):
-        found = comparisons.forward_selection(score, range(5), 2, FoldNoise(), until=6)
+        found = comparisons.forward_selection(score, range(5), 2, mock.Mock(), until=6)
     assert found is None
     assert len(scored) == 6
 

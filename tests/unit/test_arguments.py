@@ -205,7 +205,7 @@ def test_a_selection_holds_both_ends_of_a_long_error(tmp_path):
     data = np.random.default_rng(0).normal(size=(30, 6))
     data[:, 0] = 7.0
     path = tmp_path / "run.db"
-    selector = DAGSearchSelector(Failing(), n_features_to_select=2, budget=12, cv=2, journal=path, repeats=0)
+    selector = DAGSearchSelector(Failing(), n_features_to_select=2, budget=12, cv=2, journal=path)
     with pytest.warns(FailedSubsetsWarning):
         selector.fit(data, data[:, 1])
     failures = [

@@ -85,3 +85,12 @@ def test_an_evaluation_says_what_was_predicted():
     belief = search.belief(proposal.leaf).g
     predicted = search.tell(proposal, 5.0, noise=2.0).predicted
     assert tuple(predicted) == pytest.approx((belief.mean, belief.variance + 2.0))
+
+
+def test_forecasts_stay_below_the_largest_reward():
+    rewards = [0.90, 0.93, 0.95, 0.96, 0.97, 0.985]
+    free = forecast(progress_of(rewards, [None] * 6), 50)
+    assert free.high > 1.0
+    bounded = forecast(progress_of(rewards, [None] * 6, 1.0), 50)
+    assert bounded.high == 1.0
+    assert 0.985 <= bounded.low <= bounded.mean <= 1.0

@@ -27,10 +27,9 @@ class Refusing(KNeighborsClassifier):
 def selection(record):
     """What a record says of a feature selection, in types that compare."""
     entries = [(*one.scored._replace(scores=one.scored.scores.tolist()), one.best) for one in record.entries]
-    confirmed = {pair: scores.tolist() for pair, scores in record.confirmed.items()}
     told = [(one.parts, one.reward) for one in record.told]  # leaves are encoded by the problem
     about = record.labels, record.rows, record.folds, record.digest, record.best
-    return repr((entries, confirmed, told, record.beliefs, about))
+    return repr((entries, record.nested, told, record.beliefs, about))
 
 
 @pytest.mark.filterwarnings("ignore:.*could not be scored")
@@ -45,14 +44,14 @@ def test_a_selection_reads_from_its_journal_what_it_had_recorded_itself(tmp_path
     assert selection(read) == selection(own)
     assert {one.scored.failure for one in read.failed()} == {"ValueError: not two"}
     assert all(np.isnan(one.scored.scores).all() and len(one.scored.scores) == 5 for one in read.failed())
-    assert len(read.confirmed) > 0
+    assert len(read.nested) > 0
     assert len(read.successes()) + len(read.failed()) == len(read.entries) == 24
 
 
 def test_a_note_that_is_not_of_a_selection_means_nothing(tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(ds.problems.Subsets(6, 2, reward=sum), seed=0, journal=path)
-    for note in ({"features": ["a"], "data": "x"}, {"columns": 3}, {"belief": 1}, {"confirmed": None}):
+    for note in ({"features": ["a"], "data": "x"}, {"columns": 3}, {"belief": 1}, {"nested": None}):
         search.note(note)
     search.run(4)
     search.close()

@@ -83,7 +83,10 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             "features": names[:chosen],
             "score": float(best[-1]),
             "score_interval": interval(best[-1], 0.01),
-            "confirmed_score": float(best[-1]) - 0.003,
+            "expected_score": float(best[-1]) - 0.003,
+            "optimism": 0.003,
+            "baseline": 0.627,
+            "bounds": [0.0, 1.0],
             "simpler": {"features": names[: chosen - 1], "score": float(best[-1]) - 0.002},
             "probability_best": 0.41,
             "stopped": "budget",
@@ -104,7 +107,6 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             "skill": 0.71,
             "coverage": 0.88,
             "trust": 0.5,
-            "optimism": 0.12,
             "sentence": "The model predicted 71% of the variance of scores beforehand",
         },
         "features": [
@@ -174,10 +176,10 @@ def scarce():
     """A report that lacks whatever may be missing."""
     bare = example(steps=1, chosen=1, features=1)
     bare["data"]["holdout_rows"] = None
-    bare["result"] |= dict.fromkeys(["holdout_score", "holdout_interval", "confirmed_score", "simpler"])
+    bare["result"] |= dict.fromkeys(["holdout_score", "holdout_interval", "optimism", "baseline", "simpler"])
     bare["result"] |= dict.fromkeys(["probability_best", "seconds", "stopped"])
     bare["honest"] = None
-    bare["model"] |= {"skill": None, "coverage": None, "trust": 0.0, "optimism": 0.0}
+    bare["model"] |= {"skill": None, "coverage": None, "trust": 0.0}
     bare["result"]["score_interval"] = [None, None]
     bare["features"][0] |= dict.fromkeys(["inclusion", "interval", "evaluated_in"])
     bare["history"][0] |= dict.fromkeys(["score", "best", "deviation"])
@@ -338,7 +340,8 @@ def test_headline_tells_the_result(show):
     text = show(made).locator("#headline").inner_text()
     low, high = made["result"]["score_interval"]
     parts = [f"{made['result']['score']:.4f}", f"{low:.4f} to {high:.4f}", "0.9510", "41%", "8 of 30"]
-    parts += ["0.9200 to 0.9800", f"{made['result']['confirmed_score']:.4f}", "A simpler choice scores"]
+    parts += ["0.9200 to 0.9800", f"{made['result']['expected_score']:.4f}", "A simpler choice scores"]
+    parts += ["about 0.0030 too high"]
     parts += ["Nested cross-validation", "0.9440", "without any feature 0.6270", "62%"]
     for part in parts:
         assert part in text
@@ -370,7 +373,7 @@ def test_comparisons_are_readable_on_a_phone(show):
         ["Features", "8"],
         ["Subsets", "212"],
         ["Score", "0.9630"],
-        ["90% interval", "0.9510 to 0.9750"],
+        ["new rows, 90%", "0.9510 to 0.9750"],
         ["Hold-out", "0.9530"],
         ["its 90% interval", "0.9230 to 0.9830"],
     ]
@@ -397,8 +400,7 @@ def test_score_by_number_of_features(show):
 @in_browser
 def test_how_well_scores_were_predicted_is_told(show):
     text = show(example()).locator("#calibration").inner_text()
-    assert text.count("inside") == 1  # one sentence says how often intervals held
-    assert "12% of the lead of the best scores" in text
+    assert "The model predicted 71% of the variance of scores beforehand." in text
     made = scarce()
     shown = show(made)
     assert made["model"]["sentence"] in shown.locator("#headline").inner_text()

@@ -30,6 +30,7 @@ from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
+from dagsearch.record import Scored
 from dagsearch.selection import leaders, likeness
 from dagsearch.selection.identity import identity_of
 from dagsearch.selection.scoring import FoldNoise
@@ -332,9 +333,9 @@ def test_looking_for_a_smaller_subset_does_not_go_through_all_scores_again(monke
     error = leaders.standard_error
     monkeypatch.setattr(leaders, "standard_error", lambda *given: compared.append(given) or error(*given))
     folds = np.array([0.7, 0.8, 0.9])
-    poor = leaders.Leader(frozenset({1}), 0.1, None, folds - 0.7)
+    poor = Scored((1,), folds - 0.7, 0.0, None)
     close = folds - np.array([0.0, 0.0, 0.02])
-    good = [leaders.Leader(frozenset({i, i + 1}), close.mean(), None, close) for i in range(1000)]
-    best = leaders.Leader(frozenset({1, 2, 3}), 0.8, None, folds)
-    assert leaders.smallest_good([*good, best, poor], 3) == {0, 1}
+    good = [Scored((i, i + 1), close, 0.0, None) for i in range(1000)]
+    best = Scored((1, 2, 3), folds, 0.0, None)
+    assert leaders.simpler_than(best, [*good, best, poor], 3).columns == (0, 1)
     assert len(compared) == 2

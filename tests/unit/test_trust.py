@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine, make_classification
 from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit, cross_val_score
+from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_score
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.data import Foresight
@@ -19,10 +19,11 @@ from dagsearch.problems import SubsetRange, Subsets
 from dagsearch.record import Scored
 from dagsearch.search import Search
 from dagsearch.selection.certainty import Fit
-from dagsearch.selection.leaders import Leader, redrawn_folds, standard_error, within_one_error
+from dagsearch.selection.estimate import coarser, estimate, inner_folds, is_better, score_deviation
+from dagsearch.selection.leaders import standard_error, within_one_error
 from dagsearch.selection.rankings import first_subsets, glance
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import heldout_interval, score_bounds, within
+from dagsearch.selection.scoring import heldout_interval, score_bounds
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.values.gaussians import Gaussian
 
@@ -115,7 +116,7 @@ def test_a_small_budget_leaves_room_for_the_search():
 
 def test_the_search_is_not_worse_than_a_ranking_in_a_wide_table():
     data, target = needles(150, 400)
-    fitted = selector(LogisticRegression(), budget=15, n_features_to_select=4, repeats=0).fit(data, target)
+    fitted = selector(LogisticRegression(), budget=15, n_features_to_select=4).fit(data, target)
     ranked = SelectKBest(k=4).fit(data, target).get_support()
     score = cross_val_score(LogisticRegression(), data[:, ranked], target, cv=3).mean()
     assert fitted.best_score_ >= score
@@ -124,7 +125,7 @@ def test_the_search_is_not_worse_than_a_ranking_in_a_wide_table():
 
 def test_very_wide_tables_are_searched_where_they_tell_something():
     data, target = needles(120, 3000)
-    fitted = selector(LogisticRegression(), budget=12, n_features_to_select=3, repeats=0).fit(data, target)
+    fitted = selector(LogisticRegression(), budget=12, n_features_to_select=3).fit(data, target)
     assert fitted.support_[[3, 50, 170]].sum() >= 2
     assert any("of 3,000 features, the 1,000 most relevant" in note for note in fitted.notes_)
     assert fitted.inclusion_probability_.shape == (3000,)
@@ -188,25 +189,6 @@ def test_rows_of_many_items_are_about_those_that_can_be_chosen():
 # The choice -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("cv", "count"),
-    [
-        (3, 2),
-        (KFold(4, shuffle=True, random_state=0), 2),
-        (StratifiedKFold(4, shuffle=True), 2),
-        (KFold(4), 0),
-        (TimeSeriesSplit(3), 0),
-        ([(np.arange(40), np.arange(40, 80))], 0),
-    ],
-)
-def test_folds_are_drawn_anew_only_if_chance_made_them(cv, count):
-    target = (Y > 0).astype(int)
-    found = redrawn_folds(cv, LogisticRegression(), X, target, {}, 2)
-    assert len(found) == count
-    if count:
-        assert not np.array_equal(found[0][0][1], found[1][0][1])
-
-
 def test_the_standard_error_allows_for_training_sets_that_overlap():
     scores = np.array([0.8, 0.9, 0.7, 0.8, 0.8])
     assert_allclose(standard_error(scores, 5), math.sqrt((1 / 5 + 1 / 4) * scores.var(ddof=1)))
@@ -215,23 +197,22 @@ def test_the_standard_error_allows_for_training_sets_that_overlap():
 
 def test_simpler_is_what_has_fewest_features_within_one_standard_error():
     folds = np.array([0.9, 0.8, 0.85, 0.9])
-    chosen = Leader(frozenset({1, 2, 3}), 0.8625, None, folds)
-    close = Leader(frozenset({1, 2}), 0.86, None, folds - np.array([0.0, 0.02, -0.01, 0.0]))
-    closer = Leader(frozenset({1, 4}), 0.8625, None, folds)
-    far = Leader(frozenset({1}), 0.5, None, folds - 0.3)
-    found = within_one_error(chosen, [close, far, closer], 4, lambda leader: len(leader.subset))
+
+    def scored(columns, scores):
+        return Scored(columns, scores, 0.0, None)
+
+    chosen = scored((1, 2, 3), folds)
+    close = scored((1, 2), folds - np.array([0.0, 0.02, -0.01, 0.0]))
+    closer = scored((1, 4), folds)
+    far = scored((1,), folds - 0.3)
+    found = within_one_error(chosen, [close, far, closer], 4, lambda one: len(one.columns))
     assert found is closer
 
 
-def test_leaders_are_scored_again_on_other_folds():
+def test_the_best_mean_score_is_chosen():
     fitted = selector(budget=30).fit(X, Y)
-    leaders = [leader for leader in fitted._choice.leaders if leader.confirmed is not None]
-    assert len(leaders) == len(fitted._choice.leaders) >= 1
-    assert all(len(leader.folds) == 3 * 3 for leader in leaders)
-    assert fitted.confirmed_score_ == next(
-        leader.confirmed for leader in leaders if leader.subset == frozenset(np.flatnonzero(fitted.support_))
-    )
-    assert selector(budget=30, repeats=0).fit(X, Y).confirmed_score_ is None
+    best = fitted.history_["features"][fitted.history_["mean_test_score"].argmax()]
+    assert tuple(np.flatnonzero(fitted.support_)) == best
 
 
 def test_parsimony_takes_fewer_features():
@@ -244,7 +225,7 @@ def test_parsimony_takes_fewer_features():
 
 
 def test_what_another_method_does_better_is_taken():
-    fitted = selector(repeats=0).fit(X, Y)
+    fitted = selector().fit(X, Y)
     better = Scored((0, 3, 7), np.full(3, fitted.best_score_ + 0.01), 0.0, None)
     fitted.consider(Scored((0, 3), better.scores, 0.0, None))  # of another size
     fitted.consider(Scored((0, 3, 8), better.scores - 0.5, 0.0, None))  # worse
@@ -256,8 +237,8 @@ def test_what_another_method_does_better_is_taken():
 
 
 def test_a_thrifty_choice_is_not_replaced_by_more_features_that_are_hardly_better():
-    fitted = selector(n_features_to_select=(1, 8), budget=40, parsimonious=True, repeats=0).fit(X, Y)
-    few, scores = set(np.flatnonzero(fitted.support_)), fitted._choice.chosen.folds
+    fitted = selector(n_features_to_select=(1, 8), budget=40, parsimonious=True).fit(X, Y)
+    few, scores = set(np.flatnonzero(fitted.support_)), fitted._choice.chosen.scores
     more = tuple(sorted({*few, *range(len(few) + 1)}))[: len(few) + 1]
     fitted.consider(Scored(more, scores + np.array([0.05, -0.04, 0.01]), 0.0, None))
     assert set(np.flatnonzero(fitted.support_)) == few
@@ -300,12 +281,14 @@ def test_fixed_and_forbidden_features_are_known_all_the_same():
     assert fitted.inclusion_probability_[2] == 0.0
 
 
-def test_a_model_that_predicts_is_believed_as_far_as_it_does():
+def test_a_model_is_believed_as_far_as_its_lead_holds_on_other_rows():
     data = np.hstack([X, RNG.normal(size=(80, 30))])
-    fitted = selector(budget=60, repeats=0).fit(data, Y)
+    fitted = selector(budget=60).fit(data, Y)
     fit, inclusion, interval = fitted.model_fit_, fitted.inclusion_probability_, fitted.inclusion_interval_
+    scores = fitted.history_["mean_test_score"]
+    lead, fall = scores.max() - np.median(scores), max(0.0, scores.max() - fitted._run.nested.score)
     assert fit.known
-    assert fit.trust <= fit.skill <= 1.0
+    assert fit.trust == pytest.approx(lead / (lead + fall))
     assert inclusion.max() <= fit.trust + (1.0 - fit.trust) * 3 / 42 + 1e-9
     assert np.all(interval[:, 0] <= inclusion)
     assert np.all(interval[:, 1] >= inclusion)
@@ -320,8 +303,7 @@ def test_confidence_without_a_model_that_predicts_ends_nothing():
 
 
 def test_the_fit_is_put_into_words():
-    assert "too few subsets" in Fit(None, None, 0.0).sentence()
-    assert "too little" in Fit(0.1, 0.9, 0.0).sentence()
+    assert Fit(0.1, 0.9, 0.0, "why").sentence() == "The probabilities are unknown: why"
     assert Fit(0.9, 0.95, 0.8).sentence().startswith("The model predicted 90% of the variance")
 
 
@@ -342,14 +324,128 @@ def test_scores_have_bounds(scoring, estimator, bounds):
     assert score_bounds(check_scoring(estimator, scoring=scoring), estimator) == bounds
 
 
-def test_intervals_stay_in_bounds_and_contain_their_score():
-    assert within((0.9, 1.2), (0.0, 1.0), 0.85) == (0.85, 1.0)
+def test_intervals_stay_in_bounds_and_have_one_centre():
     data, target = load_wine(return_X_y=True)
     fitted = selector(LogisticRegression(max_iter=2000), budget=20).fit(data, target == 0)
     low, high = fitted.score_interval_
-    assert 0.0 <= low <= fitted.best_score_ <= high <= 1.0
+    assert 0.0 <= low < fitted.expected_score_ <= high <= 1.0
+    assert fitted.expected_score_ == pytest.approx(fitted.best_score_ - fitted.optimism_)
+    content = fitted.report().to_dict()["result"]
+    assert content["score_interval"] == [low, high]
     for other in fitted.runners_up_:
-        assert 0.0 <= other["interval"][0] <= other["score"] <= other["interval"][1] <= 1.0
+        assert 0.0 <= other["interval"][0] < other["interval"][1] <= 1.0
+
+
+# The score on new rows ----------------------------------------------------------------------------------
+
+
+def test_folds_that_agree_by_accident_leave_the_interval_wide():
+    perfect = np.ones(5)
+    deviation = score_deviation(perfect, None, 100, (0.0, 1.0))
+    assert deviation == pytest.approx(math.sqrt(0.5 / 101 * (1 - 0.5 / 101) / 100), rel=1e-6)
+    low, high = estimate(1.0, deviation, None, (0.0, 1.0)).interval
+    assert low < 0.99
+    assert high == 1.0
+    assert score_deviation(perfect, None, 100, (-math.inf, 1.0)) == pytest.approx(0.01 * math.sqrt(0.02))
+    # Other subsets tell how much folds usually differ.
+    others = 0.9 + 0.05 * np.random.default_rng(0).normal(size=(40, 5))
+    assert score_deviation(np.full(5, 0.9), others, 10**6, (0.0, 1.0)) > 0.01
+
+
+def test_the_optimism_is_most_of_the_way_down_to_the_nested_selection():
+    found = estimate(0.9, 0.01, 0.8, (0.0, 1.0))
+    assert found.optimism == pytest.approx(0.06)
+    assert found.score == pytest.approx(0.84)
+    assert estimate(0.9, 0.01, 0.95, (0.0, 1.0)).optimism == 0.0
+    unknown = estimate(0.9, 0.01, None, (0.0, 1.0))
+    assert unknown.optimism is None
+    assert unknown.score == 0.9
+
+
+def test_evidence_against_no_features_adds_up():
+    weak = (0.60, 0.49, 0.50)  # the lower end is not above the score of no features
+    assert is_better([weak]) is False
+    assert is_better([weak, weak]) is True
+    assert is_better([]) is None
+
+
+def test_many_folds_are_left_out_a_fifth_at_a_time():
+    splits = list(KFold(40).split(X[:40]))
+    outer = coarser(splits, 5)
+    assert [len(test) for _, test in outer] == [8] * 5
+    for train, test in outer:
+        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(40))
+    assert coarser(splits[:3], 5)[1][1].tolist() == splits[1][1].tolist()
+
+
+def test_inner_folds_keep_away_from_the_rows_that_judge():
+    outer = list(KFold(4).split(X))
+    for number, (train, test) in enumerate(outer):
+        inside = inner_folds(outer, number)
+        assert len(inside) == 3
+        for own_train, own_test in inside:
+            assert not {*own_train} & ({*own_test} | {*test})
+            assert {*own_test} <= {*train}
+    timed = list(TimeSeriesSplit(4).split(X))
+    for train, test in inner_folds(timed, 3):
+        assert train.max() < test.min() <= timed[3][0].max()
+
+
+def test_the_estimate_costs_a_fifth_of_the_search_or_so_and_is_not_paid_for_twice(tmp_path):
+    first = selector(journal=tmp_path / "run.db", budget=30, cv=5).fit(X, Y)
+    assert 0 < first._run.nested.fits <= 5 * (4 * 2 + 1)
+    assert selector(budget=100, cv=5).fit(X, Y)._run.nested.fits <= 165
+    again = selector(journal=tmp_path / "run.db", budget=30, cv=5)
+    again.fit(X, Y)
+    assert again._run.nested == first._run.nested
+    assert again.score_interval_ == first.score_interval_
+
+
+@pytest.mark.parametrize("cv", [2, [(np.arange(40), np.arange(40, 80))]])
+def test_with_few_folds_the_optimism_is_unknown(cv):
+    fitted = selector(cv=cv, budget=20).fit(X, Y)
+    assert fitted.optimism_ is None
+    assert fitted.expected_score_ == fitted.best_score_
+    low, high = fitted.score_interval_
+    assert low < fitted.best_score_ < high <= 1.0
+
+
+def test_the_number_of_features_may_be_left_open():
+    fitted = selector(n_features_to_select="auto", budget=40).fit(X, Y)
+    sizes = {len(features) for features in fitted.history_["features"]}
+    assert min(sizes) == 1
+    assert max(sizes) == 12
+    wide = np.hstack([X, RNG.normal(size=(80, 30))])
+    fitted = selector(n_features_to_select="auto", budget=30, fixed=[1]).fit(wide, Y)
+    assert max(len(features) for features in fitted.history_["features"]) == 20
+    assert fitted.support_[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strength", [0.0, 0.35])
+def test_tables_without_signal_are_told_and_those_with_little_are_not_overstated(strength):
+    """Twenty tables; each way of asking: one column, or any number."""
+    told, found, certain = 0, 0, 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        data = rng.normal(size=(150, 6))
+        target = strength * data[:, 0] * 2.0 + rng.normal(size=150)
+        size = 1 if seed % 2 else "auto"
+        fitted = selector(n_features_to_select=size, budget=30, cv=5).fit(data, target)
+        content = fitted.report().to_dict()
+        nothing = "nothing here predicts the target better than no features" in content["headline"]
+        assert nothing == (content["result"]["signal"] is False)
+        told += nothing
+        found += bool(fitted.support_[0])
+        known = [feature for feature in content["features"] if (feature["inclusion"] or 0.0) >= 0.9]
+        certain += any(feature["name"] != "0" for feature in known)
+        assert "certain" not in content["headline"] or not nothing
+    assert certain <= 1
+    if strength:
+        assert found >= 18
+        assert told <= 4
+    else:
+        assert told >= 18
 
 
 def test_hyperparameters_are_uncertain_as_long_as_rewards_are_few():
@@ -395,7 +491,7 @@ def test_intervals_of_held_out_scores_cover(scoring):
 
 
 def test_the_honest_score_repeats_the_selection():
-    chosen = selector(budget=10, repeats=0).fit(X, Y)
+    chosen = selector(budget=10).fit(X, Y)
     before = chosen.support_.copy()
     honest = chosen.honest_score(X, Y, cv=3)
     assert honest.scores.shape == (3,)
@@ -445,7 +541,7 @@ def killed_after(monkeypatch, tells):
 )
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_killed_selection_goes_on_as_if_nothing_had_been(tmp_path, monkeypatch, tells, warm_start, jobs):
-    arguments = {"warm_start": warm_start, "n_jobs": jobs, "repeats": 0, "n_features_to_select": 3}
+    arguments = {"warm_start": warm_start, "n_jobs": jobs, "n_features_to_select": 3}
     with joblib.parallel_config(backend="threading"):
         wanted = subsets_of(selector(**arguments).fit(X, Y))
         with monkeypatch.context() as patch:
@@ -454,10 +550,3 @@ def test_a_killed_selection_goes_on_as_if_nothing_had_been(tmp_path, monkeypatch
                 selector(journal=tmp_path / "run.db", **arguments).fit(X, Y)
         fitted = selector(journal=tmp_path / "run.db", **arguments).fit(X, Y)
     assert subsets_of(fitted) == wanted
-
-
-def test_scores_on_other_folds_are_not_paid_for_twice(tmp_path):
-    first = selector(journal=tmp_path / "run.db", budget=30).fit(X, Y)
-    again = selector(journal=tmp_path / "run.db", budget=30).fit(X, Y)
-    assert again._run.confirmed.keys() == first._run.confirmed.keys()
-    assert again.confirmed_score_ == first.confirmed_score_

@@ -88,6 +88,8 @@ class Past(NamedTuple):
     """w."""
     error: float
     """e."""
+    largest: float = math.inf
+    """The largest reward that there can be."""
 
     def hazard_terms(self, n: int) -> FloatArray:
         """What the coefficients of H are multiplied by."""
@@ -102,7 +104,9 @@ class Past(NamedTuple):
         return np.array([1.0, math.log(math.log1p(n / self.rewards)), *logs])
 
 
-def progress_of(rewards: Sequence[float], predicted: Sequence[Gaussian | None]) -> Past | None:
+def progress_of(
+    rewards: Sequence[float], predicted: Sequence[Gaussian | None], largest: float = math.inf
+) -> Past | None:
     """What a forecast is computed from; ``None`` with fewer than five rewards, or if all are equal.
 
     Parameters
@@ -111,6 +115,8 @@ def progress_of(rewards: Sequence[float], predicted: Sequence[Gaussian | None]) 
         All rewards in the order told; large is good.
     predicted : sequence of Gaussian or None
         What was believed about each just before.
+    largest : float
+        The largest reward that there can be; forecasts do not go beyond it.
     """
     told = np.asarray(rewards, dtype=np.float64)
     if len(told) < _FEWEST:
@@ -131,6 +137,7 @@ def progress_of(rewards: Sequence[float], predicted: Sequence[Gaussian | None]) 
         float(best[-1] - best[half - 1]),
         len(told) - 1 - int(np.argmax(told)),
         float(np.sqrt(np.mean(errors**2))),
+        largest,
     )
 
 
@@ -152,4 +159,5 @@ def forecast(progress: Past, n: int, coefficients: Coefficients = FITTED) -> For
     # If the best reward may well stay, the interval begins there, and only its upper end can be wrong.
     low, high = (0.0, gain(_LEVEL)) if stays >= tail else (gain(tail), gain(1.0 - tail))
     b, chance = progress.best, -math.expm1(-hazard)
-    return Forecast(int(n), b + chance * size, b + low, b + high, chance)
+    mean, low, high = (min(b + more, progress.largest) for more in (chance * size, low, high))
+    return Forecast(int(n), mean, low, high, chance)

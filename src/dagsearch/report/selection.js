@@ -9,8 +9,11 @@ const stops = {
 function selectionFacts({ result, data, honest, model }) {
   const within = (interval) => (interval?.every(known) ? `90% interval ${range(interval)}` : null);
   const join = (...notes) => notes.filter(known).join(", ") || null;
-  const facts = [fact("Cross-validated score", number(result.score), within(result.score_interval))];
-  if (known(result.confirmed_score)) facts.push(fact("On re-drawn folds", number(result.confirmed_score), "the same features, other folds of the same rows"));
+  const facts = [
+    fact("Expected on new rows", number(result.expected_score), within(result.score_interval)),
+    fact("Cross-validated score", number(result.score),
+      known(result.optimism) ? `about ${number(result.optimism)} too high, because it was used to choose` : "too high, because it was used to choose"),
+  ];
   if (known(result.holdout_score))
     facts.push(fact("Hold-out score", number(result.holdout_score),
       join(known(data.holdout_rows) ? `on ${count(data.holdout_rows)} rows set aside` : null, within(result.holdout_interval))));
@@ -20,7 +23,7 @@ function selectionFacts({ result, data, honest, model }) {
         `subsets of two folds overlap by ${percent(honest.stability)}`)));
   facts.push(known(result.probability_best)
     ? fact("No other subset scores higher", percent(result.probability_best),
-      "probability, on these folds. Usually small, because many subsets are about equally good; it does not say how well this one predicts")
+      "probability, on these folds; it does not say how well this one predicts")
     : fact("No other subset scores higher", "not known", model?.sentence));
   facts.push(fact("Subsets scored", count(result.evaluations),
     join(known(result.seconds) ? `in ${duration(result.seconds)}` : null, result.failed ? `${count(result.failed)} failed` : null)));
@@ -37,9 +40,9 @@ function simplerChoice({ result }) {
 
 /* How far the model's predictions count; how often they held is told by the section itself. */
 function modelText(model) {
-  const unreal = model?.optimism > 0 ? `${percent(model.optimism)} of the lead of the best scores is estimated to come from choosing features on the rows that test them. ` : "";
-  const trusted = known(model?.trust) ? `Weight of the model in the probabilities below: ${percent(model.trust)}.` : "";
-  return unreal + trusted;
+  if (!model) return "";
+  const trusted = known(model.trust) ? ` Weight of the model in the probabilities below: ${percent(model.trust)}.` : "";
+  return `${model.sentence}.${trusted}`;
 }
 
 const warningsSection = ({ warnings }) => section("warnings", warnings.length > 1 ? "Warnings" : "Warning", null, list(null, warnings));
@@ -132,7 +135,7 @@ function substitutesSection({ substitutes }) {
 function comparisonsSection({ comparisons, result }) {
   const heldOut = [result, ...comparisons].some((row) => known(row.holdout_score));
   const ranged = [result, ...comparisons].some((row) => row.holdout_interval);
-  const heads = [{ name: "Method" }, ...["Features", "Subsets", "Score", "90% interval", ...(heldOut ? ["Hold-out"] : []), ...(ranged ? ["its 90% interval"] : [])]
+  const heads = [{ name: "Method" }, ...["Features", "Subsets", "Score", "new rows, 90%", ...(heldOut ? ["Hold-out"] : []), ...(ranged ? ["its 90% interval"] : [])]
     .map((name) => ({ name, kind: "figure" }))];
   const own = { ...result, name: html("strong", {}, "this selection"), features: result.features.length, subsets: result.evaluations, interval: result.score_interval };
   const rows = [own, ...comparisons].map((row) => [row.name, count(row.features), count(row.subsets), number(row.score), range(row.interval),

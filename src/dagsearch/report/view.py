@@ -111,7 +111,8 @@ class Viewed:
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
         told, best = record.told, record.best
-        progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+        rewards, beliefs = [one.reward for one in told], [one.predicted for one in told]
+        progress = progress_of(rewards, beliefs, record.largest)
         left = _left(record, running)
         worth = self._worth_now(running)
         rules = _rules(record, best, now)

@@ -32,6 +32,8 @@ from dagsearch.selection.rankings import Glance, likeness
 
 # With more features, only the most relevant ones are searched: a belief about each would be worth little.
 MOST_CANDIDATES = 1000
+# Largest number of features that "auto" considers.
+_MOST_OPEN = 20
 # With fewer scores, the search has nothing to learn from.
 _MIN_BUDGET = 5
 
@@ -129,13 +131,6 @@ def checked_budget(budget: Any) -> int:
     return int(budget)
 
 
-def checked_repeats(repeats: Any) -> int:
-    """The number of times that leaders are scored again."""
-    if not isinstance(repeats, Integral) or isinstance(repeats, bool) or repeats < 0:
-        raise ValueError(f"repeats must be a whole number of at least 0, got {repeats!r}")
-    return int(repeats)
-
-
 def warn_small_budget(budget: int) -> None:
     """Warn of a budget that is too small for the search to learn from; to be called by ``fit`` itself."""
     if budget < _MIN_BUDGET:
@@ -222,6 +217,8 @@ def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
     """The smallest and the largest number of choices, of which ``held`` are fixed."""
     if wanted is None:
         return (max(1, held, choices // 2),) * 2
+    if isinstance(wanted, str) and wanted == "auto":
+        return max(1, held), max(held, min(_MOST_OPEN, choices))
     least, most = _wanted_sizes(wanted, choices)
     if not 1 <= least <= most:
         raise ValueError(f"n_features_to_select must be at least 1, and ascending, got {wanted!r}")
@@ -249,8 +246,8 @@ def _wanted_sizes(wanted: Any, choices: int) -> tuple[int, int]:
     ):
         return int(wanted[0]), int(wanted[1])
     raise ValueError(
-        "n_features_to_select must be a whole number, a fraction between 0 and 1, a pair (least, most) "
-        f"or None, got {wanted!r}"
+        "n_features_to_select must be a whole number, a fraction between 0 and 1, a pair (least, most), "
+        f"'auto' or None, got {wanted!r}"
     )
 
 

@@ -1,4 +1,4 @@
-"""How certain the findings are: the model's probabilities, tempered by how well its predictions have held."""
+"""How certain the findings are: the model's probabilities, tempered by how far scores hold on other rows."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -7,48 +7,38 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import beta, rankdata
 from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import BoolArray, FloatArray
-from dagsearch.data import REACH
 from dagsearch.optimum import Optimum
 from dagsearch.record import Record
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, routed_metadata, searched_columns
-from dagsearch.selection.choice import Choice
-from dagsearch.selection.leaders import standard_error
+from dagsearch.selection.estimate import Estimate, baseline_score, estimate, score_deviation
+from dagsearch.selection.leaders import Choice
 from dagsearch.selection.run import SelectionRun
-from dagsearch.selection.scoring import central_interval, quiet, score_bounds, within
+from dagsearch.selection.scoring import TAILS, quiet, score_bounds
 
 # Models with other plausible hyperparameters that samples come from, samples in all, and leaves.
 MODELS, SAMPLES, LEAVES = 8, 512, 600
 # Below this share of predicted variance, probabilities are not stated.
 LEAST_SKILL = 0.5
-# Weight of a feature's probability if it entered the best subset only with the last score.
-_LATE = 0.7
-# Part of the best score's lead that may be unreal without consequences.
-_MUCH_OPTIMISM = 0.2
-# With less trust, probabilities are not stated.
-_LEAST_TRUST = 0.1
-# Probability that intervals of probabilities hold.
-_CENTRAL = 0.9
 
 
 class Fit(NamedTuple):
-    """How well the model has predicted scores before they were known."""
+    """How far the model is believed."""
 
     skill: float | None
     """Share of the variance of recent scores that was predicted; ``None`` with too few predictions."""
     coverage: float | None
     """Share of recent scores inside the 90% intervals that were predicted for them."""
     trust: float
-    """Weight of the model's probabilities, from 0 to 1."""
-    optimism: float = 0.0
-    """Part of the best scores' lead that comes from choosing features on the rows that test them."""
+    """Weight of the model's probabilities, from 0 to 1; 0 if they are not stated."""
+    reason: str | None = None
+    """Why probabilities are not stated; ``None`` if they are."""
 
     @property
     def known(self) -> bool:
@@ -57,62 +47,69 @@ class Fit(NamedTuple):
 
     def sentence(self) -> str:
         """The same in words."""
+        if self.reason is not None:
+            return f"The probabilities are unknown: {self.reason}"
         if self.skill is None:
-            return (
-                "The probabilities are unknown: too few subsets were scored to tell how well the model "
-                "predicts"
-            )
-        words = f"the model predicted {max(self.skill, 0.0):.0%} of the variance of scores beforehand"
-        if not self.known and self.skill >= LEAST_SKILL:
-            return (
-                f"The probabilities are unknown: {self.optimism:.0%} of the lead of the best scores is not "
-                "real"
-            )
-        if not self.known:
-            return f"The probabilities are unknown: {words}, which is too little"
+            return "Every subset was scored, so that no score had to be predicted"
         return (
-            f"{words[0].upper()}{words[1:]}; {self.coverage:.0%} of the scores were inside its 90% intervals"
+            f"The model predicted {max(self.skill, 0.0):.0%} of the variance of scores beforehand; "
+            f"{self.coverage:.0%} of the scores were inside its 90% intervals"
         )
 
 
-def model_fit(search: Search, optimism: float = 0.0) -> Fit:
-    """How well the search's model predicts.
+def model_fit(run: SelectionRun, expected: Estimate) -> Fit:
+    """How far the model is believed: as far as its scores hold on rows that did not choose.
 
-    ``optimism`` is the part of the best scores that is not real: what is predicted well may still not hold.
-    If every subset has been scored, nothing is left to predict, and its probabilities are taken as they are.
+    The best score leads the median score; on rows that took no part in a selection it falls. On 23 tables,
+    inclusion probabilities were right most nearly with the weight lead / (lead + fall). The model's skill,
+    and how early features entered the best subset, added nothing to it.
     """
-    foresight, space = search.data.foresight, search.space
-    skill, coverage = foresight.skill, foresight.coverage
-    leaves = space.few_leaves
-    scored = {space.key(evaluation.leaf) for evaluation in search.history}
-    if leaves and all(space.key(leaf) in scored for leaf in leaves):
-        return Fit(skill, coverage, 1.0)
-    if skill is None or skill < LEAST_SKILL:
-        return Fit(skill, coverage, 0.0)
-    real = 1.0 - optimism if optimism > _MUCH_OPTIMISM else 1.0
-    # Where all leaves are compared, no better region can have been overlooked.
-    trust = real * (1.0 if leaves else min(skill, 1.0) ** 2)
-    return Fit(skill, coverage, trust if trust > _LEAST_TRUST else 0.0, optimism)
+    search = run.search
+    skill, coverage = search.data.foresight.skill, search.data.foresight.coverage
+    reason = _unknown(run, expected, skill)
+    if reason is not None:
+        return Fit(skill, coverage, 0.0, reason)
+    assert run.nested is not None
+    assert run.nested.score is not None
+    scores = [told.reward for told in search.history]
+    lead, fall = max(scores) - float(np.median(scores)), max(0.0, max(scores) - run.nested.score)
+    return Fit(skill, coverage, lead / (lead + fall) if lead > 0.0 else 1.0)
+
+
+def _unknown(run: SelectionRun, expected: Estimate, skill: float | None) -> str | None:
+    """Why probabilities are not stated."""
+    space = run.search.space
+    scored = {space.key(evaluation.leaf) for evaluation in run.search.history}
+    exhausted = bool(space.few_leaves) and all(space.key(leaf) in scored for leaf in space.few_leaves)
+    if expected.signal is False:
+        return "the score expected on new rows is not clearly above that of no features"
+    if skill is None and not exhausted:
+        return "too few subsets were scored to tell how well the model predicts"
+    if not exhausted and skill is not None and skill < LEAST_SKILL:
+        return (
+            f"the model predicted {max(skill, 0.0):.0%} of the variance of scores beforehand, which is too "
+            "little"
+        )
+    if expected.optimism is None:
+        return "by how much the best score is too high was not estimated"
+    return None
 
 
 def tempered_inclusion(
-    optimum: Optimum | None, fit: Fit, record: Record, free: BoolArray, support: BoolArray
+    optimum: Optimum | None, fit: Fit, free: BoolArray, support: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Probability that each feature belongs to the best subset, its interval, and the model's own view.
 
     The model's probabilities are shares of joint samples. With the weight of its trust they are mixed with
-    what is known without a model, the share of features that are chosen. Features that entered the best
-    subset late count less, because what has changed lately may change again. Intervals allow for any
-    probability with the weight that the model lacks.
+    what is known without a model, the share of features that are chosen. Intervals allow for any probability
+    with the weight that the model lacks.
 
     Parameters
     ----------
     optimum : Optimum or None
         Joint samples; ``None`` if there are none.
     fit : Fit
-        How well the model predicts.
-    record : Record
-        Everything scored.
+        How far the model is believed.
     free : ndarray of shape (n_features,)
         Whether each feature may be chosen or not; others belong to all subsets or to none.
     support : ndarray of shape (n_features,)
@@ -129,29 +126,12 @@ def tempered_inclusion(
     if not fit.known or optimum is None:
         unknown = np.where(free, np.nan, own)
         return unknown, np.stack([unknown, unknown], axis=1), own
-    tail = (1.0 - _CENTRAL) / 2.0
-    low, high = (beta.ppf(q, own * samples + 0.5, (1.0 - own) * samples + 0.5) for q in (tail, 1.0 - tail))
+    low, high = (beta.ppf(q, own * samples + 0.5, (1.0 - own) * samples + 0.5) for q in TAILS)
     trust = np.where(free, fit.trust, 1.0)
-    if fit.trust < 1.0:
-        trust = np.where(free, trust * (_LATE + (1.0 - _LATE) * tenure(record, support.size)), trust)
     base = own[free].mean() if free.any() else 0.0
     probability = trust * own + (1.0 - trust) * base
     low, high = trust * np.minimum(low, own), trust * np.maximum(high, own) + (1.0 - trust)
     return probability, np.stack([low, high], axis=1), own
-
-
-def tenure(record: Record, features: int) -> FloatArray:
-    """Part of the run, up to its end, in which each feature was in the best subset so far; of others, 1."""
-    found = np.ones(features)
-    entered: dict[int, int] = {}
-    best, entries = -np.inf, record.successes()
-    for step, entry in enumerate(entries):
-        if entry.scored.mean > best:
-            best = entry.scored.mean
-            entered = {column: entered.get(column, step) for column in entry.scored.columns}
-    for column, step in entered.items():
-        found[column] = 1.0 - step / len(entries)
-    return found
 
 
 # Fitted attributes ----------------------------------------------------------------------------------
@@ -179,46 +159,44 @@ def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[s
     features : Features
         The features of the data.
     """
-    search, record, chosen, bounds = run.search, run.record, choice.chosen, run.bounds
+    search, record, chosen = run.search, run.record, choice.chosen
     optimum = search.sample_optimum(SAMPLES, LEAVES, MODELS)
     run.record_belief(optimum)
-    fit = model_fit(search, choice.optimism)
-    support = support_mask(chosen.subset, features.count)
+    expected = run.estimate(chosen)
+    fit = model_fit(run, expected)
+    subset = frozenset(chosen.columns)
+    support = support_mask(subset, features.count)
     choices = run.problem.choices
     open_choices = choices if run.problem.sizes[0] < len(choices) else {}  # else there is only one subset
     free = support_mask(frozenset().union(*open_choices.values()), features.count)
-    probability, interval, own = tempered_inclusion(optimum, fit, record, free, support)
+    probability, interval, own = tempered_inclusion(optimum, fit, free, support)
     # Ties are broken in favour of chosen features, then by position.
     order = np.lexsort((np.arange(len(support)), ~support, -own))
-    reach = REACH * standard_error(chosen.folds, record.folds)
-    central = (chosen.mean - reach, chosen.mean + reach)
-    if len(chosen.folds) < 2:
-        central = central_interval(search.belief(chosen.subset).g)
     simpler = choice.simpler
-    spread = float(np.std([told.reward for told in search.history]))
     return {
         "search_": search,
         "stopped_": run.stopped,
         "support_": support,
         "n_features_to_select_": int(support.sum()),
-        "best_score_": chosen.score,
-        "confirmed_score_": chosen.confirmed,
-        "score_interval_": within(central, bounds, chosen.score),
-        "probability_best_": _probability_best(optimum, chosen.subset, spread, fit),
+        "best_score_": chosen.mean,
+        "expected_score_": expected.score,
+        "score_interval_": expected.interval,
+        "optimism_": expected.optimism,
+        "baseline_score_": expected.baseline,
+        "probability_best_": _probability_best(search, subset, fit),
         "inclusion_probability_": probability,
         "inclusion_interval_": interval,
         "ranking_": rankdata(np.argsort(order), method="ordinal").astype(np.int64),
         "model_fit_": fit,
         "simpler_": None
         if simpler is None
-        else {"features": features.labels(sorted(simpler.subset)), "score": simpler.score},
+        else {"features": features.labels(simpler.columns), "score": simpler.mean},
         "notes_": [
-            *choice.notes,
             *_screened(run, features),
             *([] if fit.known or not free.any() else [fit.sentence()]),
         ],
         "history_": history(record, features),
-        "runners_up_": runners_up(search, record, chosen.subset, features, bounds),
+        "runners_up_": runners_up(run, subset, features),
     }
 
 
@@ -232,16 +210,12 @@ def _screened(run: SelectionRun, features: Features) -> list[str]:
     ]
 
 
-def _probability_best(
-    optimum: Optimum | None, chosen: frozenset[int], spread: float, fit: Fit
-) -> float | None:
-    """Probability that no other subset is better, tempered by how well the model predicts.
-
-    ``spread`` is the standard deviation of all scores.
-    """
-    if optimum is None or not fit.known or chosen not in optimum.leaves:
+def _probability_best(search: Search, chosen: frozenset[int], fit: Fit) -> float | None:
+    """Probability that no other subset scores higher on these folds; ``None`` if it is not known."""
+    best = search.incumbent()
+    if not fit.known or best is None or best.leaf != chosen:
         return None
-    return fit.trust * optimum.probability(optimum.leaves.index(chosen), spread)
+    return search.result().probability_best
 
 
 def history(record: Record, features: Features) -> dict[str, Any]:
@@ -265,25 +239,17 @@ def history(record: Record, features: Features) -> dict[str, Any]:
     }
 
 
-def runners_up(
-    search: Search,
-    record: Record,
-    best: frozenset[int],
-    features: Features,
-    bounds: tuple[float, float],
-) -> list[dict[str, Any]]:
+def runners_up(run: SelectionRun, best: frozenset[int], features: Features) -> list[dict[str, Any]]:
     """The scored subsets with the highest scores after the best one."""
-    others = [entry.scored for entry in record.successes() if frozenset(entry.scored.columns) != best]
-    others.sort(key=lambda scored: -scored.mean)
+    scored = [entry.scored for entry in run.record.successes() if frozenset(entry.scored.columns) != best]
+    first = sorted(scored, key=lambda one: -one.mean)[:_MAX_RUNNERS_UP]
     return [
         {
-            "features": features.labels(scored.columns),
-            "score": scored.mean,
-            "interval": within(
-                central_interval(search.belief(frozenset(scored.columns)).g), bounds, scored.mean
-            ),
+            "features": features.labels(one.columns),
+            "score": one.mean,
+            "interval": run.estimate(one).interval,
         }
-        for scored in others[:_MAX_RUNNERS_UP]
+        for one in first
     ]
 
 
@@ -350,38 +316,22 @@ def nested_score(selector: Any, data: Any, target: Any, cv: Any, params: Mapping
             scores.append(float(scorer(fitted, new, unseen[1], **judging)))
             weights = [value for name, value in fitting.items() if name.endswith("sample_weight")]
             dull.append(baseline_score(estimator, scorer, seen[1], unseen[1], *weights[:1], **judging))
-    return _summary(np.array(scores), np.array(supports), dull, score_bounds(scorer, estimator))
+    rows = int(np.unique(np.concatenate([test for _, test in splits])).size)
+    return _summary(np.array(scores), np.array(supports), dull, rows, score_bounds(scorer, estimator))
 
 
 def _summary(
-    scores: FloatArray, supports: Any, dull: list[float | None], bounds: tuple[float, float]
+    scores: FloatArray, supports: Any, dull: list[float | None], rows: int, bounds: tuple[float, float]
 ) -> HonestScore:
-    mean, reach = float(scores.mean()), REACH * standard_error(scores, len(scores))
+    mean = float(scores.mean())
     pairs = [(a, b) for i, a in enumerate(supports) for b in supports[:i]]
     overlaps = [float((a & b).sum() / (a | b).sum()) for a, b in pairs]
     known = [score for score in dull if score is not None]
     return HonestScore(
         mean,
-        within((mean - reach, mean + reach), bounds, mean),
+        estimate(mean, score_deviation(scores, None, rows, bounds), None, bounds).interval,
         scores,
         supports.mean(axis=0),
         float(np.mean(overlaps)) if overlaps else 1.0,
         float(np.mean(known)) if len(known) == len(dull) else None,
     )
-
-
-def baseline_score(
-    estimator: Any, scorer: Any, seen: Any, unseen: Any, weights: Any = None, **judging: Any
-) -> float | None:
-    """Score of predictions that use no feature; ``None`` if the score does not allow it.
-
-    The prediction is the most frequent class, or the mean, of the targets that are ``seen``, by their
-    ``weights``. It is judged by the ``unseen`` targets; ``judging`` are parameters for the scorer.
-    """
-    dummy = DummyClassifier(strategy="prior") if is_classifier(estimator) else DummyRegressor()
-    try:
-        dummy.fit(np.zeros((len(seen), 1)), seen, sample_weight=weights)
-        score = float(scorer(dummy, np.zeros((len(unseen), 1)), unseen, **judging))
-    except Exception:  # the scorer is the user's, and may need what a dummy does not have
-        return None
-    return score if np.isfinite(score) else None

@@ -1,78 +1,56 @@
-"""The subsets with the best scores: on other folds, by number of features, within one standard error."""
+"""The subsets with the best scores: which one is chosen, and which simpler ones are about as good."""
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import ProblemError
-from dagsearch.problems.ground import SubsetProblem
-from dagsearch.record import Scored
+from dagsearch.problems.ground import Subset, SubsetProblem
+from dagsearch.record import Record, Scored
 from dagsearch.search import Search
 
-Subset = frozenset[int]
 
-# Leaders are at most this number of subsets, and this part of the budget.
-_MOST_LEADERS, _PART = 8, 0.1
-# Seed of the first re-drawn folds; they must not depend on the search, or its seed would decide the choice.
-_SEED = 20_000
+class Choice(NamedTuple):
+    """The chosen subset, and a simpler one."""
 
-
-class Leader(NamedTuple):
-    """A subset that was considered at the end."""
-
-    subset: Subset
-    """Its columns."""
-    score: float
-    """Mean score on the folds of the search."""
-    confirmed: float | None
-    """Mean score on re-drawn folds; ``None`` without."""
-    folds: FloatArray
-    """Score on every fold, those of the search first."""
-
-    @property
-    def mean(self) -> float:
-        """Mean score over all folds."""
-        return self.score if self.confirmed is None else float(self.folds.mean())
+    chosen: Scored
+    """The choice."""
+    simpler: Scored | None
+    """A simpler subset within one standard error of the chosen one: with fewer features, or a ranking's."""
 
 
-def leader_of(scored: Scored) -> Leader:
-    """A subset with its scores on the folds of the search."""
-    return Leader(frozenset(scored.columns), scored.mean, None, scored.scores)
+def choose(record: Record, search: Search, rival: Subset | None, parsimonious: bool) -> Choice:
+    """The subset with the best mean score; of ties, the first.
 
+    Scoring the leaders again on other folds, preferring those with the best expected score, and taking a
+    ranking's choice in tables with few rows were tried: the choices did worse on held-out rows, or no better.
 
-def leader_count(budget: int) -> int:
-    """Number of subsets that are scored again."""
-    return max(2, min(_MOST_LEADERS, int(_PART * budget)))
-
-
-def redrawn_folds(
-    cv: Any, estimator: Any, data: Any, target: Any, params: Mapping[str, Any], draws: int
-) -> list[list[Any]]:
-    """Folds of the same kind, drawn again; none if the splitter leaves nothing to chance.
-
-    A number of folds is re-drawn with shuffling. A splitter is re-drawn if it shuffles; one that does not,
-    such as a split in time, and given folds stay as they are.
+    Parameters
+    ----------
+    record : Record
+        Everything scored.
+    search : Search
+        It also knows the scores that the user gave, without their folds.
+    rival : frozenset of int or None
+        What a test of each feature by itself would choose: it counts as simpler.
+    parsimonious : bool
+        Whether to choose the simpler subset.
     """
-    splitter = check_cv(cv, target, classifier=is_classifier(estimator))
-    counted = cv is None or isinstance(cv, (int, np.integer))
-    if not counted and not (hasattr(splitter, "random_state") and getattr(splitter, "shuffle", True)):
-        return []
-    found = []
-    for draw in range(draws):
-        again = copy.copy(splitter)
-        if counted:
-            again.shuffle = True
-        again.random_state = _SEED + draw
-        try:
-            found.append(list(again.split(data, target, **params)))
-        except ValueError:  # such as classes with fewer rows than folds
-            return []
-    return found
+    scored = {frozenset(entry.scored.columns): entry.scored for entry in record.successes()}
+    failed = {frozenset(entry.scored.columns) for entry in record.failed()}
+    for told in search.history:
+        if told.leaf not in scored and told.leaf not in failed:
+            scored[told.leaf] = Scored(tuple(sorted(told.leaf)), np.array([told.reward]), 0.0, None)
+    chosen = max(scored.values(), key=lambda one: one.mean)
+    simpler = simpler_than(chosen, scored.values(), record.folds)
+    ranked = None if rival is None else scored.get(rival)
+    if simpler is None and ranked is not None and ranked is not chosen:
+        simpler = within_one_error(chosen, [ranked], record.folds, lambda _: 0)
+    if parsimonious and simpler is not None:
+        return Choice(simpler, None)
+    return Choice(chosen, simpler)
 
 
 def standard_error(difference: FloatArray, folds: int) -> float:
@@ -84,9 +62,9 @@ def standard_error(difference: FloatArray, folds: int) -> float:
     Parameters
     ----------
     difference : ndarray of shape (n_scores,)
-        Score, or difference of two scores, on each fold of one or several draws.
+        Score, or difference of two scores, on each fold.
     folds : int
-        Number of folds of one draw.
+        Number of folds.
     """
     if len(difference) < 2:
         return 0.0
@@ -94,52 +72,44 @@ def standard_error(difference: FloatArray, folds: int) -> float:
     return float(np.sqrt((1.0 / len(difference) + tested) * difference.var(ddof=1)))
 
 
-def best_leader(leaders: Sequence[Leader]) -> Leader:
-    """The leader with the best mean over all folds; the first one of ties."""
-    return max(leaders, key=lambda leader: leader.mean)
-
-
 def within_one_error(
-    chosen: Leader, others: Sequence[Leader], folds: int, simplicity: Callable[[Leader], Any]
-) -> Leader | None:
+    chosen: Scored, others: Sequence[Scored], folds: int, simplicity: Callable[[Scored], Any]
+) -> Scored | None:
     """The simplest of the others whose score is within one standard error of the chosen one's."""
     for other in sorted(others, key=lambda other: (simplicity(other), -other.mean)):
-        shared = min(len(chosen.folds), len(other.folds))
-        difference = chosen.folds[:shared] - other.folds[:shared]
+        shared = min(len(chosen.scores), len(other.scores))
+        difference = chosen.scores[:shared] - other.scores[:shared]
         if difference.mean() <= standard_error(difference, folds):
             return other
     return None
 
 
-# Sizes ----------------------------------------------------------------------------------------------
-
-
-def smallest_good(leaders: Sequence[Leader], folds: int) -> Subset:
-    """The smallest subset whose score is within one standard error of the best score."""
-    best = best_leader(leaders)
-    fewer = [leader for leader in leaders if len(leader.subset) < len(best.subset)]
-    return (within_one_error(best, fewer, folds, lambda leader: len(leader.subset)) or best).subset
+def simpler_than(chosen: Scored, scored: Iterable[Scored], folds: int) -> Scored | None:
+    """The subset with the fewest features of those that have fewer, within one standard error."""
+    fewer = [one for one in scored if len(one.columns) < len(chosen.columns)]
+    return within_one_error(chosen, fewer, folds, lambda one: len(one.columns))
 
 
 def next_smaller(
-    search: Search, problem: SubsetProblem, scored: Mapping[Subset, Leader | None], folds: int
+    search: Search, problem: SubsetProblem, scored: Mapping[Subset, Scored], folds: int
 ) -> Subset | None:
     """The subset to score next in order to find a smaller one that is as good.
 
     It lacks one feature of the smallest subset within one standard error of the best score; of such subsets
     that were not scored yet it has the highest expected score. ``None`` if there is none. ``scored`` are all
-    subsets so far, those that failed without a leader.
+    subsets so far, those that failed included.
     """
-    leaders = [leader for leader in scored.values() if leader is not None]
-    if not leaders:
+    valid = [one for one in scored.values() if one.failure is None]
+    if not valid:
         return None
-    current = smallest_good(leaders, folds)
+    best = max(valid, key=lambda one: one.mean)
+    current = frozenset((simpler_than(best, valid, folds) or best).columns)
     left = [current - {column} for column in sorted(current)]
     open_ones = [leaf for leaf in left if leaf not in scored and can_be_chosen(leaf, problem)]
     return max(open_ones, key=lambda leaf: search.belief(leaf).g.mean, default=None)
 
 
-def can_be_chosen(leaf: frozenset[int], problem: SubsetProblem) -> bool:
+def can_be_chosen(leaf: Subset, problem: SubsetProblem) -> bool:
     """Whether a subset can be selected."""
     try:
         problem.path_to(leaf)

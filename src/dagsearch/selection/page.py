@@ -36,8 +36,7 @@ def fragment(report: Mapping[str, Any]) -> str:
 def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a report: as of any search, and under ``"selection"`` what only this one has."""
     result, settings = report["result"], report["settings"]
-    record = Record.of_scores(report["history"])
-    record.settled = result["stopped"] == "exhausted"
+    record = Record.of_scores(report)
     view = Viewed("Feature selection", record).view()
     data = " → ".join(str(settings[name]) for name in ("data", "target") if settings.get(name) is not None)
     return {
@@ -108,7 +107,8 @@ def _facts(report: Mapping[str, Any]) -> list[list[str]]:
     result = report["result"]
     rows = [
         ["features", f"{len(result['features'])} of {report['data']['columns']} features chosen"],
-        ["cross-validated score", _number(result["score"]) + _interval(result["score_interval"])],
+        ["cross-validated score", _number(result["score"])],
+        ["expected on new rows", _number(result["expected_score"]) + _interval(result["score_interval"])],
     ]
     if result["holdout_score"] is not None:
         score = _number(result["holdout_score"]) + _interval(result.get("holdout_interval"))

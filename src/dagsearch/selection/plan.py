@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing
 
+from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance
 from dagsearch.problems.ground import Subset, SubsetProblem
 from dagsearch.run.runner import checked_steer
@@ -15,7 +18,6 @@ from dagsearch.selection.arguments import (
     WarmStart,
     checked_budget,
     checked_callbacks,
-    checked_repeats,
     checked_scorer,
     fold_splits,
     routed_metadata,
@@ -25,9 +27,8 @@ from dagsearch.selection.arguments import (
     validated_data,
     warm_start_subsets,
 )
-from dagsearch.selection.choice import Honest, honest_rankings, is_crowded
+from dagsearch.selection.estimate import Nested, Splits, baseline_on, nested_selection
 from dagsearch.selection.journal import data_digest
-from dagsearch.selection.leaders import redrawn_folds
 from dagsearch.selection.rankings import Glance, first_subsets, glance, rows_that_count
 from dagsearch.selection.scoring import SubsetScorer, score_bounds
 
@@ -49,8 +50,12 @@ class Plan:
     """The subsets that can be chosen."""
     scorer: SubsetScorer
     """Scores subsets on the folds of the search."""
-    redrawn: Sequence[SubsetScorer]
-    """Score subsets on re-drawn folds."""
+    on: Callable[[Splits], SubsetScorer]
+    """Makes a scorer on other folds."""
+    splits: Splits
+    """The folds of the search."""
+    counted: IntArray
+    """Rows whose weight is not 0."""
     seen: Glance | None
     """Rankings of the columns; ``None`` without a target."""
     rankings: Sequence[Subset]
@@ -67,6 +72,8 @@ class Plan:
     """Called after every subset."""
     bounds: tuple[float, float]
     """Smallest and largest value that a score can have."""
+    baseline: float | None
+    """Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it."""
     digest: str | None
     """What scores depend on; ``None`` without a journal."""
     classification: bool
@@ -81,35 +88,37 @@ class Plan:
         """The covariance that the argument ``covariance`` stands for."""
         return subset_covariance(given, self.features, self.data, self.seen, self.problem)
 
-    def honest(self) -> Mapping[str, Honest]:
-        """Scores of rankings that are repeated inside the folds; none if there are rows enough."""
-        if not is_crowded(self.problem, self.scorer.rows):
-            return {}
-        return honest_rankings(
-            self.seen, self.problem, self.data, self.target, self.classification, self.scorer
-        )
+    def nested(self, candidates: int, n_jobs: int | None) -> Nested | None:
+        """A selection among ``candidates`` subsets, repeated inside the folds; ``None`` if there is none."""
+        table = self.data, self.target, self.counted, self.classification
+        return nested_selection(self.on, self.splits, self.problem, *table, candidates, n_jobs)
+
+    @property
+    def tested(self) -> int:
+        """Number of rows that test a subset."""
+        return int(np.unique(np.concatenate([test for _, test in self.splits])).size)
 
 
 def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mapping[str, Any]) -> Plan:
     """Check everything that ``fit`` was given; to be called by ``fit`` itself, because it may warn."""
     estimator = selector.estimator
     stop = stop_rules(selector.patience, selector.target_score, selector.max_seconds, selector.confidence)
-    budget, repeats = checked_budget(selector.budget), checked_repeats(selector.repeats)
+    budget = checked_budget(selector.budget)
     callbacks = checked_callbacks(selector.callbacks)
     steer = checked_steer(selector.steer, selector.journal is not None)
     data, target = validated_data(selector, data, target)
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
-    split = selector.cv, estimator, data, target, routed.splitter.split
-    splits = fold_splits(*split)
+    splits = fold_splits(selector.cv, estimator, data, target, routed.splitter.split)
+    of_rows = routed.estimator.fit, routed.scorer.score
 
-    def on(folds: Any) -> SubsetScorer:
-        of_rows = routed.estimator.fit, routed.scorer.score
+    def on(folds: Splits) -> SubsetScorer:
         return SubsetScorer(clone(estimator), scoring, data, target, folds, *of_rows, selector._silent)
 
     features = selector._features()
-    counted = rows_that_count(data, target, routed.estimator.fit)
-    seen = glance(*counted, is_classifier(estimator), features.count)
+    counted = rows_that_count(int(data.shape[0]), routed.estimator.fit)
+    aim = None if target is None else _safe_indexing(target, counted)
+    seen = glance(_safe_indexing(data, counted), aim, is_classifier(estimator), features.count)
     limits = selector.n_features_to_select, selector.fixed, selector.forbidden, selector.groups
     problem = subset_problem(features, *limits, seen)
     warm_start = warm_start_subsets(selector.warm_start, features, problem)
@@ -121,7 +130,9 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         target=target,
         problem=problem,
         scorer=on(splits),
-        redrawn=[on(folds) for folds in redrawn_folds(*split, repeats)],
+        on=on,
+        splits=splits,
+        counted=counted,
         seen=seen,
         rankings=rankings,
         warm_start=warm_start._replace(first=[*warm_start.first, *rankings]),
@@ -130,6 +141,7 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         steer=steer,
         callbacks=callbacks,
         bounds=score_bounds(scoring, estimator),
+        baseline=baseline_on(estimator, scoring, data, target, splits, of_rows),
         digest=None
         if selector.journal is None
         else data_digest(data, weighted, splits, estimator, selector.scoring),

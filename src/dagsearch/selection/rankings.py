@@ -11,7 +11,6 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.linear_model import lasso_path
-from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import correlation
@@ -50,13 +49,12 @@ class Glance(NamedTuple):
         return np.asarray(np.mean(list(self.rankings.values()), axis=0))
 
 
-def rows_that_count(data: Any, target: Any, fit_params: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The data and the target without the rows whose weight is 0."""
+def rows_that_count(rows: int, fit_params: Mapping[str, Any]) -> IntArray:
+    """The numbers of the rows whose weight is not 0."""
     weights = [value for name, value in fit_params.items() if name.endswith("sample_weight")]
-    if not weights or weights[0] is None or np.all(np.asarray(weights[0]) > 0.0):
-        return data, target
-    rows = np.flatnonzero(np.asarray(weights[0]) > 0.0)
-    return _safe_indexing(data, rows), None if target is None else _safe_indexing(target, rows)
+    if not weights or weights[0] is None:
+        return np.arange(rows)
+    return np.flatnonzero(np.asarray(weights[0]) > 0.0)
 
 
 def glance(data: Any, target: Any, classification: bool, most: int) -> Glance | None:

@@ -14,7 +14,8 @@ from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
 from dagsearch.record import Entry, Record, Scored
 from dagsearch.selection.certainty import HonestScore
-from dagsearch.selection.choice import Choice
+from dagsearch.selection.estimate import NOTHING, is_better
+from dagsearch.selection.leaders import Choice
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import central_interval
@@ -40,7 +41,7 @@ class Comparison:
     score: float | None
     """Cross-validated score on the same folds; ``None`` if scoring failed."""
     interval: tuple[float, float] | None = None
-    """Central 90% interval of the score, if it is known."""
+    """Central 90% interval of the score on new rows, if it is known."""
     holdout_score: float | None = None
     """Score on the hold-out rows, which no method has used for its selection."""
     holdout_interval: tuple[float, float] | None = None
@@ -81,20 +82,21 @@ class SelectionReport:
         notes: Sequence[str],
         code: str | None = None,
         honest: HonestScore | None = None,
+        leaks: Sequence[str] = (),
     ) -> Self:
         """The report of a run that has ended.
 
         ``found`` are the attributes of the fitted selector, and ``columns`` is the number of columns that are
-        not forbidden.
+        not forbidden. One of ``leaks`` determines the target by itself.
         """
         from dagsearch import __version__
 
         names = [str(name) for name in names]
         record = run.record
-        best = sorted(choice.chosen.subset)
+        best = list(choice.chosen.columns)
         fit = found["model_fit_"]
         failures = record.failure_message(names)
-        content = {
+        content: dict[str, Any] = {
             "schema": SCHEMA,
             "dagsearch": __version__,
             "settings": dict(settings),
@@ -103,6 +105,7 @@ class SelectionReport:
                 "columns": columns,
                 "holdout_rows": None if holdout is None else holdout.rows,
             },
+            "leaks": list(leaks),
             "result": _result(run, choice, names, found, holdout),
             "honest": None if honest is None else honest.to_dict(),
             "model": {**fit._asdict(), "sentence": fit.sentence()},
@@ -123,6 +126,11 @@ class SelectionReport:
             "warnings": [*notes, *([] if failures is None else [failures]), *found["notes_"]],
             "code": code or f"features = {[names[column] for column in best]!r}\nX[features]",
         }
+        content["result"]["signal"] = _signal(content)
+        if content["result"]["signal"] is False:  # then the best subset is the best by chance
+            content["result"]["probability_best"] = None
+            unknown = {"inclusion": None, "interval": [None, None]}
+            content["features"] = [{**feature, **unknown} for feature in content["features"]]
         content = {"headline": headline(content), "question": question(content), **content}
         # Through JSON and back, so that the dictionary has the same plain types as the file.
         return cls(json.loads(json.dumps(content, allow_nan=False)))
@@ -162,14 +170,18 @@ def _result(
 ) -> dict[str, Any]:
     record, simpler = run.record, choice.simpler
     return {
-        "features": [names[column] for column in sorted(choice.chosen.subset)],
+        "features": [names[column] for column in choice.chosen.columns],
         "score": found["best_score_"],
+        "expected_score": found["expected_score_"],
         "score_interval": list(found["score_interval_"]),
-        "confirmed_score": found["confirmed_score_"],
+        "optimism": found["optimism_"],
+        "nested_fits": 0 if run.nested is None else run.nested.fits,
+        "baseline": found["baseline_score_"],
+        "bounds": [_known(end) for end in run.bounds],
         "probability_best": found["probability_best_"],
         "simpler": None
         if simpler is None
-        else {"features": [names[i] for i in sorted(simpler.subset)], "score": simpler.score},
+        else {"features": [names[i] for i in simpler.columns], "score": simpler.mean},
         "stopped": run.stopped,
         "evaluations": len(record.entries),
         "failed": len(record.failed()),
@@ -306,7 +318,7 @@ def _substitutes(
 
 # Scores whose names are not words.
 _METRICS = {"r2": "R²", "f1": "F1", "roc_auc": "ROC AUC"}
-# From this inclusion probability on, a feature counts as nearly certain.
+# From this inclusion probability on, a feature counts as certain to be needed.
 _CERTAIN = 0.9
 
 
@@ -326,24 +338,64 @@ def metric_of(settings: Mapping[str, Any]) -> str:
     return _METRICS.get(name, name.replace("neg_", "negative ").replace("_", " "))
 
 
+def _signal(content: Mapping[str, Any]) -> bool | None:
+    """Whether the chosen features predict better than none, by the folds and the held-out rows together."""
+    result = content["result"]
+    found = [(result["expected_score"], result["score_interval"], result["baseline"])]
+    none = _compared(content, _NONE)
+    if none is not None:
+        found.append((result["holdout_score"], result["holdout_interval"], none["holdout_score"]))
+    return is_better(
+        [(score, interval[0], none) for score, interval, none in found if None not in (interval, none)]
+    )
+
+
+# Names of comparisons.
+_NONE, _ALL, _RANKED = "no features", "all features", "one by one"
+
+
+def _compared(content: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    return next((one for one in content["comparisons"] if name in one["name"]), None)
+
+
 def headline(content: Mapping[str, Any]) -> str:
-    """One sentence: what was found, and how certain it is."""
-    result, data = content["result"], content["data"]
-    count, metric = len(result["features"]), metric_of(content["settings"])
-    target = content["settings"].get("target")
-    what = f"With {count} of {data['columns']} features"
-    if target is not None:
-        what += f", predicting {target!r} reaches"
-    else:
-        what += ", the estimator reaches"
-    if result["holdout_score"] is not None:
-        found = f"{metric} {_number(result['holdout_score'])} on {data['holdout_rows']} held-out rows"
-        everything = next((one for one in content["comparisons"] if one["name"] == "all features"), None)
-        if everything is not None and everything["holdout_score"] is not None:
-            found += f" (all features: {_number(everything['holdout_score'])})"
-    else:
-        found = f"a cross-validated {metric} of {_number(result['score'])}, which is too optimistic"
-    return f"{what} {found}; {_certainty(content)}."
+    """What was found, compared with no features, all features and a ranking; a suspected leak comes first."""
+    result, data, settings = content["result"], content["data"], content["settings"]
+    metric, held = metric_of(settings), result["holdout_score"] is not None
+    count = f"{len(result['features'])} of {data['columns']} features"
+    score = _number(result["holdout_score"] if held else result["expected_score"])
+    interval = result["holdout_interval"] if held else result["score_interval"]
+    where = f"on {data['holdout_rows']} held-out rows" if held else "expected on new rows"
+    others = _others(content, "holdout_score" if held else "score")
+    first = ""
+    if content["leaks"]:
+        names = ", ".join(map(repr, content["leaks"]))
+        first = (
+            f"Suspected leak: {names} alone determines the target; forbid it if it is known only afterwards. "
+        )
+    if result["signal"] is False:
+        rows = data["rows"] + (data["holdout_rows"] or 0)
+        return f"{first}As far as {rows} rows tell, {NOTHING}: {metric} {score} with {count} {where}{others}."
+    if interval is not None:
+        score += f" ({_number(interval[0])} to {_number(interval[1])})"
+    verb = "predicting " + repr(settings["target"]) if settings.get("target") else "the estimator"
+    return f"{first}With {count}, {verb} reaches {metric} {score} {where}{others}; {_certainty(content)}."
+
+
+def _others(content: Mapping[str, Any], score: str) -> str:
+    """The scores that the chosen features are compared with."""
+    rows = [(words, _compared(content, name)) for name, words in ((_NONE, "no"), (_ALL, "all"))]
+    found = [
+        f"{_number(row[score])} with {words} features"
+        for words, row in rows
+        if row and row[score] is not None
+    ]
+    ranked = _compared(content, _RANKED)
+    if ranked is not None and ranked[score] is not None:
+        found.append(f"{_number(ranked[score])} with the {ranked['features']} that are best one by one")
+    if not found and content["result"]["baseline"] is not None:
+        found = [f"{_number(content['result']['baseline'])} with no features"]
+    return ", against " + ", ".join(found) if found else ""
 
 
 def _certainty(content: Mapping[str, Any]) -> str:
@@ -352,15 +404,11 @@ def _certainty(content: Mapping[str, Any]) -> str:
     if any(chance is None for chance in chances) or not chances:
         return "the certainty of the choice is unknown"
     certain = sum(chance >= _CERTAIN for chance in chances)
-    if certain == len(chances):
-        return (
-            "the choice is nearly certain" if certain == 1 else "each of them is nearly certain to be needed"
-        )
     if certain == 0:
         return "none of them is certain to be needed: other subsets are about as good"
-    needed = f"{certain} of them {'is' if certain == 1 else 'are'} nearly certain to be needed"
-    rest = len(chances) - certain
-    return f"{needed}, the other {'one' if rest == 1 else rest} may be exchanged for others"
+    share = "each" if certain == len(chances) > 1 else "it" if len(chances) == 1 else f"{certain} of them"
+    be = "is" if certain == 1 or share == "each" else "are"
+    return f"{share} {be} in the best subset with a probability of {_CERTAIN} or more"
 
 
 def question(content: Mapping[str, Any]) -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from dagsearch._internal.progress import Progress
-from dagsearch._internal.typing import FloatArray
 from dagsearch.optimum import Optimum
 from dagsearch.problems.ground import Subset, SubsetProblem
 from dagsearch.record import Entry, Record, Scored
@@ -20,7 +19,8 @@ from dagsearch.run.runner import Runner
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, WarmStart
-from dagsearch.selection.leaders import Leader, can_be_chosen, leader_of, next_smaller
+from dagsearch.selection.estimate import Estimate, Nested, estimate, nested_candidates, score_deviation
+from dagsearch.selection.leaders import can_be_chosen, next_smaller
 from dagsearch.selection.scoring import BatchPool, FoldNoise
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
@@ -63,6 +63,12 @@ class SelectionRun:
         Whether smaller subsets that are as good are looked for in the second half of the budget.
     bounds : tuple of (float, float)
         Smallest and largest value that a score can have.
+    tested : int
+        Number of rows that test a subset.
+    baseline : float or None
+        Cross-validated score of predictions that use no feature; ``None`` if unknown.
+    nested : Nested or None
+        A selection that is repeated inside the folds, if there is one.
     """
 
     def __init__(self, problem: SubsetProblem, search: Search, record: Record) -> None:
@@ -70,18 +76,16 @@ class SelectionRun:
         self.stopped = "budget"
         self.smallest = False
         self.bounds = (-math.inf, math.inf)
+        self.tested = record.rows
+        self.baseline: float | None = None
+        self.nested: Nested | None = None
         self._noise = FoldNoise()
-        self._scored: dict[Subset, Leader | None] = {}  # every subset of the record; ``None`` if it failed
+        self._scored: dict[Subset, Scored] = {}
         for entry in record.entries:
-            self._remember(entry.scored)
+            self._scored[frozenset(entry.scored.columns)] = entry.scored
             if entry.scored.failure is None:
                 self._noise.add(entry.scored.scores)
         self._began = time.perf_counter() - (record.entries[-1].seconds if record.entries else 0.0)
-
-    @property
-    def confirmed(self) -> Mapping[tuple[int, tuple[int, ...]], FloatArray]:
-        """Scores of leaders on re-drawn folds, by number of the draw and columns; NaN where it failed."""
-        return self.record.confirmed
 
     def note(self, content: dict[str, Any]) -> None:
         """Write a note to the journal, if there is one, and to the record."""
@@ -165,15 +169,12 @@ class SelectionRun:
     def tell(self, proposal: Proposal, scored: Scored) -> Entry:
         """Tell the search the result of scoring a subset, and record it."""
         self._tell_search(proposal, scored)
-        self._remember(scored)
+        self._scored[frozenset(scored.columns)] = scored
         entry, beliefs = self.record.entries[-1], self.record.beliefs
         last = beliefs[-1][0] if beliefs else 0
         if len(self.search.history) >= max(_FIRST_BELIEF, round(_BELIEF_GROWTH * last)):
             self.record_belief(self.search.sample_optimum(_BELIEF_SAMPLES, _BELIEF_LEAVES))
         return entry
-
-    def _remember(self, scored: Scored) -> None:
-        self._scored[frozenset(scored.columns)] = None if scored.failure else leader_of(scored)
 
     def _tell_search(self, proposal: Proposal, scored: Scored) -> None:
         """A failure counts as the worst score so far, with the variance of all scores as its noise."""
@@ -198,10 +199,33 @@ class SelectionRun:
         self.record.add_evaluations([self.search.tell(proposal, score, noise, note=note)])
         self.record.note(note or {})
 
-    def confirm(self, draw: int, scored: Scored) -> None:
-        """Record the score of a subset on re-drawn folds."""
-        scores = None if scored.failure else scored.scores.tolist()
-        self.note({"confirmed": {"draw": draw, "columns": scored.columns, "scores": scores}})
+    def repeat_inside(self, budget: int, nested: Callable[[int], Nested | None]) -> None:
+        """Repeat the selection inside the folds, unless an earlier run with the journal has done so.
+
+        Scores that the user gave may be those of other folds: the nested selection says nothing about them.
+        """
+        candidates = nested_candidates(budget)
+        if any(told.leaf not in self._scored for told in self.search.history):
+            return
+        if candidates in self.record.nested:
+            self.nested = Nested(*self.record.nested[candidates])
+            return
+        self.nested = nested(candidates)
+        if self.nested is not None:
+            self.note({"nested": [candidates, *self.nested]})
+
+    def estimate(self, scored: Scored, searched: bool = True) -> Estimate:
+        """What a subset will score on new rows; ``searched`` says whether a search has found it."""
+        others = np.array([entry.scored.scores for entry in self.record.successes()])
+        deviation = score_deviation(scored.scores, others, self.tested, self.bounds)
+        if len(scored.scores) < 2:  # one fold tells nothing about deviations, but the belief may
+            subset = frozenset(scored.columns)
+            believed = self.search.belief(subset).g.variance if self.allows(subset) else 0.0
+            deviation = max(deviation, believed**0.5)
+        nested = None if self.nested is None else self.nested.score
+        if not searched:
+            nested = scored.mean
+        return estimate(scored.mean, deviation, nested, self.bounds, self.baseline)
 
     def allows(self, subset: frozenset[int]) -> bool:
         """Whether a subset can be selected."""

@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_method_params
 from dagsearch._internal.forks import only_here
 from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.data import REACH
+from dagsearch.data import CENTRAL, REACH
 from dagsearch.problem import Problem
 from dagsearch.record import Scored
 from dagsearch.results import Proposal
@@ -282,6 +282,10 @@ class FoldNoise:
         return variance / folds if variance > (1e-9 * self._size) ** 2 else None
 
 
+TAILS = (0.5 - CENTRAL / 2.0, 0.5 + CENTRAL / 2.0)
+"""Probabilities below the two ends of a central interval."""
+
+
 # Bounds ---------------------------------------------------------------------------------------------
 
 
@@ -350,8 +354,8 @@ def within(interval: tuple[float, float], bounds: tuple[float, float], *points: 
 # Held-out rows --------------------------------------------------------------------------------------
 
 
-# Number of times that the rows are drawn again, and the probability that intervals hold.
-_DRAWS, _CENTRAL = 200, 0.9
+# Number of times that the rows are drawn again.
+_DRAWS = 200
 
 
 def heldout_interval(
@@ -374,12 +378,11 @@ def heldout_interval(
         The score on them.
     """
     rows = len(target)
-    tail = (1.0 - _CENTRAL) / 2.0
     if rows < 5:
         return None
     if _is_share(scorer, fitted):
         right = score * rows
-        low, high = (float(beta.ppf(q, right + 0.5, rows - right + 0.5)) for q in (tail, 1.0 - tail))
+        low, high = (float(beta.ppf(q, right + 0.5, rows - right + 0.5)) for q in TAILS)
         return min(low, score), max(high, score)
     if hasattr(scorer, "_score_func"):  # it sees predictions only, which need not be computed again
         fitted, data = _Remembering(fitted, data), np.arange(rows)
@@ -393,7 +396,7 @@ def heldout_interval(
     found = [value for value in found if np.isfinite(value)]
     if len(found) < _DRAWS // 2:
         return None
-    low, high = (float(end) for end in np.quantile(found, (tail, 1.0 - tail)))
+    low, high = (float(end) for end in np.quantile(found, TAILS))
     return min(low, score), max(high, score)
 
 

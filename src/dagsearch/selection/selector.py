@@ -1,8 +1,8 @@
 """The scikit-learn transformer that selects features."""
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -19,9 +19,8 @@ from dagsearch.record import Record, Scored
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, checked_scorer, warn_small_budget
 from dagsearch.selection.certainty import HonestScore, findings_of, nested_score
-from dagsearch.selection.choice import Choice, Chooser
 from dagsearch.selection.journal import recorded
-from dagsearch.selection.leaders import leader_of, within_one_error
+from dagsearch.selection.leaders import Choice, choose, simpler_than, within_one_error
 from dagsearch.selection.plan import Plan, plan_of
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport, shown_settings
 from dagsearch.selection.run import SelectionRun, closing_on_error, notifier
@@ -46,9 +45,10 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     ----------
     estimator : estimator object
         An unfitted estimator. It is cloned for every fit, which sees only the columns of a subset.
-    n_features_to_select : int, float, (int, int) or None, default=None
+    n_features_to_select : int, float, (int, int), "auto" or None, default=None
         Number of features to select. If a float between 0 and 1, the fraction of the features. If a pair, the
-        smallest and the largest number. If ``None``, half of the features. A group counts as one feature.
+        smallest and the largest number. If ``"auto"``, any number up to 20. If ``None``, half of the
+        features. A group counts as one feature.
     budget : int, default=100
         Number of subsets to score. Each takes one fit per fold. No subset is scored twice.
     scoring : str, callable or None, default=None
@@ -65,10 +65,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     confidence : float or None, default=None
         Stop once the best subset so far is the best of all subsets with at least this probability. If the
         model predicts too poorly to state one, the search goes on, and a warning says so at its end.
-    repeats : int, default=2
-        Number of times that the leaders (at most 8 subsets, and at most a tenth of ``budget``) are scored
-        again at the end, on re-drawn folds. These scores come in addition to ``budget``. Folds that leave
-        nothing to chance, such as given ones, are not re-drawn.
     parsimonious : bool, default=False
         Whether to select the subset with the fewest features within one standard error of the best one, or,
         if there is none with fewer, what a test of each feature by itself selects.
@@ -109,22 +105,28 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
     n_features_to_select_ : int
         The number of features that were selected.
     best_score_ : float
-        Mean cross-validated score of the selected features on the folds of the search. It is too high,
-        because the same folds were used to select; see ``confirmed_score_`` and :meth:`honest_score`.
-    confirmed_score_ : float or None
-        Their mean score on the re-drawn folds; ``None`` if there are none.
+        Mean cross-validated score of the selected features. It is too high, because the same folds were used
+        to select; see ``expected_score_`` and :meth:`honest_score`.
+    expected_score_ : float
+        The score to be expected on new rows: ``best_score_`` less ``optimism_``.
     score_interval_ : tuple of (float, float)
-        Central 90% interval of their mean score over folds, within the bounds of the score.
+        Central 90% interval of the score on new rows, within the bounds of the score.
+    optimism_ : float or None
+        By how much ``best_score_`` is too high, estimated by a small selection that is repeated inside the
+        folds: at most 165 fits in addition to ``budget``. ``None`` with fewer than three folds, without a
+        target, with scores that ``warm_start`` gives, or after a stop by time, a callback or Ctrl-C.
+    baseline_score_ : float or None
+        Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
     probability_best_ : float or None
-        Probability that no other subset has a better score; ``None`` if unknown.
+        Probability that no other subset predicts better; ``None`` if unknown.
     inclusion_probability_ : ndarray of shape (n_features,)
         Probability that each feature is part of the best subset; NaN if unknown.
     inclusion_interval_ : ndarray of shape (n_features, 2)
-        Intervals of these probabilities. They allow for sampling, for hyperparameters, and for a model that
-        does not predict perfectly.
+        Intervals of these probabilities. They allow for sampling, for hyperparameters, and for a model whose
+        scores hold on new rows only in part.
     model_fit_ : Fit
-        How well the model has predicted scores before they were known: ``skill``, ``coverage`` and ``trust``.
-        Probabilities are tempered by it.
+        How well the model has predicted scores before they were known, ``skill`` and ``coverage``, and
+        ``trust``, its weight in the probabilities.
     simpler_ : dict or None
         A simpler subset within one standard error of the selected one: ``features``, ``score``.
     notes_ : list of str
@@ -168,7 +170,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self,
         estimator: Any,
         *,
-        n_features_to_select: int | float | tuple[int, int] | None = None,
+        n_features_to_select: int | float | tuple[int, int] | str | None = None,
         budget: int = 100,
         scoring: Any = None,
         cv: Any = 5,
@@ -176,7 +178,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         patience: int | None = None,
         target_score: float | None = None,
         confidence: float | None = None,
-        repeats: int = 2,
         parsimonious: bool = False,
         fixed: Sequence[Any] | None = None,
         forbidden: Sequence[Any] | None = None,
@@ -199,7 +200,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.patience = patience
         self.target_score = target_score
         self.confidence = confidence
-        self.repeats = repeats
         self.parsimonious = parsimonious
         self.fixed = fixed
         self.forbidden = forbidden
@@ -242,7 +242,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         plan = plan_of(self, X, y, params)
         warn_small_budget(plan.budget)
         self._run = run = self._begin(plan)
-        chooser = Chooser(run, plan.scorer, plan.rival, self.n_jobs)
         try:
             pool, notify = BatchPool(plan.scorer, self.n_jobs), notifier(plan.callbacks, run, plan.features)
             run.run(
@@ -255,15 +254,14 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
                 steer=plan.steer,
             )
             if run.stopped not in ("seconds", "callback"):
-                chooser.redrawn, chooser.honest = plan.redrawn, plan.honest
-                chooser.score_again(plan.budget)
+                run.repeat_inside(plan.budget, lambda candidates: plan.nested(candidates, self.n_jobs))
         except BaseException:  # Ctrl-C, or an error in a callback
             run.stopped = "interrupted"
             if run.search.history:
-                self._set_findings(plan.features, chooser)
+                self._set_findings(plan)
             raise
         else:
-            self._set_findings(plan.features, chooser)
+            self._set_findings(plan)
         finally:
             run.search.close()
         return self
@@ -280,6 +278,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         notes: Sequence[str] = (),
         code: str | None = None,
         honest: HonestScore | None = None,
+        leaks: Sequence[str] = (),
     ) -> SelectionReport:
         """Report what was found, as tables, figures and a page.
 
@@ -297,6 +296,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             Python code to copy that uses what was found. If ``None``, it names the features.
         honest : HonestScore, default=None
             From :meth:`honest_score`.
+        leaks : sequence of str, default=()
+            Features that determine the target by themselves; the headline begins with them.
 
         Returns
         -------
@@ -316,6 +317,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             notes,
             code,
             honest,
+            leaks,
         )
 
     def consider(self, scored: Scored | None) -> None:
@@ -333,20 +335,16 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         if scored is None or scored.failure is not None or scored.mean <= self.best_score_:
             return
         subset = frozenset(scored.columns)
-        if self._choice.notes or not self._run.allows(subset):
+        if not self._run.allows(subset):
             return
-        rival, own = leader_of(scored), self._choice.chosen
-        record, chosen = self._run.record, rival
-        if self.parsimonious and len(subset) > len(own.subset):
-            if within_one_error(rival, [own], record.folds, lambda _: 0) is not None:
+        own, record = self._choice.chosen, self._run.record
+        simpler = simpler_than(scored, [entry.scored for entry in record.successes()], record.folds)
+        choice = Choice(scored, simpler)
+        if self.parsimonious and len(subset) > len(own.columns):
+            if within_one_error(scored, [own], record.folds, lambda _: 0) is not None:
                 return
-            fewer = [
-                leader_of(one)
-                for one in (entry.scored for entry in record.successes())
-                if len(one.columns) < len(subset)
-            ]
-            chosen = within_one_error(rival, fewer, record.folds, lambda one: len(one.subset)) or rival
-        self._choice = replace(self._choice, chosen=chosen)
+            choice = Choice(simpler or scored, None)
+        self._choice = choice
         self._run.learn_of(scored)
         self._show_choice(self._features())
 
@@ -412,17 +410,25 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             raise CovarianceError(f"covariance: {error}") from error
         run = SelectionRun(plan.problem, search, record)
         run.smallest, run.bounds = bool(self.parsimonious), plan.bounds
+        run.tested, run.baseline = plan.tested, plan.baseline
         if not record.selection:
             names = [str(name) for name in plan.features.labels(range(plan.features.count))]
             scorer = plan.scorer
-            about = {"data": plan.digest, "features": names, "rows": scorer.rows, "folds": scorer.folds}
+            about: dict[str, Any] = {
+                "data": plan.digest,
+                "features": names,
+                "rows": scorer.rows,
+                "folds": scorer.folds,
+            }
+            if plan.bounds[1] < math.inf:
+                about["largest"] = plan.bounds[1]
             with closing_on_error(search):
                 run.note({**about, **self._asked_by})
         return run
 
-    def _set_findings(self, features: Features, chooser: Chooser) -> None:
+    def _set_findings(self, plan: Plan) -> None:
         """Set the attributes of a fitted selector; to be called by ``fit`` itself, because it may warn."""
-        run, search = self._run, self._run.search
+        run, search, features = self._run, self._run.search, plan.features
         failures = run.record.failure_message(features.labels(range(features.count)))
         if not search.history:
             raise SelectionError(failures)
@@ -430,7 +436,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # points to the call of fit
         search.close()  # nothing more is told; what follows only reads
         search.settle()
-        self._choice = chooser.choose(self.budget, bool(self.parsimonious))
+        self._choice = choose(run.record, search, plan.rival, bool(self.parsimonious))
         self._show_choice(features)
         if self.confidence is not None and self.stopped_ == "budget" and not self.model_fit_.known:
             warnings.warn(

@@ -78,6 +78,8 @@ class Table:
     """Messages about what was converted or left out."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Columns that cannot be features, each with the reason, such as ``one value only``."""
+    leaking: list[str] = field(default_factory=list)
+    """Columns that determine the target by themselves."""
 
     def rows(self, positions: IntArray) -> Self:
         """Some of the rows, by position."""
@@ -176,9 +178,10 @@ def split_target(
     allowed = features.drop(columns=[name for name in forbidden if name in features])
     leaking = leaks(allowed, values, classification)
     if leaking:
-        notes.append(
+        notes.insert(
+            0,
             f"one column alone determines the target (score 1.0000): {listed(leaking)}. If its value is "
-            "known only after the target, it is a leak: forbid it (--forbidden)"
+            "known only after the target, it is a leak: forbid it (--forbidden)",
         )
     return Table(
         features,
@@ -189,6 +192,7 @@ def split_target(
         None if roles.weight is None else _weights(frame[roles.weight], roles.weight),
         notes,
         left_out,
+        leaking,
     )
 
 

@@ -9,16 +9,17 @@ import numpy as np
 from sklearn.feature_selection import f_classif, f_regression
 
 from dagsearch.record import Scored
+from dagsearch.selection.estimate import Estimate
 from dagsearch.selection.rankings import numbers
 from dagsearch.selection.report import Comparison
-from dagsearch.selection.scoring import FoldNoise, central_interval
 from dagsearch.tables.roles import Table
-from dagsearch.values.gaussians import Gaussian
 
 Chosen = tuple[Comparison, Sequence[int], Scored | None]
 """A comparison, its columns and their scores, if there are any."""
 Score = Callable[[Sequence[int]], Scored]
 """Cross-validated score of some columns."""
+Estimates = Callable[[Scored, bool], Estimate]
+"""What a subset will score on new rows, with whether a search has found it."""
 
 
 class Budget(NamedTuple):
@@ -31,20 +32,20 @@ class Budget(NamedTuple):
 
 
 def comparisons(
-    score: Score, noise: FoldNoise, table: Table, forbidden: Collection[str], count: int, budget: Budget
+    score: Score, new: Estimates, table: Table, forbidden: Collection[str], count: int, budget: Budget
 ) -> Iterator[Chosen]:
     """All features, those that are best one by one, and forward selection if the budget covers it."""
     columns = [i for i, name in enumerate(table.features.columns) if name not in forbidden]
-    yield _compared("all features", score(columns), columns, 1, noise)
+    yield _compared("all features", score(columns), columns, 1, new, False)
     test = f_classif if table.classification else f_regression
     data = np.column_stack([numbers(table.features.iloc[:, i]) for i in columns])
     with np.errstate(divide="ignore", invalid="ignore"):
         strength = np.nan_to_num(test(data, _target_numbers(table))[0], nan=0.0, posinf=np.inf)
     best = sorted(columns[i] for i in np.argsort(-strength, kind="stable")[:count])
-    yield _compared(f"best {count} one by one ({test.__name__})", score(best), best, 1, noise)
+    yield _compared(f"best {count} one by one ({test.__name__})", score(best), best, 1, new, False)
     needed = sum(len(columns) - taken for taken in range(count))
     if needed <= budget.subsets:
-        found = forward_selection(score, columns, count, noise, budget.until)
+        found = forward_selection(score, columns, count, new, budget.until)
         if found is not None:
             yield found
 
@@ -54,7 +55,7 @@ def _target_numbers(table: Table) -> Any:
 
 
 def forward_selection(
-    score: Score, columns: Sequence[int], count: int, noise: FoldNoise, until: float = math.inf
+    score: Score, columns: Sequence[int], count: int, new: Estimates, until: float = math.inf
 ) -> Chosen | None:
     """Add the column that helps most, ``count`` times; ``None`` if the time is over before the end."""
     taken: list[int] = []
@@ -76,12 +77,13 @@ def forward_selection(
         taken = list(last.columns)
     if last is None:
         return Comparison("forward selection", 0, tried, None), taken, None
-    return _compared("forward selection", last, taken, tried, noise)
+    return _compared("forward selection", last, taken, tried, new, True)
 
 
-def _compared(name: str, scored: Scored, columns: Sequence[int], tried: int, noise: FoldNoise) -> Chosen:
+def _compared(
+    name: str, scored: Scored, columns: Sequence[int], tried: int, new: Estimates, searched: bool
+) -> Chosen:
     if scored.failure is not None:
         return Comparison(name, len(columns), tried, None), columns, None
-    variance = noise.add(scored.scores)
-    interval = None if variance is None else central_interval(Gaussian(scored.mean, variance))
+    interval = new(scored, searched).interval
     return Comparison(name, len(columns), tried, scored.mean, interval), columns, scored

@@ -19,7 +19,7 @@ from dagsearch.cli.common import positive as whole_number
 from dagsearch.cli.common import seconds as number_of_seconds
 
 AUTO = "auto"
-"""The value of ``--k`` for the smallest number of columns within one standard error of the best score."""
+"""The value of ``--k`` and ``--task`` that leaves the answer to the command."""
 _LARGE = "how large the table may be; a larger one is refused before it fills the memory"
 _WRITTEN = "how the table is written, if detection gets it wrong"
 
@@ -104,15 +104,15 @@ class Request:
     ]
     target: Annotated[str, _column("column to predict", label="target")]
     k: Annotated[
-        int | tuple[int, int] | Literal["auto"] | None,
+        int | tuple[int, int] | Literal["auto"],
         Option(
-            "number of columns to choose, a range such as 3-8, or auto for the smallest number "
-            "within one standard error of the best score (default: half)",
+            "number of columns to choose, a range such as 3-8, or auto for any number up to 20 "
+            "(default: auto)",
             _sizes,
             metavar="K",
             label="features to select",
         ),
-    ] = None
+    ] = "auto"
     budget: Annotated[
         int, Option("number of subsets to score (default: %(default)s)", whole_number, label="budget")
     ] = BUDGET

@@ -25,9 +25,7 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
     if content["model"]["trust"] > 0.0:  # otherwise a warning says so
         lines.append(f"{content['model']['sentence']}.")
     lines += [*_simpler(content), *_honest(content)]
-    lines.append(
-        "Cross-validated scores are too optimistic: they were used to choose. Held-out scores are not."
-    )
+    lines.append(_optimism(content["result"]))
     for text in content["warnings"]:  # only the first line of each; the report has all of it
         if text not in notes or not announced:
             lines.append(f"{'note' if text in notes else 'warning'}: {printable(text.splitlines()[0])}")
@@ -59,7 +57,21 @@ def _simpler(content: Mapping[str, Any]) -> list[str]:
     if simpler is None:
         return []
     names = ", ".join(printable(name) for name in simpler["features"])
-    return [f"A simpler choice is within one standard error: {names} (score {simpler['score']:.4f})."]
+    count = len(simpler["features"])
+    return [
+        f"A simpler choice is within one standard error: {count} features (score {simpler['score']:.4f}): "
+        f"{names}."
+    ]
+
+
+def _optimism(result: Mapping[str, Any]) -> str:
+    if result["optimism"] is None:
+        return "Cross-validated scores are too high: they were used to choose. Held-out scores are not."
+    return (
+        f"On new rows, {result['expected_score']:.4f} is expected: the cross-validated score is about "
+        f"{result['optimism']:.4f} too high, because it was used to choose ({result['nested_fits']} further "
+        "fits estimate that)."
+    )
 
 
 def _honest(content: Mapping[str, Any]) -> list[str]:
@@ -78,17 +90,17 @@ def _scores(content: Mapping[str, Any], chosen: int) -> list[str]:
     """The score of the chosen features, then the scores they are compared with."""
     found = content["result"]
     own = {"name": "chosen", "features": chosen, "subsets": found["evaluations"], "score": found["score"]}
-    own |= {"interval": found["score_interval"], "holdout_score": found["holdout_score"]}
+    own |= {"interval": found["score_interval"]}
+    own |= {name: found[name] for name in ("holdout_score", "holdout_interval")}
     rows = [own, *content["comparisons"]]
     width = max(len(row["name"]) for row in rows)
-    lines = [f"{'':{width}}  features  subsets  cross-validated  90% interval      held out"]
+    lines = [f"{'':{width}}  features  subsets  cross-validated  new rows, 90%     held out  its 90%"]
     for row in rows:
-        interval = row["interval"]
-        unknown = interval is None or None in interval
-        shown = "–" if unknown else f"{interval[0]:.4f} to {interval[1]:.4f}"
         counts = f"{row['features']:8}  {row['subsets']:7}"
         score, held = _number(row["score"]), _number(row["holdout_score"])
-        lines.append(f"{row['name']:{width}}  {counts}  {score:>15}  {shown:16}  {held:>8}")
+        new, its = _interval(row["interval"]), _interval(row["holdout_interval"])
+        line = f"{row['name']:{width}}  {counts}  {score:>15}  {new:16}  {held:>8}  {its}"
+        lines.append(line.rstrip())
     return lines
 
 
@@ -101,6 +113,11 @@ def _sizes(by_size: Sequence[Mapping[str, Any]], chosen: int) -> list[str]:
         mark = "  chosen" if count == chosen else ""
         lines.append(f"{count:8}  {_number(size['score']):>20}  {error:>14}  {size['subsets']:7}{mark}")
     return lines
+
+
+def _interval(interval: Sequence[float | None] | None) -> str:
+    low, high = interval or (None, None)
+    return "–" if low is None or high is None else f"{low:.4f} to {high:.4f}"
 
 
 def _number(value: float | None) -> str:

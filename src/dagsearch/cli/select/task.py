@@ -25,17 +25,15 @@ from dagsearch.cli.select.estimator import (
     hold_out,
     scoring_for,
 )
-from dagsearch.cli.select.options import AUTO, Request
+from dagsearch.cli.select.options import Request
 from dagsearch.selection.arguments import Features, weight_params
-from dagsearch.selection.certainty import HonestScore, baseline_score
+from dagsearch.selection.certainty import HonestScore
+from dagsearch.selection.estimate import baseline_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
-from dagsearch.selection.scoring import FoldNoise, SubsetScorer, heldout_interval, quiet
+from dagsearch.selection.scoring import SubsetScorer, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.tables.read import INPUT, Limits, TableError, TextFormat, read_table
 from dagsearch.tables.roles import Roles, Table, split_target
-
-# Largest number of columns that 'auto' considers.
-_MOST_COLUMNS = 20
 
 
 class Outcome(NamedTuple):
@@ -69,7 +67,7 @@ def select(request: Request) -> Outcome:
     notes = [*prepared.table.notes, *_own_warnings(caught), *failures]
     names = selector.get_feature_names_out().tolist()
     code = code_for(request, prepared.estimator, prepared.table, names)
-    report = selector.report(_settings(prepared), others, held, notes, code, honest)
+    report = selector.report(_settings(prepared), others, held, notes, code, honest, prepared.table.leaking)
     return Outcome(report, interrupted, prepared.table.notes)
 
 
@@ -173,17 +171,14 @@ def _announce(prepared: _Prepared) -> None:
 
 def _selector(prepared: _Prepared) -> DAGSearchSelector:
     request = prepared.request
-    auto = request.k == AUTO
-    sizes: Any = (1, min(_MOST_COLUMNS, prepared.choices())) if auto else request.k
     selector = DAGSearchSelector(
         prepared.estimator,
-        n_features_to_select=sizes,
+        n_features_to_select=request.k,
         budget=request.budget,
         scoring=prepared.scoring,
         cv=prepared.cv,
         max_seconds=request.seconds,
         patience=request.patience,
-        parsimonious=auto,
         fixed=list(request.fixed) or None,
         forbidden=[name for name in request.forbidden if name not in prepared.table.left_out] or None,
         groups=request.grouped or None,
@@ -215,23 +210,18 @@ def _fit(selector: DAGSearchSelector, prepared: _Prepared) -> bool:
 def _compare(selector: DAGSearchSelector, prepared: _Prepared, until: float) -> tuple[list[Comparison], bool]:
     """Other subsets with their scores on the held-out rows, and whether Ctrl-C ended the comparison."""
     request, score = prepared.request, prepared.on_folds()
-    noise = FoldNoise()
-    by_fold = [selector.history_[f"split{fold}_test_score"] for fold in range(score.folds)]
-    for scores in np.column_stack(by_fold):
-        if np.all(np.isfinite(scores)):
-            noise.add(scores)
     count, budget = int(selector.support_.sum()), Budget(request.budget, until)
     found: list[Comparison] = []
     try:
         for comparison, columns, scored in comparisons(
-            score, noise, prepared.kept, request.forbidden, count, budget
+            score, selector._run.estimate, prepared.kept, request.forbidden, count, budget
         ):
             held = prepared.held_out(columns)
             if held is not None:
                 comparison = replace(comparison, holdout_score=held.score, holdout_interval=held.interval)
             found.append(comparison)
             selector.consider(scored)
-        found.append(_without_features(prepared))
+        found.append(_without_features(selector, prepared))
     except KeyboardInterrupt:
         return found, True
     return found, False
@@ -255,22 +245,14 @@ def _honest(
     return found, False
 
 
-def _without_features(prepared: _Prepared) -> Comparison:
+def _without_features(selector: DAGSearchSelector, prepared: _Prepared) -> Comparison:
     """The score of predictions that use no feature, as a baseline."""
-    kept = prepared.kept
-    found = [_baseline(prepared, kept.rows(train), kept.rows(test)) for train, test in prepared.splits()]
-    known = [score for score in found if score is not None]
-    held = None
-    if prepared.holdout is not None:
-        held = _baseline(prepared, kept, prepared.holdout)
-    score = float(np.mean(known)) if known and len(known) == len(found) else None
-    return Comparison("no features", 0, 0, score, holdout_score=held)
-
-
-def _baseline(prepared: _Prepared, seen: Table, unseen: Table) -> float | None:
-    _, judging = weight_params(prepared.estimator, prepared.scorer, unseen.weights)
-    targets = seen.target, unseen.target, seen.weights
-    return baseline_score(prepared.estimator, prepared.scorer, *targets, **judging)
+    kept, unseen, held = prepared.kept, prepared.holdout, None
+    if unseen is not None:
+        _, judging = weight_params(prepared.estimator, prepared.scorer, unseen.weights)
+        targets = kept.target, unseen.target, kept.weights
+        held = baseline_score(prepared.estimator, prepared.scorer, *targets, **judging)
+    return Comparison("no features", 0, 0, selector.baseline_score_, holdout_score=held)
 
 
 def _settings(prepared: _Prepared) -> dict[str, Any]:
@@ -280,7 +262,7 @@ def _settings(prepared: _Prepared) -> dict[str, Any]:
         "data": "standard input" if str(request.data) == INPUT else request.data.name,
         "task": "classification" if classes else "regression",
         "positive": classes[1] if len(classes) == 2 else None,
-        "k": "half" if request.k is None else str(request.k),
+        "k": str(request.k),
         "estimator": described(prepared.estimator),
         "scoring": prepared.scoring,
         "cv": str(prepared.cv),
