@@ -357,7 +357,7 @@ def test_headline_begins_with_what_was_found_and_asked(show):
     assert (
         "classification · scored by accuracy · LogisticRegression()" in head.locator(".source").inner_text()
     )
-    assert "Usually small, because many subsets are about equally good" in head.inner_text()
+    assert "it does not say how well this one predicts" in head.inner_text()
 
 
 @in_browser
