@@ -24,7 +24,7 @@ from dagsearch.errors import (
 from dagsearch.functions import maximize, minimize, search
 from dagsearch.journal.journal import backup_journal
 from dagsearch.posterior import evidence
-from dagsearch.problem import MAX, MIN, Problem
+from dagsearch.problem import MAX, MIN, Problem, Step, StepProblem
 from dagsearch.proposers import expansions, policies, rollouts
 from dagsearch.report.forecasts import Forecast
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
@@ -62,6 +62,8 @@ __all__ = [
     "Search",
     "SearchExhausted",
     "SearchInterrupted",
+    "Step",
+    "StepProblem",
     "Stop",
     "as_tree",
     "backup_journal",

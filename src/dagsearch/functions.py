@@ -119,7 +119,7 @@ def search(
     else:
         settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
         run = Search.default(problem, initial=default_initial(budget), **settings)  # type: ignore[arg-type]
-    done, budget = len(run.history), run.steered.total(budget)
+    done, budget = run.spent, run.steered.total(budget)
     sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1
     try:
         if done < budget:

@@ -24,7 +24,7 @@ from dagsearch.posterior.base import MeanFunction, Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
-from dagsearch.problem import Action, Problem, State
+from dagsearch.problem import Action, Problem, State, has_costly_steps
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.expansions import Expansion, OneChild
 from dagsearch.proposers.portfolio import Portfolio
@@ -336,6 +336,15 @@ class Search:
         elif self.outstanding.find(proposal.leaf, proposal) is not None:
             self.forget(proposal, again=True)
 
+    def cost_of(self, proposal: Proposal) -> float:
+        """What an evaluation takes of the budget."""
+        return 1.0
+
+    @property
+    def spent(self) -> int:
+        """What the evaluations so far have taken of the budget."""
+        return len(self.data)
+
     def way_to(self, leaf: State) -> Proposal:
         """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
         return self.outstanding.way_to(leaf)
@@ -459,8 +468,15 @@ class Search:
     ) -> Self:
         """The method of :func:`dagsearch.search`, which documents ``covariance`` and ``noisy``.
 
-        ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`.
+        ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`. For a
+        problem with ``expand`` it is a :class:`dagsearch.costly.StepSearch`.
         """
+        if has_costly_steps(problem):
+            from dagsearch.costly import StepSearch  # which is a Search itself
+
+            return StepSearch.default(  # type: ignore[return-value]
+                problem, covariance=covariance, noisy=noisy, initial=initial, seed=seed, journal=journal
+            )
         noisy, space = checked_flag("noisy", noisy), Space.of(problem)
         search = cls(space, seed=seed, **default_parts(space, covariance, noisy, initial))
         settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
