@@ -32,7 +32,7 @@ always-inline attributor called-value-propagation constmerge deadargelim elim-av
 globaldce globalopt globalsplit hotcoldsplit inferattrs inline ipsccp iroutliner mergefunc module-inline
 partial-inliner rpo-function-attrs scc-oz-module-inliner strip-dead-prototypes argpromotion function-attrs
 adce aggressive-instcombine alignment-from-assumptions bdce break-crit-edges callsite-splitting consthoist
-constraint-elimination chr correlated-propagation dce dfa-jump-threading div-rem-pairs dse early-cse
+constraint-elimination correlated-propagation dce dfa-jump-threading div-rem-pairs dse early-cse
 early-cse<memssa> fix-irreducible flattencfg float2int gvn gvn-hoist gvn-sink instcombine instsimplify
 jump-threading lcssa libcalls-shrinkwrap load-store-vectorizer loop-data-prefetch loop-distribute loop-fusion
 loop-load-elim loop-simplify loop-sink loop-unroll loop-vectorize lower-constant-intrinsics lower-expect

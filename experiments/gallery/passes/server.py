@@ -145,8 +145,9 @@ class Embedded:
 
     def _run(self, module: Any, pipeline: str) -> None:
         llvm = self._llvm
-        speed, size = {"default<Oz>": (2, 2), "default<O3>": (3, 0)}.get(pipeline, (0, 0))
-        tuning = llvm.create_pipeline_tuning_options(speed_level=speed, size_level=size)
+        # -Oz is -O2 for functions that are marked as to be small, and the programs' functions are.
+        speed = {"default<Oz>": 2, "default<O3>": 3}.get(pipeline)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=speed or 2)
         builder = llvm.create_pass_builder(self._machine, tuning)
         if speed:
             passes = builder.getModulePassManager()
