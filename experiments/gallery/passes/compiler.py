@@ -18,7 +18,8 @@ EMBEDDED = "llvmlite"
 _VERSIONS = range(14, 31)  # those with LLVMRunPasses that read the bitcode of the programs; the first is taken
 
 # Left out: passes that only print, view or analyse, that add names, profiles, guards or checks, and those
-# that change what other modules see (internalize) or that only remove what a debugger needs.
+# that change what other modules see (internalize), whole pipelines (scc-oz-module-inliner), and those that only remove
+# what a debugger needs.
 _EMBEDDED_PASSES = """
 aggressive_dce aggressive_instcombine always_inliner argument_promotion break_critical_edges constant_merge
 dead_arg_elimination dead_code_elimination dead_store_elimination global_dead_code_eliminate global_opt
@@ -30,7 +31,7 @@ sroa strip_dead_prototype tail_call_elimination unify_function_exit_nodes
 _LIBRARY_PASSES = """
 always-inline attributor called-value-propagation constmerge deadargelim elim-avail-extern function-specialization
 globaldce globalopt globalsplit hotcoldsplit inferattrs inline ipsccp iroutliner mergefunc module-inline
-partial-inliner rpo-function-attrs scc-oz-module-inliner strip-dead-prototypes argpromotion function-attrs
+partial-inliner rpo-function-attrs strip-dead-prototypes argpromotion function-attrs
 adce aggressive-instcombine alignment-from-assumptions bdce break-crit-edges callsite-splitting consthoist
 constraint-elimination correlated-propagation dce dfa-jump-threading div-rem-pairs dse early-cse
 early-cse<memssa> fix-irreducible flattencfg float2int gvn gvn-hoist gvn-sink instcombine instsimplify
