@@ -25,6 +25,7 @@ class Steps:
     def __init__(self, problem: PassOrder, evaluate: Evaluations) -> None:
         self.problem, self._evaluate = problem, evaluate
         self._applications = Applications(problem)
+        problem.begin()
 
     def __call__(self, module: Module, name: str) -> Module | None:
         """The module after a pass, or ``None`` if LLVM fails."""
@@ -51,6 +52,10 @@ class Counted(PassOrder):
     def __init__(self, problem: PassOrder, evaluate: Evaluations) -> None:
         self.__dict__.update(problem.__dict__)
         self._step = Steps(problem, evaluate)
+
+    def checked(self, module: Module) -> Module:
+        """The module: what is counted was checked there."""
+        return module
 
     def after(self, module: Module, name: str) -> Module:
         """The module after a pass."""

@@ -4,6 +4,7 @@ import base64
 import math
 import zlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import dagsearch as ds
@@ -36,6 +37,12 @@ class PassOrder:
         self._bitcode = programs.bitcode(name)
         self.start = llvm.read(self._bitcode)
         self.oz = llvm.applied(self._bitcode, "default<Oz>").size
+        self._works: dict[bytes, bool] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget which modules a run has found: another run begins."""
+        self._smallest = self.oz
 
     def root(self) -> ds.Step:
         """The program as clang makes it, before the first pass."""
@@ -47,7 +54,7 @@ class PassOrder:
 
     def expand(self, module: Module, name: str) -> ds.Step:
         """Apply a pass; this is what costs."""
-        after = self.after(module, name)
+        after = self.checked(self.after(module, name))
         return ds.Step(after, value=self.value(after))
 
     def after(self, module: Module, name: str) -> Module:
@@ -61,12 +68,30 @@ class PassOrder:
         """What it is worth to stop at a module."""
         return math.log(self.oz / module.size)
 
+    def checked(self, module: Module) -> Module:
+        """The module, if it is not the smallest one so far, or prints what the program must print.
+
+        A program is run only if it is smaller than what ``-Oz`` leaves and than all others of this run: others
+        are not what is answered. Raises :class:`EvaluationFailed` if it prints something else.
+        """
+        if module.size < self._smallest:
+            if not self.works(module):
+                raise EvaluationFailed(f"{self.name} with {module.size} instructions prints something else")
+            self._smallest = module.size
+        return module
+
     def works(self, module: Module) -> bool:
         """Whether a module, when it is run, prints what the program prints without optimisation."""
-        try:
-            return programs.printed(module.bitcode) == programs.printed(self._bitcode)
-        except EvaluationFailed:
-            return False
+        if module.digest not in self._works:
+            try:
+                self._works[module.digest] = programs.printed(module.bitcode) == self._expected
+            except EvaluationFailed:
+                self._works[module.digest] = False
+        return self._works[module.digest]
+
+    @cached_property
+    def _expected(self) -> bytes:
+        return programs.printed(self._bitcode)
 
     # For a journal ---------------------------------------------------------------------------------------
 
@@ -98,7 +123,7 @@ class Applications:
 
     def __call__(self, point: tuple[Module, str]) -> float:
         """Apply a pass; raises :class:`EvaluationFailed` as LLVM does."""
-        return self.problem.value(self.after(*point))
+        return self.problem.value(self.problem.checked(self.after(*point)))
 
     def after(self, module: Module, name: str) -> Module:
         """The module after a pass."""
