@@ -1,25 +1,7 @@
-"""The belief over costly steps that were not taken yet.
-
-==========  ===========================================================================
-symbol      meaning
-==========  ===========================================================================
-B           what the best known path earns
-q(s)        gains on the best known path to s, plus value(s) where one can stop at s
-x(s, a)     probability that a step leads to a new state
-d(s, a)     what it adds if it does: q(t) − q(s)
-Δ           what the rest of the path brings after t
-==========  ===========================================================================
-
-A step is worth q(s) + d + Δ. Both x and d are Gaussian processes over state and action,
-
-    k((s, a), (s', a')) = (c + δ(a, a')) (1 + k_S(s, s')) + private,
-
-where k_S counts the steps that the first known paths to s and s' share: what an action does here, it probably
-does there, the more so the less has happened in between. The prior mean is linear in the logarithm of ``prior``
-and in ``features``. On the tree of first paths the posterior follows by message passing.
-"""
+"""The belief over costly steps that were not taken yet. (research version)"""
 
 import math
+import os
 
 import numpy as np
 
@@ -27,10 +9,13 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.messages import pass_messages
-from dagsearch.values.steps import KNOWN, NEW, PENDING, UNTAKEN, FAILED, Steps
+from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, PENDING, SAME, UNTAKEN, Steps
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
+
+OPT = dict(common=0.05, shared_step=0.2, step=0.1, noise=0.5, root_min=0.1, s0=0.005, s1=0.03, prior=2.0, pace=1.0, patience=5.0, future=1.0, pfloor=0.02)
+OPT.update({k: float(v) for k, v in (kv.split('=') for kv in os.environ.get('OPT', '').split(',') if kv)})
 
 
 class Field:
@@ -49,9 +34,8 @@ class Field:
         while len(self._seen) < kinds:
             self._seen.append(([], []))
 
-    @property
-    def arrays(self) -> tuple[FloatArray, FloatArray]:
-        return self._shared, self._own
+    def clear(self) -> None:
+        self._seen = [([], []) for _ in self._seen]
 
     def add(self, action: int, node: int, value: float) -> None:
         nodes, values = self._seen[action]
@@ -64,15 +48,20 @@ class Field:
         if not values:
             return self.update_all(parent)
         every = np.concatenate(values)
-        self.root_mean = (float(every.sum()) + 0.0) / len(every)
+        self.root_mean = float(every.mean())
         total = float(every.var()) + 1e-12
         spread = [len(own) * (float(own.mean()) - self.root_mean) ** 2 for own in values]
-        weight = sum(len(own) / (len(own) + 1.0) for own in values)
-        between = min(max(sum(spread) / len(every) , 0.1 * total), 0.9 * total)
-        self.root, self.common = between, 0.05 * total
+        between = min(max(sum(spread) / len(every), OPT['root_min'] * total), 0.9 * total)
+        self.root, self.common = between, OPT['common'] * total
         rest = total - 0.9 * between
-        self.step, self.noise = 0.1 * rest, 0.5 * rest + 1e-6 * total
+        self.step, self.noise = OPT['step'] * rest, OPT['noise'] * rest + 1e-6 * total
         self.update_all(parent)
+
+    def extend(self, node: int, parent: int) -> None:
+        """A new node: what is believed of its parent, a step away."""
+        self._shared[0, node] = self._shared[0, parent]
+        self._shared[1, node] = self._shared[1, parent] + OPT['shared_step'] * self.step
+        self._own[0, :, node], self._own[1, :, node] = self._own[0, :, parent], self._own[1, :, parent] + self.step
 
     def update_all(self, parent: IntArray) -> None:
         self.update_shared(parent)
@@ -87,7 +76,7 @@ class Field:
             np.add.at(precision, nodes, 1.0 / noise)
             np.add.at(info, nodes, np.array(values) / noise)
         pass_messages(
-            parent, precision, info, self.root_mean, self.common, 0.2 * self.step, self._shared[0], self._shared[1]
+            parent, precision, info, self.root_mean, self.common, OPT['shared_step'] * self.step, self._shared[0], self._shared[1]
         )
 
     def update(self, action: int, parent: IntArray) -> None:
@@ -102,30 +91,23 @@ class Field:
 
 
 class StepBelief:
-    """Beliefs over all slots, learnt from the steps that were taken.
-
-    Parameters
-    ----------
-    steps : Steps
-        The explored part.
-    """
+    """Beliefs over all slots, learnt from the steps that were taken."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self.change, self.gain = Field(), Field()
+        self.change, self.gain, self.effect = Field(), Field(), Field()
         self._slots: list[int] = []  # taken ones, in order
         self._due = _FIRST
-        self._weights = np.zeros(1)
+        self._weights = np.array([0.0, 1.0])
         self.tries = np.zeros(64)
-        """Number of steps that were taken below each node or from it."""
-        self.born = np.zeros(64)
+        self.unit = 1.0
         self._grow()
 
     def _grow(self) -> None:
         steps = self._steps
         nodes = len(steps.graph)
-        self.tries, self.born = grown(self.tries, nodes), grown(self.born, nodes)
-        for field in (self.change, self.gain):
+        self.tries = grown(self.tries, nodes)
+        for field in (self.change, self.gain, self.effect):
             field.grow(steps.kinds, nodes)
 
     @property
@@ -142,18 +124,29 @@ class StepBelief:
 
     def _expected(self, slots: IntArray) -> FloatArray:
         """Prior mean of d."""
-        if self._weights.size == 1:
-            return np.zeros(len(slots))
+        if self._weights.size == 2:
+            return self._weights[0] + self._weights[1] * self._steps.slot_prior[slots]
         return self._regressors(slots) @ self._weights
 
-    def added(self, slot: int) -> float | None:
-        """What a taken step has added to q; ``None`` if that does not compare with other steps."""
+    def _observe(self, slot: int) -> None:
+        """Add a taken slot to the fields."""
         steps, graph = self._steps, self._steps.graph
-        node, child = int(steps.slot_node[slot]), int(steps.slot_child[slot])
+        node, action, became = int(steps.slot_node[slot]), int(steps.slot_action[slot]), int(steps.slot_became[slot])
+        child = int(steps.slot_child[slot])
+        self.change.add(action, node, float(became == NEW))
+        if became == FAILED:
+            if math.isfinite(graph.stop[node]):
+                self.effect.add(action, node, 0.0)
+            return
         one, other = float(graph.stop[node]), float(graph.stop[child])
+        gain = float(steps.slot_gain[slot])
         if math.isinf(one) and math.isinf(other):
-            return float(steps.slot_gain[slot])
-        return None if math.isinf(one) or math.isinf(other) else float(steps.slot_gain[slot]) + other - one
+            self.gain.add(action, node, gain - float(self._expected(np.array([slot]))[0]))
+        elif math.isfinite(one) and math.isfinite(other):
+            d = gain + other - one if became in (NEW, KNOWN) else 0.0
+            if became in (KNOWN, BACK):
+                d = min(d, 0.0)
+            self.effect.add(action, node, math.copysign(math.log1p(abs(d) / self.unit), d))
 
     def learn(self, slot: int) -> None:
         """Learn from a step that was taken or has failed."""
@@ -162,43 +155,47 @@ class StepBelief:
         node, action = int(steps.slot_node[slot]), int(steps.slot_action[slot])
         became = int(steps.slot_became[slot])
         self._slots.append(slot)
-        if became == NEW:
-            self.born[steps.slot_child[slot]] = len(self._slots)
         above = node
         while above >= 0:
             self.tries[above] += 1
             above = int(steps.parent[above])
-        self.change.add(action, node, float(became == NEW))
-        added = self.added(slot) if became in (NEW, KNOWN) else None
-        if added is not None:
-            expected = float(self._expected(np.array([slot]))[0])
-            self.gain.add(action, node, added - expected)
         if len(self._slots) >= self._due:
             self._due = max(self._due + 1, int(_MORE * self._due))
             self._refit()
         else:
-            self.change.update_shared(self.parent)
-            self.change.update_all(self.parent) if became == NEW else self.change.update(action, self.parent)
-            self.gain.update_all(self.parent) if became == NEW else self.gain.update(action, self.parent)
+            self._observe(slot)
+            for field in (self.change, self.gain, self.effect):
+                if became == NEW:
+                    field.extend(int(steps.slot_child[slot]), node)
+                field.update_shared(self.parent)
+                field.update(action, self.parent)
 
     def _refit(self) -> None:
         """Learn the prior mean and the variances."""
-        steps = self._steps
-        taken = [(slot, self.added(slot)) for slot in self._slots if steps.slot_became[slot] in (NEW, KNOWN)]
-        known = [(slot, added) for slot, added in taken if added is not None]
-        slots = np.array([slot for slot, _ in known], dtype=np.int64)
-        if len(known) > 0:
-            design, target = self._regressors(slots), np.array([added for _, added in known])
-            ridge = 1e-6 * len(known) * np.maximum(design.var(axis=0), 1e-6)
+        steps, graph = self._steps, self._steps.graph
+        slots = np.array(self._slots, dtype=np.int64)
+        became = steps.slot_became[slots]
+        moved = slots[(became == NEW) | (became == KNOWN)]
+        a, b = graph.stop[steps.slot_node[moved]], graph.stop[steps.slot_child[moved]]
+        plain = moved[np.isinf(a) & np.isinf(b)]
+        if len(plain) > 0 and (np.ptp(steps.slot_prior[plain]) > 0 or steps.slot_features):
+            design, target = self._regressors(plain), steps.slot_gain[plain]
+            ridge = 1e-6 * len(plain) * np.maximum(design.var(axis=0), 1e-6)
             ridge[0] = 0.0
             self._weights = np.linalg.lstsq(
                 np.vstack([design, np.diag(np.sqrt(ridge))]), np.append(target, np.zeros(len(ridge))), rcond=None
             )[0]
-            self.gain._seen = [([], []) for _ in self.gain._seen]
-            for (slot, added), expected in zip(known, design @ self._weights, strict=True):
-                self.gain.add(int(steps.slot_action[slot]), int(steps.slot_node[slot]), added - expected)
-        self.change.refit(self.parent)
-        self.gain.refit(self.parent)
+        both = np.isfinite(a) & np.isfinite(b)
+        d = np.abs(steps.slot_gain[moved] + b - a)[both] if both.any() else np.zeros(0)
+        d = d[d > 1e-12]
+        if d.size:
+            self.unit = float(np.quantile(d, 0.2))
+        for field in (self.change, self.gain, self.effect):
+            field.clear()
+        for slot in self._slots:
+            self._observe(slot)
+        for field in (self.change, self.gain, self.effect):
+            field.refit(self.parent)
 
     # Scores -------------------------------------------------------------------------------------------------
 
@@ -210,7 +207,7 @@ class StepBelief:
         valued = np.isfinite(stop)
         q = reach + np.where(valued, stop, 0.0)
         level = graph.level[:nodes].astype(np.float64)
-        loss, sigma, pace = self._recovery(q, valued)
+        final, final_var, spread, pace = self._finals(q, valued)
         rest = self._to_go(level, valued)
         slots = np.arange(steps.slots)
         return _scores(
@@ -219,38 +216,48 @@ class StepBelief:
             steps.slot_became[: steps.slots],
             steps.slot_cost[: steps.slots],
             self._expected(slots),
-            (self.change._shared, self.change._own, self.gain._shared, self.gain._own),
-            self.gain.noise,
+            (self.change._shared, self.change._own, self.gain._shared, self.gain._own, self.effect._shared, self.effect._own),
+            (self.gain.noise, self.effect.noise, self.unit, OPT['future'], OPT['pfloor']),
             (q, valued, level),
             best,
-            (loss, sigma, pace),
+            (final, final_var, spread, pace),
             rest,
         )
 
-    def _recovery(self, q: FloatArray, valued: np.ndarray) -> tuple[float, float, float]:
-        """What becomes of a shortfall h: share that stays, deviation of what is earned in the end, and number
-        of steps per unit."""
+    def _finals(self, q, valued):
         steps, graph, best = self._steps, self._steps.graph, self._steps.best
         nodes = len(graph)
+        slots = np.array(self._slots, dtype=np.int64)
+        new = slots[steps.slot_became[slots] == NEW] if len(slots) else slots
+        change = q[steps.slot_child[new]] - q[steps.slot_node[new]]
+        gained = max(float(np.maximum(change, 0.0).sum()), 1e-12)
+        pace = OPT['pace'] * len(slots) / gained
         if not math.isfinite(best):
-            return 0.5, 1.0, 0.0
-        total = steps.reach[:nodes] + graph.v_mean[:nodes]
-        span = max(best - float(q[0]), float(np.sqrt(self.gain.noise + self.gain.root)), 1e-12)
-        pace = len(self._slots) / span
+            return np.zeros(nodes), np.zeros(nodes), np.zeros(2), pace
+        total = reach = steps.reach[:nodes] + graph.v_mean[:nodes]
         parent = np.maximum(self.parent, 0)
-        off = valued & (total < total[parent]) & (self.tries[:nodes] > 0)
-        weight, weighted_h, hh, ll = 2.0, 0.0, 1e-12 + 2.0 * (0.1 * span) ** 2, 2.0 * (0.02 * span) ** 2
-        share = 0.5 * hh
-        if off.any():
-            h, lost, n = (total[parent] - q)[off], (total[parent] - total)[off], self.tries[:nodes][off]
-            w = n / (n + pace * h + 5.0)
-            hh += float((w * h * h).sum())
-            share += float((w * h * lost).sum())
-            loss = share / hh
-            ll += float((w * (lost - loss * h) ** 2).sum())
-            weight += float(w.sum())
-        loss = min(max(share / hh, 0.02), 1.0)
-        return loss, math.sqrt(ll / weight), pace
+        d = np.where(np.arange(nodes) > 0, np.abs(q - q[parent]), 0.0)
+        h = np.maximum(best - q, 0.0)
+        patience = OPT['patience'] + pace * h
+        n = self.tries[:nodes]
+        off = valued & valued[parent] & (total < total[parent] - 1e-12 * abs(best)) | (valued & (d == 0.0) & (n > 0))
+        off[0] = False
+        span = max(best - float(q[0]), self.unit)
+        prior = OPT['prior']
+        e2 = ((total[parent] - total) ** 2)[off]
+        w = (n / (n + patience))[off]
+        w = w * w
+        x = np.stack([np.full(w.size, span * span), span * d[off]], axis=1)
+        px = np.array([[span * span, 0.0], [span * span, span * 0.1 * span]])
+        py = np.array([(OPT['s0'] * span) ** 2, (OPT['s1'] * span) ** 2])
+        big = np.vstack([x * np.sqrt(w)[:, None], px * prior]) / span**2
+        y = np.append(e2 * np.sqrt(w), py * prior) / span**2
+        scale = 1.0 / np.maximum(y + 1e-4, 1e-4)
+        from scipy.optimize import nnls
+        a, _ = nnls(big * scale[:, None], y * scale)
+        spread = np.array([a[0] * span * span, a[1] * span]) + 1e-30
+        final, final_var = _final(self.parent, q, total, n, patience, d, spread)
+        return final, final_var, spread, pace
 
     def _to_go(self, level: FloatArray, valued: np.ndarray) -> tuple[float, float, float, float]:
         """Where one cannot stop: V as a linear function of the level, its variance per step, and the level where
@@ -272,6 +279,17 @@ class StepBelief:
 
 
 @compiled
+def _final(parent, q, total, n, patience, d, spread):  # type: ignore[no-untyped-def]
+    mean, var = total.copy(), np.zeros(total.size)
+    for node in range(1, parent.size):
+        s = parent[node]
+        w = patience[node] / (patience[node] + n[node])
+        mean[node] = total[node] + max(mean[s] - total[node], 0.0) * w
+        var[node] = (var[s] + spread[0] + spread[1] * d[node]) * w * w
+    return mean, var
+
+
+@compiled
 def _improvement(mean: float, sd: float) -> float:
     """E max(0, N(mean, sd²))."""
     if sd <= 1e-300:
@@ -283,29 +301,49 @@ def _improvement(mean: float, sd: float) -> float:
 
 
 @compiled
-def _scores(node, action, became, cost, expected, fields, private, states, best, recovery, rest):  # type: ignore[no-untyped-def]
-    change_shared, change_own, gain_shared, gain_own = fields
+def _log_improvement(mean: float, var: float, unit: float, h: float) -> float:
+    """E max(0, d − h) with d = unit (exp(Y) − 1), Y ~ N(mean, var)."""
+    sd = math.sqrt(var)
+    strike = unit + h
+    z = (mean - math.log(strike / unit)) / sd
+    if z < -8.0:
+        return 0.0
+    up = unit * math.exp(min(mean + 0.5 * var, 50.0)) * 0.5 * math.erfc(-(z + sd) / math.sqrt(2.0))
+    return max(up - strike * 0.5 * math.erfc(-z / math.sqrt(2.0)), 0.0)
+
+
+@compiled
+def _scores(node, action, became, cost, expected, fields, numbers, states, best, finals, rest):  # type: ignore[no-untyped-def]
+    change_shared, change_own, gain_shared, gain_own, effect_shared, effect_own = fields
+    private, effect_noise, unit, future, pfloor = numbers
     q, valued, level = states
-    loss, sigma, pace = recovery
-    base, slope, spread, end = rest
+    final, final_var, spread, pace = finals
+    base, slope, to_go_var, end = rest
     scores = np.full(node.size, -np.inf)
     for slot in range(node.size):
         if became[slot] != 0:
             continue
         s, a = node[slot], action[slot]
-        p = min(max(change_shared[0, s] + change_own[0, a, s], 0.002), 1.0)
-        d = expected[slot] + gain_shared[0, s] + gain_own[0, a, s]
-        var = gain_shared[1, s] + gain_own[1, a, s] + private
+        p = min(max(change_shared[0, s] + change_own[0, a, s], pfloor), 1.0)
         if np.isinf(best):
-            scores[slot] = p * 1e-6 + level[s]*1e3 + d
+            d = expected[slot] + gain_shared[0, s] + gain_own[0, a, s]
+            scores[slot] = p * 1e-6 + level[s] * 1e3 + d
             continue
         if valued[s]:
+            m = effect_shared[0, s] + effect_own[0, a, s]
+            v = effect_shared[1, s] + effect_own[1, a, s] + effect_noise
+            found = _log_improvement(m, v, unit, max(best - q[s], 0.0))
+            d = unit * math.expm1(min(abs(m), 30.0)) * (1.0 if m > 0.0 else -1.0)
+            size = unit * math.expm1(min(abs(m) + 0.5 * math.sqrt(v), 30.0))
             h = max(best - q[s] - d, 0.0)
-            found = _improvement(q[s] + d - best, math.sqrt(var))
-            found += _improvement(-loss * h, sigma) / (1.0 + pace * h)
+            sd = math.sqrt(final_var[s] + spread[0] + spread[1] * size)
+            found += future * p * _improvement(final[s] - best, sd) / (1.0 + pace * h)
+            p = 1.0
         else:
+            d = expected[slot] + gain_shared[0, s] + gain_own[0, a, s]
+            var = gain_shared[1, s] + gain_own[1, a, s] + private
             left = max(end - level[s] - 1.0, 0.0)
-            found = _improvement(q[s] + d + base + slope * left - best, math.sqrt(var + spread * left))
+            found = _improvement(q[s] + d + base + slope * left - best, math.sqrt(var + to_go_var * left))
             found /= 1.0 + left
         scores[slot] = math.log(max(p * found, 1e-300)) - math.log(cost[slot])
     return scores
