@@ -14,7 +14,7 @@ from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, PENDING, SAME, UNTA
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
 
-OPT = dict(common=0.05, shared_step=0.2, step=0.1, noise=0.5, root_min=0.1, s0=0.005, s1=0.03, prior=2.0, pace=1.0, patience=5.0, future=1.0, pfloor=0.02)
+OPT = dict(common=0.05, shared_step=0.2, step=0.1, noise=0.5, root_min=0.1, s0=0.005, s1=0.03, prior=2.0, pace=1.0, patience=5.0, future=0.0, pfloor=0.02, still=0.05, local=1.25, floor=0.002, rep=1, dist=0, pooled=1, lin=0, pbase=12, pfirst=25, pfrac=0.2, pmax=100, own=0.8, power=1.0, jitter=0.0, still0=0.1, behind=1e9)
 OPT.update({k: float(v) for k, v in (kv.split('=') for kv in os.environ.get('OPT', '').split(',') if kv)})
 
 
@@ -26,7 +26,8 @@ class Field:
         self.root_mean, self.common, self.root, self.step, self.noise = 0.0, 0.5, 0.5, 0.05, 0.5
         self._shared = np.zeros((2, 64))
         self._own = np.zeros((2, 8, 64))
-        self._seen: list[tuple[list[int], list[float]]] = []  # nodes and values of every action
+        self._seen: list[tuple[list[int], list[float]]] = []  # nodes and values of every kind
+        self.group = np.zeros(2)
 
     def grow(self, kinds: int, nodes: int) -> None:
         self._shared = grown(self._shared, 2, nodes)
@@ -42,33 +43,36 @@ class Field:
         nodes.append(node)
         values.append(value)
 
-    def refit(self, parent: IntArray) -> None:
+    def refit(self, parent: IntArray, distance: FloatArray) -> None:
         """Learn the variances, and compute everything anew."""
         values = [np.array(own) for _, own in self._seen if own]
         if not values:
-            return self.update_all(parent)
+            return self.update_all(parent, distance)
         every = np.concatenate(values)
         self.root_mean = float(every.mean())
         total = float(every.var()) + 1e-12
         spread = [len(own) * (float(own.mean()) - self.root_mean) ** 2 for own in values]
         between = min(max(sum(spread) / len(every), OPT['root_min'] * total), 0.9 * total)
+        for rep in (0, 1):
+            own = [np.array(v) for _, v in self._seen[rep::2] if v]
+            self.group[rep] = (sum(float(o.mean()) - self.root_mean for o in own)) / (len(own) + 1.0)
         self.root, self.common = between, OPT['common'] * total
         rest = total - 0.9 * between
         self.step, self.noise = OPT['step'] * rest, OPT['noise'] * rest + 1e-6 * total
-        self.update_all(parent)
+        self.update_all(parent, distance)
 
-    def extend(self, node: int, parent: int) -> None:
+    def extend(self, node: int, parent: int, distance: float) -> None:
         """A new node: what is believed of its parent, a step away."""
         self._shared[0, node] = self._shared[0, parent]
-        self._shared[1, node] = self._shared[1, parent] + OPT['shared_step'] * self.step
-        self._own[0, :, node], self._own[1, :, node] = self._own[0, :, parent], self._own[1, :, parent] + self.step
+        self._shared[1, node] = self._shared[1, parent] + OPT['shared_step'] * self.step * distance
+        self._own[0, :, node], self._own[1, :, node] = self._own[0, :, parent], self._own[1, :, parent] + self.step * distance
 
-    def update_all(self, parent: IntArray) -> None:
-        self.update_shared(parent)
+    def update_all(self, parent: IntArray, distance: FloatArray) -> None:
+        self.update_shared(parent, distance)
         for action in range(len(self._seen)):
-            self.update(action, parent)
+            self.update(action, parent, distance)
 
-    def update_shared(self, parent: IntArray) -> None:
+    def update_shared(self, parent: IntArray, distance: FloatArray) -> None:
         """The walk that all actions share, from what they have in common."""
         precision, info = np.zeros(parent.size), np.zeros(parent.size)
         noise = self.noise + self.root
@@ -76,10 +80,10 @@ class Field:
             np.add.at(precision, nodes, 1.0 / noise)
             np.add.at(info, nodes, np.array(values) / noise)
         pass_messages(
-            parent, precision, info, self.root_mean, self.common, OPT['shared_step'] * self.step, self._shared[0], self._shared[1]
+            parent, precision, info, self.root_mean, self.common, OPT['shared_step'] * self.step * distance, self._shared[0], self._shared[1]
         )
 
-    def update(self, action: int, parent: IntArray) -> None:
+    def update(self, action: int, parent: IntArray, distance: FloatArray) -> None:
         """The walk of one action, from how its values differ from what all actions share."""
         nodes, values = self._seen[action]
         precision, info = np.zeros(parent.size), np.zeros(parent.size)
@@ -87,7 +91,7 @@ class Field:
             precision[nodes] = 1.0 / self.noise
             info[nodes] = (np.array(values) - self._shared[0][nodes]) / self.noise
         own = self._own[:, action]
-        pass_messages(parent, precision, info, 0.0, self.root, self.step, own[0], own[1])
+        pass_messages(parent, precision, info, self.group[action % 2], self.root, self.step * distance, own[0], own[1])
 
 
 class StepBelief:
@@ -95,20 +99,37 @@ class StepBelief:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self.change, self.gain, self.effect = Field(), Field(), Field()
+        self.change, self.gain, self.effect, self.size = Field(), Field(), Field(), Field()
+        self.distance = np.ones(64)
         self._slots: list[int] = []  # taken ones, in order
+        self.slot_kind = np.zeros(64, dtype=np.int64)
+        self._kinds_known = 0
+        self._used: list[frozenset[int]] = [frozenset()]
         self._due = _FIRST
         self._weights = np.array([0.0, 1.0])
         self.tries = np.zeros(64)
         self.unit = 1.0
+        self.island = np.zeros(64, dtype=np.int64)
+        self.active = 0
+        self.i_tries, self.i_last, self.i_best, self.i_node = [0], [0], [-math.inf], [0]
+        self.i_noise = [np.zeros(0)]
+        self._deviations: set[int] = set()
+        self._missed: dict[int, float] = {}
+        self._best, self._best_at = -math.inf, 0
         self._grow()
 
     def _grow(self) -> None:
         steps = self._steps
         nodes = len(steps.graph)
-        self.tries = grown(self.tries, nodes)
-        for field in (self.change, self.gain, self.effect):
-            field.grow(steps.kinds, nodes)
+        self.tries, self.distance = grown(self.tries, nodes), grown(self.distance, nodes)
+        self.island = grown(self.island, nodes)
+        for field in (self.change, self.gain, self.effect, self.size):
+            field.grow(2 * steps.kinds, nodes)
+        self.slot_kind = grown(self.slot_kind, steps.slots)
+        for slot in range(self._kinds_known, steps.slots):
+            action = int(steps.slot_action[slot])
+            self.slot_kind[slot] = 2 * action + int(OPT['rep'] and action in self._used[int(steps.slot_node[slot])])
+        self._kinds_known = steps.slots
 
     @property
     def parent(self) -> IntArray:
@@ -131,12 +152,13 @@ class StepBelief:
     def _observe(self, slot: int) -> None:
         """Add a taken slot to the fields."""
         steps, graph = self._steps, self._steps.graph
-        node, action, became = int(steps.slot_node[slot]), int(steps.slot_action[slot]), int(steps.slot_became[slot])
+        node, action, became = int(steps.slot_node[slot]), int(self.slot_kind[slot]), int(steps.slot_became[slot])
         child = int(steps.slot_child[slot])
         self.change.add(action, node, float(became == NEW))
         if became == FAILED:
             if math.isfinite(graph.stop[node]):
                 self.effect.add(action, node, 0.0)
+                self.size.add(action, node, 0.0)
             return
         one, other = float(graph.stop[node]), float(graph.stop[child])
         gain = float(steps.slot_gain[slot])
@@ -146,29 +168,58 @@ class StepBelief:
             d = gain + other - one if became in (NEW, KNOWN) else 0.0
             if became in (KNOWN, BACK):
                 d = min(d, 0.0)
-            self.effect.add(action, node, math.copysign(math.log1p(abs(d) / self.unit), d))
+            size = math.log1p(abs(d) / self.unit)
+            self.effect.add(action, node, math.copysign(size, d))
+            if slot not in self._missed:
+                m = float(self.effect._shared[0, node] + self.effect._own[0, action, node])
+                self._missed[slot] = abs(math.copysign(size, d) - m)
+            self.size.add(action, node, self._missed[slot])
+            if became == NEW:
+                self.distance[child] = size + OPT['still'] if OPT['dist'] else 1.0
+        if became == NEW and not (math.isfinite(one) and math.isfinite(other)):
+            self.distance[child] = 1.0
 
     def learn(self, slot: int) -> None:
         """Learn from a step that was taken or has failed."""
         steps = self._steps
-        self._grow()
-        node, action = int(steps.slot_node[slot]), int(steps.slot_action[slot])
+        node = int(steps.slot_node[slot])
         became = int(steps.slot_became[slot])
+        if became == NEW:
+            self._used.append(self._used[node] | {int(steps.slot_action[slot])})
+        self._grow()
+        action = int(self.slot_kind[slot])
         self._slots.append(slot)
+        i = int(self.island[node])
+        self.i_tries[i] += 1
+        if slot in self._deviations:
+            self._deviations.discard(slot)
+            if became == NEW:
+                i = len(self.i_tries)
+                self.i_tries.append(0), self.i_last.append(0), self.i_best.append(-math.inf), self.i_node.append(0)
+                self.i_noise.append(np.zeros(0))
+                self.active = i
+        if became == NEW:
+            child = int(steps.slot_child[slot])
+            self.island[child] = i
+            total = float(steps.reach[child] + steps.graph.stop[child])
+            if total > self.i_best[i] + 1e-12 * abs(total):
+                self.i_best[i], self.i_last[i], self.i_node[i] = total, self.i_tries[i], child
         above = node
         while above >= 0:
             self.tries[above] += 1
             above = int(steps.parent[above])
         if len(self._slots) >= self._due:
+            self._observe(slot)
             self._due = max(self._due + 1, int(_MORE * self._due))
             self._refit()
         else:
             self._observe(slot)
-            for field in (self.change, self.gain, self.effect):
+            for field in (self.change, self.gain, self.effect, self.size):
                 if became == NEW:
-                    field.extend(int(steps.slot_child[slot]), node)
-                field.update_shared(self.parent)
-                field.update(action, self.parent)
+                    child = int(steps.slot_child[slot])
+                    field.extend(child, node, self.distance[child])
+                field.update_shared(self.parent, self.distance[: len(steps.graph)])
+                field.update(action, self.parent, self.distance[: len(steps.graph)])
 
     def _refit(self) -> None:
         """Learn the prior mean and the variances."""
@@ -190,12 +241,12 @@ class StepBelief:
         d = d[d > 1e-12]
         if d.size:
             self.unit = float(np.quantile(d, 0.2))
-        for field in (self.change, self.gain, self.effect):
+        for field in (self.change, self.gain, self.effect, self.size):
             field.clear()
         for slot in self._slots:
             self._observe(slot)
-        for field in (self.change, self.gain, self.effect):
-            field.refit(self.parent)
+        for field in (self.change, self.gain, self.effect, self.size):
+            field.refit(self.parent, self.distance[: len(graph)])
 
     # Scores -------------------------------------------------------------------------------------------------
 
@@ -212,17 +263,58 @@ class StepBelief:
         slots = np.arange(steps.slots)
         return _scores(
             steps.slot_node[: steps.slots],
-            steps.slot_action[: steps.slots],
+            self.slot_kind[: steps.slots],
             steps.slot_became[: steps.slots],
             steps.slot_cost[: steps.slots],
             self._expected(slots),
-            (self.change._shared, self.change._own, self.gain._shared, self.gain._own, self.effect._shared, self.effect._own),
-            (self.gain.noise, self.effect.noise, self.unit, OPT['future'], OPT['pfloor']),
-            (q, valued, level),
-            best,
+            (self.change._shared, self.change._own, self.gain._shared, self.gain._own, self.effect._shared, self.effect._own, self.size._shared, self.size._own),
+            (self.gain.noise, self.effect.noise, self.unit, OPT['future'], OPT['pfloor'], OPT['local'], OPT['floor'], OPT['pooled'] > 0, OPT['lin'] > 0),
+            (q, valued, level, self.island, self.active),
+            self.i_best[self.active] if valued[0] else best,
             (final, final_var, spread, pace),
             rest,
         )
+
+    def propose(self, rng) -> int:
+        """The slot to take next; −1 if none is left."""
+        steps = self._steps
+        if not steps.open.any():
+            return -1
+        if math.isfinite(steps.graph.stop[0]):
+            self.i_best[0] = max(self.i_best[0], float(steps.graph.stop[0]))
+            i = self.active
+            since = self.i_tries[i] - self.i_last[i]
+            dry = since > min(OPT['pbase' if i else 'pfirst'] + OPT['pfrac'] * self.i_last[i], OPT['pmax'])
+            if dry:
+                slot = self._deviation(rng)
+                if slot >= 0:
+                    self._deviations.add(slot)
+                    return slot
+        scores = self.scores()
+        best = np.flatnonzero(scores == scores.max())
+        return int(best[0] if best.size == 1 else best[rng.integers(best.size)])
+
+    def _deviation(self, rng) -> int:
+        steps = self._steps
+        order = np.argsort([-b for b in self.i_best], kind="stable")
+        i = int(order[min(int(rng.geometric(OPT['own'])) - 1, len(order) - 1)])
+        node, path = self.i_node[i], []
+        while node >= 0:
+            path.append(node)
+            node = int(steps.slot_node[steps.by[node]]) if steps.by[node] >= 0 else -1
+        open_slots = np.flatnonzero(steps.open)
+        on_path = np.zeros(len(steps.graph), dtype=bool)
+        on_path[path] = True
+        slots = open_slots[on_path[steps.slot_node[open_slots]]]
+        if slots.size == 0:
+            return -1
+        node, kind = steps.slot_node[slots], self.slot_kind[slots]
+        p = np.clip(self.change._shared[0, node] + self.change._own[0, kind, node], 0.02, 1.0)
+        m = np.abs(self.effect._shared[0, node] + self.effect._own[0, kind, node])
+        weight = (p * (m + OPT['still0'])) ** OPT['power']
+        share = np.bincount(node, weight, len(steps.graph))
+        weight = weight / share[node]
+        return int(rng.choice(slots, p=weight / weight.sum()))
 
     def _finals(self, q, valued):
         steps, graph, best = self._steps, self._steps.graph, self._steps.best
@@ -230,8 +322,10 @@ class StepBelief:
         slots = np.array(self._slots, dtype=np.int64)
         new = slots[steps.slot_became[slots] == NEW] if len(slots) else slots
         change = q[steps.slot_child[new]] - q[steps.slot_node[new]]
-        gained = max(float(np.maximum(change, 0.0).sum()), 1e-12)
-        pace = OPT['pace'] * len(slots) / gained
+        if best > self._best:
+            self._best, self._best_at = best, len(slots)
+        gained = max(best - float(q[0]), self.unit) if math.isfinite(best) else 1.0
+        pace = OPT['pace'] * max(self._best_at, 1) / gained
         if not math.isfinite(best):
             return np.zeros(nodes), np.zeros(nodes), np.zeros(2), pace
         total = reach = steps.reach[:nodes] + graph.v_mean[:nodes]
@@ -301,27 +395,33 @@ def _improvement(mean: float, sd: float) -> float:
 
 
 @compiled
-def _log_improvement(mean: float, var: float, unit: float, h: float) -> float:
+def _log_improvement(mean: float, var: float, unit: float, h: float, lin: bool) -> float:
     """E max(0, d − h) with d = unit (exp(Y) − 1), Y ~ N(mean, var)."""
-    sd = math.sqrt(var)
-    strike = unit + h
-    z = (mean - math.log(strike / unit)) / sd
-    if z < -8.0:
-        return 0.0
-    up = unit * math.exp(min(mean + 0.5 * var, 50.0)) * 0.5 * math.erfc(-(z + sd) / math.sqrt(2.0))
-    return max(up - strike * 0.5 * math.erfc(-z / math.sqrt(2.0)), 0.0)
+    if not lin:
+        sd = math.sqrt(var)
+        strike = unit + h
+        z = (mean - math.log(strike / unit)) / sd
+        if z < -8.0:
+            return 0.0
+        up = unit * math.exp(min(mean + 0.5 * var, 50.0)) * 0.5 * math.erfc(-(z + sd) / math.sqrt(2.0))
+        return max(up - strike * 0.5 * math.erfc(-z / math.sqrt(2.0)), 0.0)
+    # Linear around d = h: the tail of exp(Y) would promise too much.
+    return (unit + h) * _improvement(mean - math.log1p(h / unit), math.sqrt(var))
 
 
 @compiled
 def _scores(node, action, became, cost, expected, fields, numbers, states, best, finals, rest):  # type: ignore[no-untyped-def]
-    change_shared, change_own, gain_shared, gain_own, effect_shared, effect_own = fields
-    private, effect_noise, unit, future, pfloor = numbers
-    q, valued, level = states
+    change_shared, change_own, gain_shared, gain_own, effect_shared, effect_own, size_shared, size_own = fields
+    private, effect_noise, unit, future, pfloor, local, floor, pooled, lin = numbers
+    q, valued, level, island, active = states
     final, final_var, spread, pace = finals
     base, slope, to_go_var, end = rest
     scores = np.full(node.size, -np.inf)
     for slot in range(node.size):
         if became[slot] != 0:
+            continue
+        if valued[node[slot]] and island[node[slot]] != active:
+            scores[slot] = -1e300
             continue
         s, a = node[slot], action[slot]
         p = min(max(change_shared[0, s] + change_own[0, a, s], pfloor), 1.0)
@@ -331,8 +431,9 @@ def _scores(node, action, became, cost, expected, fields, numbers, states, best,
             continue
         if valued[s]:
             m = effect_shared[0, s] + effect_own[0, a, s]
-            v = effect_shared[1, s] + effect_own[1, a, s] + effect_noise
-            found = _log_improvement(m, v, unit, max(best - q[s], 0.0))
+            z = local * max(size_shared[0, s] + size_own[0, a, s], floor)
+            v = effect_shared[1, s] + effect_own[1, a, s] + (effect_noise if pooled else z * z)
+            found = _log_improvement(m, v, unit, max(best - q[s], 0.0), lin)
             d = unit * math.expm1(min(abs(m), 30.0)) * (1.0 if m > 0.0 else -1.0)
             size = unit * math.expm1(min(abs(m) + 0.5 * math.sqrt(v), 30.0))
             h = max(best - q[s] - d, 0.0)

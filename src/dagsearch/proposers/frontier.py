@@ -13,10 +13,7 @@ class Frontier:
 
     def propose(self, steps: Steps, belief: StepBelief, rng: np.random.Generator) -> StepProposal | None:
         """A step that is pending from now on; ``None`` if none is left."""
-        while steps.open.any():
-            scores = belief.scores()
-            best = np.flatnonzero(scores == scores.max())
-            slot = int(best[0] if best.size == 1 else best[rng.integers(best.size)])
+        while (slot := belief.propose(rng)) >= 0:
             if steps.draw(slot):
                 return proposal_of(steps, slot)
         return None
