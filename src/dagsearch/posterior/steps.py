@@ -9,6 +9,7 @@ from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.messages import pass_messages
+from dagsearch.posterior.to_go import ToGo
 from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, PENDING, SAME, UNTAKEN, Steps
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
@@ -99,6 +100,7 @@ class StepBelief:
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
+        self.to_go = ToGo(steps)
         self.change, self.gain, self.effect, self.size = Field(), Field(), Field(), Field()
         self.distance = np.ones(64)
         self._slots: list[int] = []  # taken ones, in order
@@ -290,9 +292,18 @@ class StepBelief:
                 if slot >= 0:
                     self._deviations.add(slot)
                     return slot
-        scores = self.scores()
+            scores = self.scores()
+        else:
+            scores = self.to_go.scores(*self._gains())
         best = np.flatnonzero(scores == scores.max())
         return int(best[0] if best.size == 1 else best[rng.integers(best.size)])
+
+    def _gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean and variance of the gain of every slot, and the tries below each node."""
+        steps, field = self._steps, self.gain
+        node, kind = steps.slot_node[: steps.slots], self.slot_kind[: steps.slots]
+        mean = self._expected(np.arange(steps.slots)) + field._shared[0, node] + field._own[0, kind, node]
+        return mean, field._shared[1, node] + field._own[1, kind, node] + field.noise, self.tries
 
     def _deviation(self, rng) -> int:
         steps = self._steps
