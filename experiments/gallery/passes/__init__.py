@@ -44,7 +44,9 @@ def table(runs: Sequence[frame.Run]) -> str:
     rows = []
     for number in numbers:
         own = [run for run in runs if run.seed // RUNS_PER_PROGRAM == number]
-        rows.append([_names()[number], *(f"{frame.at(own, method, COUNTS[-1])[0]:.3f}" for method in methods)])
+        rows.append(
+            [_names()[number], *(f"{frame.at(own, method, COUNTS[-1])[0]:.3f}" for method in methods)]
+        )
     each = markdown.table([f"program, after {COUNTS[-1]}", *methods], rows)
     return f"{frame.table(by_seed(runs), COUNTS, digits=3)}\n\n{each}"
 

@@ -22,7 +22,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--program", choices=NAMES, default="hash", help="what to optimise (default: %(default)s)"
     )
     parser.add_argument(
-        "--programs", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help="what to compare on (default: all)"
+        "--programs",
+        nargs="+",
+        choices=NAMES,
+        default=NAMES,
+        metavar="NAME",
+        help="what to compare on (default: all)",
     )
     parser.add_argument(
         "--llvm",
@@ -36,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     llvm = LLVM(options.llvm)
     problem = PassOrder(options.program, llvm)
-    print(f"{problem.name}: {problem.start.size} instructions, {problem.oz} after -Oz; {len(llvm.passes)} passes")
+    print(
+        f"{problem.name}: {problem.start.size} instructions, {problem.oz} after -Oz; "
+        f"{len(llvm.passes)} passes can be applied"
+    )
     result = frame.solve(ds.search, problem, options, on_error="skip")
     if result is None or result.best_reward is None:
         return 130
@@ -66,7 +74,7 @@ def _compare(options: argparse.Namespace) -> int:
         for name, problem in problems.items()
     }
     about = {
-        "what": "instructions that -Oz leaves over those that are left; number of a run = 100 × program + seed",
+        "what": "instructions of -Oz over those that are left; number of a run = 100 × program + seed",
         "programs": dict(enumerate(NAMES)),
         "llvm": llvm.library,
         "passes": llvm.passes,

@@ -15,11 +15,13 @@ from experiments.harness.evaluations import EvaluationFailed
 
 EMBEDDED = "llvmlite"
 """The LLVM that numba brings."""
-_VERSIONS = range(14, 31)  # those with LLVMRunPasses that read the bitcode of the programs; the first is taken
+_VERSIONS = range(
+    14, 31
+)  # those with LLVMRunPasses that read the bitcode of the programs; the first is taken
 
 # Left out: passes that only print, view or analyse, that add names, profiles, guards or checks, and those
-# that change what other modules see (internalize), whole pipelines (scc-oz-module-inliner), and those that only remove
-# what a debugger needs.
+# that change what other modules see (internalize), whole pipelines (scc-oz-module-inliner), one that crashes
+# everywhere (chr), and those that only remove what a debugger needs.
 _EMBEDDED_PASSES = """
 aggressive_dce aggressive_instcombine always_inliner argument_promotion break_critical_edges constant_merge
 dead_arg_elimination dead_code_elimination dead_store_elimination global_dead_code_eliminate global_opt
@@ -29,21 +31,21 @@ post_order_function_attributes reassociate register_to_memory rpo_function_attrs
 sroa strip_dead_prototype tail_call_elimination unify_function_exit_nodes
 """
 _LIBRARY_PASSES = """
-always-inline attributor called-value-propagation constmerge deadargelim elim-avail-extern function-specialization
-globaldce globalopt globalsplit hotcoldsplit inferattrs inline ipsccp iroutliner mergefunc module-inline
-partial-inliner rpo-function-attrs strip-dead-prototypes argpromotion function-attrs
+always-inline attributor called-value-propagation constmerge deadargelim elim-avail-extern
+function-specialization globaldce globalopt globalsplit hotcoldsplit inferattrs inline ipsccp iroutliner
+mergefunc module-inline partial-inliner rpo-function-attrs strip-dead-prototypes argpromotion function-attrs
 adce aggressive-instcombine alignment-from-assumptions bdce break-crit-edges callsite-splitting consthoist
 constraint-elimination correlated-propagation dce dfa-jump-threading div-rem-pairs dse early-cse
 early-cse<memssa> fix-irreducible flattencfg float2int gvn gvn-hoist gvn-sink instcombine instsimplify
 jump-threading lcssa libcalls-shrinkwrap load-store-vectorizer loop-data-prefetch loop-distribute loop-fusion
 loop-load-elim loop-simplify loop-sink loop-unroll loop-vectorize lower-constant-intrinsics lower-expect
 lowerswitch mem2reg memcpyopt mergeicmps mergereturn mldst-motion nary-reassociate newgvn
-partially-inline-libcalls reassociate reg2mem scalarizer sccp separate-const-offset-from-gep sink slp-vectorizer
-slsr speculative-execution sroa tailcallelim vector-combine simplifycfg
+partially-inline-libcalls reassociate reg2mem scalarizer sccp separate-const-offset-from-gep sink
+slp-vectorizer slsr speculative-execution sroa tailcallelim vector-combine simplifycfg
 simplifycfg<hoist-common-insts;sink-common-insts;switch-to-lookup>
 function(loop-mssa(licm)) loop-flatten loop-interchange loop-unroll-and-jam canon-freeze loop-idiom
-loop-instsimplify loop-rotate loop-deletion loop-simplifycfg loop-reduce indvars loop-unroll-full loop-bound-split
-loop-reroll function(loop-mssa(simple-loop-unswitch<nontrivial>))
+loop-instsimplify loop-rotate loop-deletion loop-simplifycfg loop-reduce indvars loop-unroll-full
+loop-bound-split loop-reroll function(loop-mssa(simple-loop-unswitch<nontrivial>))
 """
 
 

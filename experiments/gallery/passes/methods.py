@@ -135,7 +135,9 @@ def genetic(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
     fitness = [steps.order(names) for names in population]
 
     def parent() -> list[str]:
-        return population[max(rng.integers(_POPULATION, size=_TOURNAMENT), key=lambda number: fitness[number])]
+        return population[
+            max(rng.integers(_POPULATION, size=_TOURNAMENT), key=lambda number: fitness[number])
+        ]
 
     while True:
         elite = int(np.argmax(fitness))
@@ -144,12 +146,14 @@ def genetic(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
             cut = int(rng.integers(1, LENGTH))
             child = parent()[:cut] + parent()[cut:]
             fresh = _random(problem, rng, LENGTH)
-            children.append([new if rng.random() < _MUTATED else old for old, new in zip(child, fresh, strict=True)])
+            children.append(
+                [new if rng.random() < _MUTATED else old for old, new in zip(child, fresh, strict=True)]
+            )
         population, fitness = children, [steps.order(names) for names in children]
 
 
 def uct(evaluate: Evaluations, seed: int, problem: PassOrder) -> None:
-    """Monte Carlo tree search: descend by upper confidence bounds, add a node, and finish by random passes."""
+    """Monte Carlo tree search: descend by upper confidence bounds, add a node, finish by random passes."""
     steps, rng = Steps(problem, evaluate), np.random.default_rng(seed)
     passes = problem.llvm.passes
     visits: dict[tuple[str, ...], int] = {}

@@ -71,8 +71,8 @@ class PassOrder:
     def checked(self, module: Module) -> Module:
         """The module, if it is not the smallest one so far, or prints what the program must print.
 
-        A program is run only if it is smaller than what ``-Oz`` leaves and than all others of this run: others
-        are not what is answered. Raises :class:`EvaluationFailed` if it prints something else.
+        A program is run only if it is smaller than what ``-Oz`` leaves and than all others of this run:
+        others are no answers. Raises :class:`EvaluationFailed` if it prints something else.
         """
         if module.size < self._smallest:
             if not self.works(module):

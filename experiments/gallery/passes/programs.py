@@ -1,7 +1,7 @@
 """The programs: C code as bitcode before any optimisation, and what they print.
 
-``python -m experiments.gallery.passes.programs FOLDER`` compiles them again, with ``clang`` 14. The folder has
-clones of the repositories that ``programs/LICENCES.md`` names.
+``python -m experiments.gallery.passes.programs FOLDER`` compiles them again, with ``clang`` 14. The folder
+has clones of the repositories that ``programs/LICENCES.md`` names.
 """
 
 import lzma
@@ -48,9 +48,7 @@ def make(clones: Path) -> None:
     for source in sorted([*FOLDER.glob("*.c"), *_OWN.glob("*.c")]):
         with tempfile.TemporaryDirectory() as folder:
             made = Path(folder) / "made.bc"
-            subprocess.run(
-                [*_CLANG, *included, source.name, "-o", str(made)], cwd=source.parent, check=True
-            )
+            subprocess.run([*_CLANG, *included, source.name, "-o", str(made)], cwd=source.parent, check=True)
             (FOLDER / f"{source.stem}.bc.xz").write_bytes(lzma.compress(made.read_bytes()))
 
 

@@ -13,17 +13,13 @@ import sys
 from collections import Counter
 from typing import Any
 
-# Names by their numbers in LLVM's C interface, which never change.
-_NAMES = dict(
-    enumerate(
-        """
-        ret br switch indirectbr invoke 6 unreachable add fadd sub fsub mul fmul udiv sdiv fdiv urem srem frem
-        shl lshr ashr and or xor alloca load store getelementptr trunc zext sext fptoui fptosi uitofp sitofp
-        fptrunc fpext ptrtoint inttoptr bitcast icmp fcmp phi call select
-        """.split(),
-        start=1,
-    )
-)
+# Names by their numbers in LLVM's C interface, from 1; they never change.
+_KINDS = """
+ret br switch indirectbr invoke 6 unreachable add fadd sub fsub mul fmul udiv sdiv fdiv urem srem frem
+shl lshr ashr and or xor alloca load store getelementptr trunc zext sext fptoui fptosi uitofp sitofp
+fptrunc fpext ptrtoint inttoptr bitcast icmp fcmp phi call select
+"""
+_NAMES = dict(enumerate(_KINDS.split(), start=1))
 # Seconds of CPU time after which the process ends: some orders of passes let a program grow without end.
 _CPU_SECONDS = 20
 

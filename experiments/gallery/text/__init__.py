@@ -11,7 +11,7 @@ WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20)
 """Widths of beam search that we are compared with."""
 ULTS_WIDTHS = (5, 20)
 """Limits of the published ULTS; the first is its default."""
-REFERENCE = 100
+REFERENCE = 50
 """Width of the beam that stands for the best there is, together with whatever else was found."""
 SHARE = 0.6
 """Part of a beam's calls after which it is compared, too."""
@@ -62,7 +62,7 @@ class Curves:
         return float(np.mean([_after(runs[number], share * count) for number, count in calls.items()]))
 
     def needed(self, other: str) -> float | None:
-        """The smallest share of another method's calls, in percent, after which ours is as good on average."""
+        """Percent of another method's calls after which ours is as good on average; the smallest number."""
         goal = self.final(other) - 1e-9
         return next((share for share in range(1, 101) if self.after(share / 100.0, other) >= goal), None)
 
@@ -79,7 +79,9 @@ class Curves:
         """Share of runs that ended with the best that any method has found."""
         best = self.best()
         runs = self._found[method].items()
-        return float(np.mean([run.best[-1] >= best[number // RUNS_PER_PROMPT] - 1e-4 for number, run in runs]))
+        return float(
+            np.mean([run.best[-1] >= best[number // RUNS_PER_PROMPT] - 1e-4 for number, run in runs])
+        )
 
 
 def _after(run: frame.Run, calls: float) -> float:
@@ -103,7 +105,13 @@ def table(runs: Sequence[frame.Run]) -> str:
                     "more" if needed is None else f"{needed} %",
                 ]
             )
-    heads = ["mean log-likelihood", "calls", "its own", f"ours, {SHARE:.0%} of its calls", "ours, all its calls"]
+    heads = [
+        "mean log-likelihood",
+        "calls",
+        "its own",
+        f"ours, {SHARE:.0%} of its calls",
+        "ours, all its calls",
+    ]
     compared = markdown.table([*heads, "calls for the same"], rows)
     ends = [
         [name, f"{curves.mean_calls(name):.0f}", f"{curves.final(name):.2f}", f"{curves.optimal(name):.0%}"]

@@ -25,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     about = "Find the most probable continuation of a text."
     parser = frame.parser("text", about, 200, small=40)
     parser.add_argument("--prompt", default=PROMPTS[0], help="how the text begins (default: %(default)s)")
-    parser.add_argument("--length", type=int, default=_SHORTEST, help="characters to add (default: %(default)s)")
+    parser.add_argument(
+        "--length", type=int, default=_SHORTEST, help="characters to add (default: %(default)s)"
+    )
     parser.add_argument(
         "--confidence", type=float, help="stop when this text is the best one with this probability"
     )
@@ -88,11 +90,15 @@ def _draw(path: Path, runs: Sequence[frame.Run]) -> None:
     axes = drawn.subplots()
     names = [beam(width) for width in WIDTHS]
     calls = [curves.mean_calls(name) for name in names]
-    axes.plot(calls, [curves.final(name) for name in names], "o-", color=frame.COLOURS[1], label="beams of 1 to 20")
+    axes.plot(
+        calls, [curves.final(name) for name in names], "o-", color=frame.COLOURS[1], label="beams of 1 to 20"
+    )
     ours = np.array([curves.after(1.0, name) for name in names])
     known = np.isfinite(ours)
     axes.plot(np.array(calls)[known], ours[known], "o-", color=frame.COLOURS[0], label=OURS)
-    axes.set(xlabel="calls of the model", ylabel="mean log-likelihood", title="The most probable text, 50 prompts")
+    axes.set(
+        xlabel="calls of the model", ylabel="mean log-likelihood", title="The most probable text, 50 prompts"
+    )
     axes.legend()
     drawn.savefig(path, dpi=130)
 

@@ -6,8 +6,17 @@ import numpy as np
 
 import dagsearch as ds
 from experiments.gallery.frame import Method
-from experiments.gallery.text import ults
-from experiments.gallery.text import CERTAIN, CONFIDENCE, OURS, REFERENCE, ULTS_WIDTHS, WIDTHS, beam, ults_of
+from experiments.gallery.text import (
+    CERTAIN,
+    CONFIDENCE,
+    OURS,
+    REFERENCE,
+    ULTS_WIDTHS,
+    WIDTHS,
+    beam,
+    ults,
+    ults_of,
+)
 from experiments.gallery.text.problem import Continuation, Text
 from experiments.harness.evaluations import EvaluationFailed, Evaluations
 

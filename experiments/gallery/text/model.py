@@ -1,7 +1,7 @@
 """A recurrent network that was trained to write titles: the weights of the package ``textgenrnn``, in NumPy.
 
-The package itself needs TensorFlow; this reads its two files only. For 40 characters, the last of a text, there are
-an embedding, two layers of LSTM, and an average over the characters, weighted by attention, of all three.
+The package itself needs TensorFlow; this reads its two files only. For the last 40 characters of a text there
+are an embedding, two layers of LSTM, and an average over the characters, weighted by attention, of all three.
 """
 
 import importlib.util
@@ -16,6 +16,7 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray
 
 _WINDOW, _UNITS = 40, 128
+_MISSING = "textgenrnn or h5py was not found: pip install h5py && pip install --no-deps textgenrnn"
 _BEGIN = "<s>"
 """The character before the first and after the last one of a text."""
 
@@ -63,7 +64,7 @@ def _package() -> tuple[Path, Any]:
     except ImportError:
         spec = None
     if spec is None or not spec.submodule_search_locations:
-        raise SystemExit("textgenrnn and h5py were not found: python -m pip install '.[gallery]'")
+        raise SystemExit(_MISSING)
     return Path(spec.submodule_search_locations[0]), h5py
 
 

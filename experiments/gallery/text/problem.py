@@ -46,9 +46,9 @@ class Text:
 class Continuation:
     """The most probable continuation of a prompt: a problem with costly steps.
 
-    A step adds a character and asks the model what may come next, which is the expensive call. What it gains is
-    the logarithm of the character's probability. The last character needs no call: after all others, stopping is
-    worth what the most probable last one has.
+    A step adds a character and asks the model what may come next, which is the expensive call. What it gains
+    is the logarithm of the character's probability. The last character needs no call: after all others,
+    stopping is worth what the most probable last one has.
 
     Parameters
     ----------
@@ -69,9 +69,7 @@ class Continuation:
 
     def expand(self, text: Text, character: str) -> ds.Step:
         """Add a character and ask the model what may come next."""
-        return self._step(
-            self.asked(text.added + character), text.log_p[text.characters.index(character)]
-        )
+        return self._step(self.asked(text.added + character), text.log_p[text.characters.index(character)])
 
     def prior(self, text: Text) -> FloatArray:
         """The model's probabilities."""
@@ -86,7 +84,10 @@ class Continuation:
     def _step(self, text: Text, gain: float) -> ds.Step:
         last = len(text.added) >= self.length - 1
         return ds.Step(
-            text, gain=gain, value=text.log_p[0] if last else None, actions=() if last else tuple(text.characters)
+            text,
+            gain=gain,
+            value=text.log_p[0] if last else None,
+            actions=() if last else tuple(text.characters),
         )
 
     def whole(self, text: Text) -> str:

@@ -11,10 +11,10 @@ V(t)        the best that can follow t; N(c n, ς² n)
 ==========  ===========================================================================
 
 c and ς² are learnt from the states with a known V, weighted by how much was tried below them: the more, the
-closer V is to the best that can follow. Before the first path is complete, c is the mean over the states of the
-largest expected gain of a step. Steps are rated by the probability that R + d + V > B, and before there is a B
-by the mean of R + d + V: the search is a best-first search whose heuristic is learnt. Rating by the expected
-improvement, per step left or not, needed more steps for the same.
+closer V is to the best that can follow. Before the first path is complete, c is the mean over the states of
+the largest expected gain of a step. Steps are rated by the probability that R + d + V > B, and before
+there is a B by the mean of R + d + V: the search is a best-first search whose heuristic is learnt. Rating by the
+expected improvement, per step left or not, needed more steps for the same.
 """
 
 import math
@@ -61,8 +61,8 @@ class ToGo:
     def certainty(self, gain: FloatArray, variance: FloatArray, tries: FloatArray) -> float:
         """Probability that no step that was not taken leads to more than the best known path.
 
-        Steps count as independent. What follows one of them and what follows another are alike rather than not, so
-        the probability is rather too small.
+        Steps count as independent. What follows one of them and what follows another are alike rather than
+        not, so the probability is rather too small.
         """
         if math.isinf(self._steps.best):
             return 0.0
