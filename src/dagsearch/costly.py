@@ -18,7 +18,7 @@ from dagsearch.optimum import Optimum
 from dagsearch.pending import Outstanding
 from dagsearch.posterior.steps import StepBelief
 from dagsearch.problem import Action, State, Step, StepProblem, check_members
-from dagsearch.proposers.frontier import Frontier, proposal_of
+from dagsearch.proposers.frontier import Frontier
 from dagsearch.recorder import Recorder
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result, StepProposal
 from dagsearch.run.steering import Steered
@@ -138,18 +138,39 @@ class StepSearch(Search):
         self.recorder.told(told, note)  # type: ignore[arg-type]
         with self.recorder.repeating():
             self._spent += float(steps.slot_cost[told.slot])
-            node = int(steps.slot_node[told.slot])
+            reward = self.reward_of(told)
             child = steps.take(told.slot, told.step)
             self.belief_over_steps.learn(told.slot)
+            self.proposer.learn(steps, told.slot)
             self._drop(told.proposal)
-            reward = float(steps.reach[node] + told.step.gain + steps.graph.v_mean[child])
-            if child == node:
-                reward = float(steps.reach[node] + steps.graph.stop[node])
             state = steps.graph.states[child]
             evaluation = self.data.add(state, told.proposal.actions, reward, told.seconds)
             best = steps.best_node()
             evaluation.recommend(None if best < 0 else steps.graph.states[best])
         return evaluation
+
+    def reward_of(self, told: ToldStep) -> float:
+        """What the best known path by way of a step earns; −∞ while one cannot stop anywhere on it."""
+        steps, step = self.steps_known, told.step
+        before = float(steps.reach[steps.slot_node[told.slot]]) + step.gain
+        child = steps.find(step.state)
+        value = -math.inf if step.value is None else step.value
+        if child < 0:
+            return before + value
+        if steps.is_above(child, int(steps.slot_node[told.slot])):  # the way there is longer than necessary
+            return float(steps.reach[child] + steps.graph.stop[child])
+        return before + max(value, float(steps.graph.v_mean[child]))
+
+    def repeat_ask(self, slot: int, begins: bool) -> None:
+        """Make a slot pending that was asked for in the search that wrote a journal."""
+        steps = self.steps_known
+        if not 0 <= slot < steps.slots or not steps.open[slot] or not steps.draw(slot):
+            raise ProblemError(f"step {slot} cannot be taken")
+        self.outstanding.proposals.append(self.proposer.chosen(steps, slot, begins))
+
+    def posterior_of(self, slot: int) -> tuple[float, float]:
+        """What is believed of a slot, to compare a resumed search with the one before."""
+        return self.belief_over_steps.predict(slot)
 
     def _find(self, proposal: Proposal) -> int | None:
         """Index of a pending proposal, or of the one for the same step."""
@@ -193,6 +214,7 @@ class StepSearch(Search):
             self.steps_known.fail(pending.slot)
             self._spent += float(self.steps_known.slot_cost[pending.slot])
             self.belief_over_steps.learn(pending.slot)
+            self.proposer.learn(self.steps_known, pending.slot)
 
     def postpone(self, proposal: Proposal) -> None:
         """Let a step be asked for again, because it was interrupted."""
@@ -288,7 +310,7 @@ class StepAnswers:
         if best >= 0:
             found = steps.graph.states[best], steps.way_to(best), steps.best
         value = Gaussian(steps.best, 0.0) if best >= 0 else Gaussian(math.nan, math.inf)
-        return Result(*found, value, None, data.stopped, tuple(data.evaluations))
+        return Result(*found, value, search.belief_over_steps.certainty(), data.stopped, tuple(data.evaluations))
 
     def after_error(self) -> Result:
         """The result after an error."""
@@ -296,4 +318,4 @@ class StepAnswers:
 
     def recent_probability(self) -> float | None:
         """Probability that no path is better than the best known one."""
-        return None
+        return self._search.belief_over_steps.certainty()

@@ -36,6 +36,8 @@ class StepProposal(Proposal):
     """The decisions that lead from the root to the state, and this one."""
     slot: int = field(default=-1, repr=False)
     """Number of the step in the search."""
+    begins: bool = field(default=False, repr=False)
+    """Whether it begins a new part of the search."""
 
     @property
     def state(self) -> State:

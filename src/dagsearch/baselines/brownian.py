@@ -131,7 +131,7 @@ class TreeScores(Scores):
             self._info,
             self._prior_mean,
             self.covariance.root,
-            np.full(nodes, self.covariance.step),
+            self.covariance.step,
             self._mean,
             self._variance,
         )

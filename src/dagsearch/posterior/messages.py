@@ -27,21 +27,21 @@ def pass_messages(
     info: FloatArray,
     root_mean: float,
     root_var: float,
-    step: FloatArray,
+    step: float,
     mean: FloatArray,
     variance: FloatArray,
 ) -> None:
-    """Marginals of all nodes, each a step of its own variance away from its parent, which comes before it."""
+    """Marginals of all nodes; parents come before their children."""
     nodes = parent.size
     up_precision, up_info = precision[:nodes].copy(), info[:nodes].copy()
     for node in range(nodes - 1, 0, -1):
-        lost = 1.0 + step[node] * up_precision[node]
+        lost = 1.0 + step * up_precision[node]
         up_precision[parent[node]] += up_precision[node] / lost
         up_info[parent[node]] += up_info[node] / lost
     lost = 1.0 + root_var * up_precision[0]
     variance[0] = root_var / lost
     mean[0] = (root_mean + root_var * up_info[0]) / lost
     for node in range(1, nodes):
-        lost = 1.0 + step[node] * up_precision[node]
-        mean[node] = (mean[parent[node]] + step[node] * up_info[node]) / lost
-        variance[node] = step[node] / lost + variance[parent[node]] / (lost * lost)
+        lost = 1.0 + step * up_precision[node]
+        mean[node] = (mean[parent[node]] + step * up_info[node]) / lost
+        variance[node] = step / lost + variance[parent[node]] / (lost * lost)

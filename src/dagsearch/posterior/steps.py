@@ -1,461 +1,428 @@
-"""The belief over costly steps that were not taken yet. (research version)"""
+"""The belief over costly steps that were not taken yet.
+
+==========  ===============================================================================================
+symbol      meaning
+==========  ===============================================================================================
+B           what the best known path earns
+q(s)        gains on the best known path to s, plus value(s) where one can stop at s
+x(s, a)     probability that a step leads to a new state
+d(s, a)     what it adds if one can stop on both sides: q(t) − q(s)
+y(s, a)     sign(d) log(1 + |d| / u), with u a small change; 0 of a step that changes nothing
+g(s, a)     the gain, if one can stop on neither side
+==========  ===============================================================================================
+
+x, y and g are Gaussian processes over state and action,
+
+    k((s, a), (s', a')) = c (1 + k_S(s, s')) + δ(a, a') (1 + k_S(s, s')) + private,
+
+where k_S counts the steps that the first known paths to s and s' share: what an action does here it probably
+does there, the more so the less has happened in between. An action that was taken before on the path to s counts
+as another one: many actions change nothing when they are repeated. The prior mean of g is linear in the logarithm
+of ``prior`` and in ``features``, that of y in ``features``. On the tree of first paths the posterior follows by
+message passing.
+
+Where one can stop, d is compared with what is missing to the best of the same part of the search, because d
+follows a log-normal law beyond its median: E max(0, d − h) has the form of Black and Scholes.
+
+Where one cannot stop, the rest of the path is added: Δ is linear in the number of steps that are left, with a
+variance proportional to it. Both are learnt from the completed paths, and before there is one a step left counts
+as the mean over the states of their best step. Steps are rated by the probability of more than B, and before there
+is a B by the mean: a best-first search whose heuristic is learnt. Rating them by the expected improvement, per step
+left or not, takes more steps to the same text of a language model.
+"""
 
 import math
-import os
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.posterior.messages import pass_messages
-from dagsearch.posterior.to_go import ToGo
-from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, PENDING, SAME, UNTAKEN, Steps
+from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, SAME, UNTAKEN, Steps
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
-
-OPT = dict(common=0.05, shared_step=0.2, step=0.1, noise=0.5, root_min=0.1, s0=0.005, s1=0.03, prior=2.0, pace=1.0, patience=5.0, future=0.0, pfloor=0.02, still=0.05, local=1.25, floor=0.002, rep=1, dist=0, pooled=1, lin=0, pbase=12, pfirst=25, pfrac=0.2, pmax=100, own=0.8, power=1.0, jitter=0.0, still0=0.1, behind=1e9)
-OPT.update({k: float(v) for k, v in (kv.split('=') for kv in os.environ.get('OPT', '').split(',') if kv)})
+# Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open, of the
+# walk per step and of the private part. The walk in common is slower.
+_COMMON, _WALK, _PRIVATE, _SLOWER = 0.05, 0.1, 0.5, 0.2
+# Smallest and largest share that differences between actions may have.
+_LEAST, _MOST = 0.1, 0.9
+# Quantile of all changes that is a small one.
+_SMALL = 0.2
+# Smallest probability that a step leads to a new state.
+_RARE = 0.02
+# Number of steps below a state after which half of its V is taken for final.
+_HALF = 5.0
 
 
 class Field:
-    """A function of state and action: a walk along the tree of first paths that all actions share, and one
-    for each action."""
+    """A function of state and action: a walk along the tree of first paths that all kinds of steps share, and one
+    for each kind. Kinds with even numbers are actions taken first on a path, those with odd numbers repeated ones."""
 
     def __init__(self) -> None:
-        self.root_mean, self.common, self.root, self.step, self.noise = 0.0, 0.5, 0.5, 0.05, 0.5
-        self._shared = np.zeros((2, 64))
-        self._own = np.zeros((2, 8, 64))
+        self.mean, self.common, self.root, self.walk, self.private = 0.0, 0.5, 0.5, 0.05, 0.5
+        self._group = [0.0, 0.0]  # how first and repeated actions differ from the mean
+        self.shared, self.own = np.zeros((2, 64)), np.zeros((2, 8, 64))
+        """Mean and variance by node, and by kind and node."""
         self._seen: list[tuple[list[int], list[float]]] = []  # nodes and values of every kind
-        self.group = np.zeros(2)
+        self._count, self._sum = np.zeros(64), np.zeros(64)  # of values by node
 
     def grow(self, kinds: int, nodes: int) -> None:
-        self._shared = grown(self._shared, 2, nodes)
-        self._own = grown(self._own, 2, kinds, nodes)
+        """Make room."""
+        self.shared, self.own = grown(self.shared, 2, nodes), grown(self.own, 2, kinds, nodes)
+        self._count, self._sum = grown(self._count, nodes), grown(self._sum, nodes)
         while len(self._seen) < kinds:
             self._seen.append(([], []))
 
     def clear(self) -> None:
+        """Forget all values."""
         self._seen = [([], []) for _ in self._seen]
+        self._count[:], self._sum[:] = 0.0, 0.0
 
-    def add(self, action: int, node: int, value: float) -> None:
-        nodes, values = self._seen[action]
+    def add(self, kind: int, node: int, value: float) -> None:
+        """Take a value; beliefs are out of date until one of the next methods is called."""
+        nodes, values = self._seen[kind]
         nodes.append(node)
         values.append(value)
+        self._count[node] += 1.0
+        self._sum[node] += value
 
-    def refit(self, parent: IntArray, distance: FloatArray) -> None:
-        """Learn the variances, and compute everything anew."""
-        values = [np.array(own) for _, own in self._seen if own]
-        if not values:
-            return self.update_all(parent, distance)
-        every = np.concatenate(values)
-        self.root_mean = float(every.mean())
-        total = float(every.var()) + 1e-12
-        spread = [len(own) * (float(own.mean()) - self.root_mean) ** 2 for own in values]
-        between = min(max(sum(spread) / len(every), OPT['root_min'] * total), 0.9 * total)
-        for rep in (0, 1):
-            own = [np.array(v) for _, v in self._seen[rep::2] if v]
-            self.group[rep] = (sum(float(o.mean()) - self.root_mean for o in own)) / (len(own) + 1.0)
-        self.root, self.common = between, OPT['common'] * total
-        rest = total - 0.9 * between
-        self.step, self.noise = OPT['step'] * rest, OPT['noise'] * rest + 1e-6 * total
-        self.update_all(parent, distance)
-
-    def extend(self, node: int, parent: int, distance: float) -> None:
+    def extend(self, node: int, parent: int) -> None:
         """A new node: what is believed of its parent, a step away."""
-        self._shared[0, node] = self._shared[0, parent]
-        self._shared[1, node] = self._shared[1, parent] + OPT['shared_step'] * self.step * distance
-        self._own[0, :, node], self._own[1, :, node] = self._own[0, :, parent], self._own[1, :, parent] + self.step * distance
+        for moments, walk in ((self.shared, _SLOWER * self.walk), (self.own, self.walk)):
+            moments[0, ..., node] = moments[0, ..., parent]
+            moments[1, ..., node] = moments[1, ..., parent] + walk
 
-    def update_all(self, parent: IntArray, distance: FloatArray) -> None:
-        self.update_shared(parent, distance)
-        for action in range(len(self._seen)):
-            self.update(action, parent, distance)
+    def update(self, kind: int, parent: IntArray) -> None:
+        """The beliefs after a value of one kind; what others differ in is left as it was until the next fit."""
+        self._share(parent)
+        self._pass(kind, parent)
 
-    def update_shared(self, parent: IntArray, distance: FloatArray) -> None:
-        """The walk that all actions share, from what they have in common."""
-        precision, info = np.zeros(parent.size), np.zeros(parent.size)
-        noise = self.noise + self.root
-        for nodes, values in self._seen:
-            np.add.at(precision, nodes, 1.0 / noise)
-            np.add.at(info, nodes, np.array(values) / noise)
-        pass_messages(
-            parent, precision, info, self.root_mean, self.common, OPT['shared_step'] * self.step * distance, self._shared[0], self._shared[1]
-        )
+    def fit(self, parent: IntArray) -> None:
+        """Learn the variances from all values, and compute the beliefs."""
+        means = [(len(own), float(np.mean(own)), kind) for kind, (_, own) in enumerate(self._seen) if own]
+        if means:
+            every = np.concatenate([own for _, own in self._seen if own])
+            self.mean, total = float(every.mean()), float(every.var()) + 1e-12
+            for repeated in (0, 1):
+                own = [mean - self.mean for _, mean, kind in means if kind % 2 == repeated]
+                self._group[repeated] = sum(own) / (len(own) + 1.0)
+            between = sum(count * (mean - self.mean) ** 2 for count, mean, _ in means) / len(every)
+            self.root = min(max(between, _LEAST * total), _MOST * total)
+            rest = total - _MOST * self.root
+            self.common, self.walk = _COMMON * total, _WALK * rest
+            self.private = _PRIVATE * rest + 1e-6 * total
+        self._share(parent)
+        for kind in range(len(self._seen)):
+            self._pass(kind, parent)
 
-    def update(self, action: int, parent: IntArray, distance: FloatArray) -> None:
-        """The walk of one action, from how its values differ from what all actions share."""
-        nodes, values = self._seen[action]
+    def _share(self, parent: IntArray) -> None:
+        """What all kinds have in common."""
+        noise = self.private + self.root
+        precision, info = self._count[: parent.size] / noise, self._sum[: parent.size] / noise
+        walk = _SLOWER * self.walk
+        pass_messages(parent, precision, info, self.mean, self.common, walk, self.shared[0], self.shared[1])
+
+    def _pass(self, kind: int, parent: IntArray) -> None:
+        """How one kind differs from that."""
+        nodes, values = self._seen[kind]
         precision, info = np.zeros(parent.size), np.zeros(parent.size)
         if nodes:
-            precision[nodes] = 1.0 / self.noise
-            info[nodes] = (np.array(values) - self._shared[0][nodes]) / self.noise
-        own = self._own[:, action]
-        pass_messages(parent, precision, info, self.group[action % 2], self.root, self.step * distance, own[0], own[1])
+            precision[nodes] = 1.0 / self.private
+            info[nodes] = (np.array(values) - self.shared[0, nodes]) / self.private
+        mean, variance = self.own[:, kind]
+        pass_messages(parent, precision, info, self._group[kind % 2], self.root, self.walk, mean, variance)
+
+    def at(self, kind: "int | IntArray", node: "int | IntArray") -> tuple[FloatArray, FloatArray]:
+        """Mean and variance, without the private part."""
+        moments = self.shared[:, node] + self.own[:, kind, node]
+        return moments[0], moments[1]
+
+
+class Rest(NamedTuple):
+    """Δ where one cannot stop: what the rest of a path brings."""
+
+    end: float = 0.0
+    """Level at which paths end."""
+    slope: float = 0.0
+    """Mean of what each step brings."""
+    variance: float = 1.0
+    """Its variance."""
 
 
 class StepBelief:
-    """Beliefs over all slots, learnt from the steps that were taken."""
+    """Beliefs over all slots, learnt from the steps that were taken.
+
+    Parameters
+    ----------
+    steps : Steps
+        The explored part.
+    """
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self.to_go = ToGo(steps)
-        self.change, self.gain, self.effect, self.size = Field(), Field(), Field(), Field()
-        self.distance = np.ones(64)
-        self._slots: list[int] = []  # taken ones, in order
-        self.slot_kind = np.zeros(64, dtype=np.int64)
-        self._kinds_known = 0
-        self._used: list[frozenset[int]] = [frozenset()]
-        self._due = _FIRST
-        self._weights = np.array([0.0, 1.0])
-        self.tries = np.zeros(64)
+        self.change, self.effect, self.gain = Field(), Field(), Field()
+        """x, y and g."""
         self.unit = 1.0
-        self.island = np.zeros(64, dtype=np.int64)
-        self.active = 0
-        self.i_tries, self.i_last, self.i_best, self.i_node = [0], [0], [-math.inf], [0]
-        self.i_noise = [np.zeros(0)]
-        self._deviations: set[int] = set()
-        self._missed: dict[int, float] = {}
-        self._best, self._best_at = -math.inf, 0
+        """u."""
+        self.slot_kind = np.zeros(64, dtype=np.int64)
+        """Twice the number of each slot's action, plus one if it was taken before on the path."""
+        self.slot_expected = np.zeros(64)
+        """Prior mean of each slot's gain or effect."""
+        self._tries = np.zeros(64)  # number of steps taken below each node
+        self._taken: list[int] = []  # slots, in order
+        self._used: list[frozenset[int]] = [frozenset()]  # actions on the first path to each node
+        self._weights = np.array([0.0, 1.0])  # of the prior mean: constant, log prior, features
+        self._described = 0  # number of slots whose kind is known
+        self._due = _FIRST
         self._grow()
 
-    def _grow(self) -> None:
-        steps = self._steps
-        nodes = len(steps.graph)
-        self.tries, self.distance = grown(self.tries, nodes), grown(self.distance, nodes)
-        self.island = grown(self.island, nodes)
-        for field in (self.change, self.gain, self.effect, self.size):
-            field.grow(2 * steps.kinds, nodes)
-        self.slot_kind = grown(self.slot_kind, steps.slots)
-        for slot in range(self._kinds_known, steps.slots):
-            action = int(steps.slot_action[slot])
-            self.slot_kind[slot] = 2 * action + int(OPT['rep'] and action in self._used[int(steps.slot_node[slot])])
-        self._kinds_known = steps.slots
-
     @property
-    def parent(self) -> IntArray:
+    def _parent(self) -> IntArray:
         return self._steps.parent[: len(self._steps.graph)]
 
-    def _regressors(self, slots: IntArray) -> FloatArray:
-        steps = self._steps
-        columns = [np.ones(len(slots)), steps.slot_prior[slots]]
-        found = np.stack(columns, axis=1)
-        if steps.slot_features:
-            found = np.hstack([found, np.array([steps.slot_features[slot] for slot in slots])])
-        return found
+    def _grow(self) -> None:
+        steps, nodes = self._steps, len(self._steps.graph)
+        self._tries = grown(self._tries, nodes)
+        for field in (self.change, self.effect, self.gain):
+            field.grow(2 * steps.kinds, nodes)
+        self.slot_kind = grown(self.slot_kind, steps.slots)
+        self.slot_expected = grown(self.slot_expected, steps.slots)
+        for slot in range(self._described, steps.slots):
+            action = int(steps.slot_action[slot])
+            self.slot_kind[slot] = 2 * action + (action in self._used[int(steps.slot_node[slot])])
+        self._expect(self._described)
+        self._described = steps.slots
 
-    def _expected(self, slots: IntArray) -> FloatArray:
-        """Prior mean of d."""
-        if self._weights.size == 2:
-            return self._weights[0] + self._weights[1] * self._steps.slot_prior[slots]
-        return self._regressors(slots) @ self._weights
-
-    def _observe(self, slot: int) -> None:
-        """Add a taken slot to the fields."""
-        steps, graph = self._steps, self._steps.graph
-        node, action, became = int(steps.slot_node[slot]), int(self.slot_kind[slot]), int(steps.slot_became[slot])
-        child = int(steps.slot_child[slot])
-        self.change.add(action, node, float(became == NEW))
-        if became == FAILED:
-            if math.isfinite(graph.stop[node]):
-                self.effect.add(action, node, 0.0)
-                self.size.add(action, node, 0.0)
-            return
-        one, other = float(graph.stop[node]), float(graph.stop[child])
-        gain = float(steps.slot_gain[slot])
-        if math.isinf(one) and math.isinf(other):
-            self.gain.add(action, node, gain - float(self._expected(np.array([slot]))[0]))
-        elif math.isfinite(one) and math.isfinite(other):
-            d = gain + other - one if became in (NEW, KNOWN) else 0.0
-            if became in (KNOWN, BACK):
-                d = min(d, 0.0)
-            size = math.log1p(abs(d) / self.unit)
-            self.effect.add(action, node, math.copysign(size, d))
-            if slot not in self._missed:
-                m = float(self.effect._shared[0, node] + self.effect._own[0, action, node])
-                self._missed[slot] = abs(math.copysign(size, d) - m)
-            self.size.add(action, node, self._missed[slot])
-            if became == NEW:
-                self.distance[child] = size + OPT['still'] if OPT['dist'] else 1.0
-        if became == NEW and not (math.isfinite(one) and math.isfinite(other)):
-            self.distance[child] = 1.0
+    # Learning ----------------------------------------------------------------------------------------------
 
     def learn(self, slot: int) -> None:
         """Learn from a step that was taken or has failed."""
         steps = self._steps
-        node = int(steps.slot_node[slot])
-        became = int(steps.slot_became[slot])
-        if became == NEW:
+        node, is_new = int(steps.slot_node[slot]), steps.slot_became[slot] == NEW
+        if is_new:
             self._used.append(self._used[node] | {int(steps.slot_action[slot])})
         self._grow()
-        action = int(self.slot_kind[slot])
-        self._slots.append(slot)
-        i = int(self.island[node])
-        self.i_tries[i] += 1
-        if slot in self._deviations:
-            self._deviations.discard(slot)
-            if became == NEW:
-                i = len(self.i_tries)
-                self.i_tries.append(0), self.i_last.append(0), self.i_best.append(-math.inf), self.i_node.append(0)
-                self.i_noise.append(np.zeros(0))
-                self.active = i
-        if became == NEW:
-            child = int(steps.slot_child[slot])
-            self.island[child] = i
-            total = float(steps.reach[child] + steps.graph.stop[child])
-            if total > self.i_best[i] + 1e-12 * abs(total):
-                self.i_best[i], self.i_last[i], self.i_node[i] = total, self.i_tries[i], child
+        self._taken.append(slot)
         above = node
         while above >= 0:
-            self.tries[above] += 1
+            self._tries[above] += 1.0
             above = int(steps.parent[above])
-        if len(self._slots) >= self._due:
-            self._observe(slot)
+        if len(self._taken) >= self._due:
             self._due = max(self._due + 1, int(_MORE * self._due))
-            self._refit()
-        else:
-            self._observe(slot)
-            for field in (self.change, self.gain, self.effect, self.size):
-                if became == NEW:
-                    child = int(steps.slot_child[slot])
-                    field.extend(child, node, self.distance[child])
-                field.update_shared(self.parent, self.distance[: len(steps.graph)])
-                field.update(action, self.parent, self.distance[: len(steps.graph)])
+            self._fit()
+            return
+        self._observe(slot)
+        for field in (self.change, self.effect, self.gain):
+            if is_new:
+                field.extend(int(steps.slot_child[slot]), node)
+            field.update(int(self.slot_kind[slot]), self._parent)
 
-    def _refit(self) -> None:
-        """Learn the prior mean and the variances."""
-        steps, graph = self._steps, self._steps.graph
-        slots = np.array(self._slots, dtype=np.int64)
-        became = steps.slot_became[slots]
-        moved = slots[(became == NEW) | (became == KNOWN)]
-        a, b = graph.stop[steps.slot_node[moved]], graph.stop[steps.slot_child[moved]]
-        plain = moved[np.isinf(a) & np.isinf(b)]
-        if len(plain) > 0 and (np.ptp(steps.slot_prior[plain]) > 0 or steps.slot_features):
-            design, target = self._regressors(plain), steps.slot_gain[plain]
-            ridge = 1e-6 * len(plain) * np.maximum(design.var(axis=0), 1e-6)
-            ridge[0] = 0.0
-            self._weights = np.linalg.lstsq(
-                np.vstack([design, np.diag(np.sqrt(ridge))]), np.append(target, np.zeros(len(ridge))), rcond=None
-            )[0]
-        both = np.isfinite(a) & np.isfinite(b)
-        d = np.abs(steps.slot_gain[moved] + b - a)[both] if both.any() else np.zeros(0)
-        d = d[d > 1e-12]
-        if d.size:
-            self.unit = float(np.quantile(d, 0.2))
-        for field in (self.change, self.gain, self.effect, self.size):
+    def _observe(self, slot: int) -> None:
+        """Add what a taken slot has shown to the fields."""
+        steps, stop = self._steps, self._steps.graph.stop
+        node, kind, became = int(steps.slot_node[slot]), int(self.slot_kind[slot]), int(steps.slot_became[slot])
+        self.change.add(kind, node, float(became == NEW))
+        can_stop = math.isfinite(stop[node])
+        if became in (FAILED, SAME, BACK):
+            if can_stop:
+                self.effect.add(kind, node, 0.0)
+            return
+        child, gain = int(steps.slot_child[slot]), float(steps.slot_gain[slot])
+        if can_stop and math.isfinite(stop[child]):
+            added = gain + float(stop[child] - stop[node])
+            if became == KNOWN:
+                added = min(added, 0.0)  # what is good about it is known already
+            self.effect.add(kind, node, self._scaled(added) - float(self.slot_expected[slot]))
+        elif not can_stop and math.isinf(stop[child]):
+            self.gain.add(kind, node, gain - float(self.slot_expected[slot]))
+
+    def _scaled(self, added: float) -> float:
+        return math.copysign(math.log1p(abs(added) / self.unit), added)
+
+    def _fit(self) -> None:
+        """Learn the unit, the prior mean and the variances."""
+        steps, stop = self._steps, self._steps.graph.stop
+        slots = np.array(self._taken, dtype=np.int64)
+        moved = slots[np.isin(steps.slot_became[slots], (NEW, KNOWN))]
+        one, other = stop[steps.slot_node[moved]], stop[steps.slot_child[moved]]
+        both, neither = np.isfinite(one) & np.isfinite(other), np.isinf(one) & np.isinf(other)
+        added = steps.slot_gain[moved[both]] + other[both] - one[both]
+        if np.any(added != 0.0):
+            self.unit = float(np.quantile(np.abs(added[added != 0.0]), _SMALL))
+        if both.any() and steps.slot_features:
+            scaled = np.copysign(np.log1p(np.abs(added) / self.unit), added)
+            self._weights = self._regression(moved[both], scaled)
+        elif neither.any():
+            self._weights = self._regression(moved[neither], steps.slot_gain[moved[neither]])
+        self._expect(0)
+        for field in (self.change, self.effect, self.gain):
             field.clear()
-        for slot in self._slots:
+        for slot in self._taken:
             self._observe(slot)
-        for field in (self.change, self.gain, self.effect, self.size):
-            field.refit(self.parent, self.distance[: len(graph)])
+        for field in (self.change, self.effect, self.gain):
+            field.fit(self._parent)
 
-    # Scores -------------------------------------------------------------------------------------------------
+    def _regressors(self, slots: IntArray) -> FloatArray:
+        steps = self._steps
+        found = np.stack([np.ones(len(slots)), steps.slot_prior[slots]], axis=1)
+        if steps.slot_features:
+            found = np.hstack([found, np.array([steps.slot_features[slot] for slot in slots])])
+        return found
 
-    def scores(self) -> FloatArray:
-        """Expected improvement per cost of every slot; −∞ of those that cannot be taken."""
+    def _regression(self, slots: IntArray, target: FloatArray) -> FloatArray:
+        """Weights of a linear prior mean, with a little ridge towards 0, of the log prior towards 1."""
+        design = self._regressors(slots)
+        towards = np.zeros(design.shape[1])
+        towards[1] = float(np.any(design[:, 1] != 0.0))
+        ridge = np.sqrt(1e-3 * np.maximum(design.var(axis=0), 1e-6))
+        ridge[0] = 0.0
+        rows, goal = np.vstack([design, np.diag(ridge)]), np.append(target, ridge * towards)
+        weights: FloatArray = np.linalg.lstsq(rows, goal, rcond=None)[0]
+        return weights
+
+    def _expect(self, first: int) -> None:
+        """Prior mean of all slots from ``first`` on."""
+        steps, slots = self._steps, np.arange(first, self._steps.slots)
+        if len(self._weights) == 2:
+            self.slot_expected[slots] = self._weights[0] + self._weights[1] * steps.slot_prior[slots]
+        else:
+            self.slot_expected[slots] = self._regressors(slots) @ self._weights
+
+    # What is believed --------------------------------------------------------------------------------------
+
+    def predict(self, slot: int) -> tuple[float, float]:
+        """Mean and variance of a slot's gain or, where one can stop, of its effect y."""
+        kind, node = int(self.slot_kind[slot]), int(self._steps.slot_node[slot])
+        field = self.effect if math.isfinite(self._steps.graph.stop[node]) else self.gain
+        mean, variance = field.at(kind, node)
+        return float(self.slot_expected[slot] + mean), float(variance + field.private)
+
+    def rest(self) -> Rest:
+        """Δ where one cannot stop, from the paths that are complete."""
+        steps, graph = self._steps, self._steps.graph
+        nodes, best = len(graph), steps.best_node()
+        v, tries = graph.v_mean[:nodes], self._tries[:nodes]
+        known = np.isinf(graph.stop[:nodes]) & np.isfinite(v)
+        if best < 0 or not known.any():
+            return Rest(slope=self._best_steps())
+        end = float(graph.level[best]) + 1.0  # what stopping is worth counts as a step
+        weight = tries[known] / (tries[known] + _HALF)
+        left = end - graph.level[:nodes][known]
+        slope = float((weight * left * v[known]).sum() / max((weight * left * left).sum(), 1e-12))
+        errors = weight * (v[known] - slope * left) ** 2 / np.maximum(left, 1.0)
+        variance = (float(errors.sum()) + 0.25 * (self.gain.private + self.gain.root)) / (1.0 + float(weight.sum()))
+        return Rest(end, slope, variance)
+
+    def _best_steps(self) -> float:
+        """Mean over the states of the largest expected gain."""
+        steps = self._steps
+        slots, best = np.arange(steps.slots), np.full(len(steps.graph), -np.inf)
+        node = steps.slot_node[slots]
+        np.maximum.at(best, node, self.slot_expected[slots] + self.gain.at(self.slot_kind[slots], node)[0])
+        return float(np.mean(best[np.isfinite(best)])) if np.isfinite(best).any() else 0.0
+
+    def improvements(self, goal: FloatArray) -> FloatArray:
+        """Rating of every slot, −∞ of those that cannot be taken.
+
+        It is the logarithm of the expected improvement per cost or, where one cannot stop, of the probability
+        of one per cost.
+
+        Parameters
+        ----------
+        goal : array of shape ``(nodes,)``
+            What is to be improved on by a step from each node; ∞ if none is to be taken there.
+        """
         steps, graph, nodes = self._steps, self._steps.graph, len(self._steps.graph)
-        best = steps.best
-        stop, reach = graph.stop[:nodes], steps.reach[:nodes]
-        valued = np.isfinite(stop)
-        q = reach + np.where(valued, stop, 0.0)
-        level = graph.level[:nodes].astype(np.float64)
-        final, final_var, spread, pace = self._finals(q, valued)
-        rest = self._to_go(level, valued)
-        slots = np.arange(steps.slots)
-        return _scores(
-            steps.slot_node[: steps.slots],
-            self.slot_kind[: steps.slots],
-            steps.slot_became[: steps.slots],
-            steps.slot_cost[: steps.slots],
-            self._expected(slots),
-            (self.change._shared, self.change._own, self.gain._shared, self.gain._own, self.effect._shared, self.effect._own, self.size._shared, self.size._own),
-            (self.gain.noise, self.effect.noise, self.unit, OPT['future'], OPT['pfloor'], OPT['local'], OPT['floor'], OPT['pooled'] > 0, OPT['lin'] > 0),
-            (q, valued, level, self.island, self.active),
-            self.i_best[self.active] if valued[0] else best,
-            (final, final_var, spread, pace),
-            rest,
+        return _improvements(
+            (
+                steps.slot_node[: steps.slots],
+                self.slot_kind[: steps.slots],
+                steps.slot_became[: steps.slots],
+                steps.slot_cost[: steps.slots],
+                self.slot_expected[: steps.slots],
+            ),
+            (self.change.shared, self.change.own),
+            (self.effect.shared, self.effect.own, self.effect.private, self.unit),
+            (self.gain.shared, self.gain.own, self.gain.private),
+            (steps.reach[:nodes], graph.stop[:nodes], graph.level[:nodes], goal),
+            self.rest(),
         )
 
-    def propose(self, rng) -> int:
-        """The slot to take next; −1 if none is left."""
-        steps = self._steps
-        if not steps.open.any():
-            return -1
-        if math.isfinite(steps.graph.stop[0]):
-            self.i_best[0] = max(self.i_best[0], float(steps.graph.stop[0]))
-            i = self.active
-            since = self.i_tries[i] - self.i_last[i]
-            dry = since > min(OPT['pbase' if i else 'pfirst'] + OPT['pfrac'] * self.i_last[i], OPT['pmax'])
-            if dry:
-                slot = self._deviation(rng)
-                if slot >= 0:
-                    self._deviations.add(slot)
-                    return slot
-            scores = self.scores()
-        else:
-            scores = self.to_go.scores(*self._gains())
-        best = np.flatnonzero(scores == scores.max())
-        return int(best[0] if best.size == 1 else best[rng.integers(best.size)])
+    def certainty(self) -> float | None:
+        """Probability that no path is better than the best known one; ``None`` if it is not known.
 
-    def _gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean and variance of the gain of every slot, and the tries below each node."""
-        steps, field = self._steps, self.gain
-        node, kind = steps.slot_node[: steps.slots], self.slot_kind[: steps.slots]
-        mean = self._expected(np.arange(steps.slots)) + field._shared[0, node] + field._own[0, kind, node]
-        return mean, field._shared[1, node] + field._own[1, kind, node] + field.noise, self.tries
-
-    def _deviation(self, rng) -> int:
-        steps = self._steps
-        order = np.argsort([-b for b in self.i_best], kind="stable")
-        i = int(order[min(int(rng.geometric(OPT['own'])) - 1, len(order) - 1)])
-        node, path = self.i_node[i], []
-        while node >= 0:
-            path.append(node)
-            node = int(steps.slot_node[steps.by[node]]) if steps.by[node] >= 0 else -1
-        open_slots = np.flatnonzero(steps.open)
-        on_path = np.zeros(len(steps.graph), dtype=bool)
-        on_path[path] = True
-        slots = open_slots[on_path[steps.slot_node[open_slots]]]
+        It is known where paths are only complete at their end: steps from there on are then independent, given
+        what the rest of a path brings.
+        """
+        steps, graph = self._steps, self._steps.graph
+        slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING_OR_UNTAKEN)
+        if not math.isfinite(steps.best):
+            return None
         if slots.size == 0:
-            return -1
-        node, kind = steps.slot_node[slots], self.slot_kind[slots]
-        p = np.clip(self.change._shared[0, node] + self.change._own[0, kind, node], 0.02, 1.0)
-        m = np.abs(self.effect._shared[0, node] + self.effect._own[0, kind, node])
-        weight = (p * (m + OPT['still0'])) ** OPT['power']
-        share = np.bincount(node, weight, len(steps.graph))
-        weight = weight / share[node]
-        return int(rng.choice(slots, p=weight / weight.sum()))
+            return 1.0
+        node, kind, rest = steps.slot_node[slots], self.slot_kind[slots], self.rest()
+        if np.isfinite(graph.stop[node]).any():
+            return None
+        mean, variance = self.gain.at(kind, node)
+        left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)
+        mean = steps.reach[node] + self.slot_expected[slots] + mean + rest.slope * left - steps.best
+        deviation = np.sqrt(variance + self.gain.private + rest.variance * left)
+        return float(np.exp(log_ndtr(-mean / deviation).sum()))
 
-    def _finals(self, q, valued):
-        steps, graph, best = self._steps, self._steps.graph, self._steps.best
-        nodes = len(graph)
-        slots = np.array(self._slots, dtype=np.int64)
-        new = slots[steps.slot_became[slots] == NEW] if len(slots) else slots
-        change = q[steps.slot_child[new]] - q[steps.slot_node[new]]
-        if best > self._best:
-            self._best, self._best_at = best, len(slots)
-        gained = max(best - float(q[0]), self.unit) if math.isfinite(best) else 1.0
-        pace = OPT['pace'] * max(self._best_at, 1) / gained
-        if not math.isfinite(best):
-            return np.zeros(nodes), np.zeros(nodes), np.zeros(2), pace
-        total = reach = steps.reach[:nodes] + graph.v_mean[:nodes]
-        parent = np.maximum(self.parent, 0)
-        d = np.where(np.arange(nodes) > 0, np.abs(q - q[parent]), 0.0)
-        h = np.maximum(best - q, 0.0)
-        patience = OPT['patience'] + pace * h
-        n = self.tries[:nodes]
-        off = valued & valued[parent] & (total < total[parent] - 1e-12 * abs(best)) | (valued & (d == 0.0) & (n > 0))
-        off[0] = False
-        span = max(best - float(q[0]), self.unit)
-        prior = OPT['prior']
-        e2 = ((total[parent] - total) ** 2)[off]
-        w = (n / (n + patience))[off]
-        w = w * w
-        x = np.stack([np.full(w.size, span * span), span * d[off]], axis=1)
-        px = np.array([[span * span, 0.0], [span * span, span * 0.1 * span]])
-        py = np.array([(OPT['s0'] * span) ** 2, (OPT['s1'] * span) ** 2])
-        big = np.vstack([x * np.sqrt(w)[:, None], px * prior]) / span**2
-        y = np.append(e2 * np.sqrt(w), py * prior) / span**2
-        scale = 1.0 / np.maximum(y + 1e-4, 1e-4)
-        from scipy.optimize import nnls
-        a, _ = nnls(big * scale[:, None], y * scale)
-        spread = np.array([a[0] * span * span, a[1] * span]) + 1e-30
-        final, final_var = _final(self.parent, q, total, n, patience, d, spread)
-        return final, final_var, spread, pace
 
-    def _to_go(self, level: FloatArray, valued: np.ndarray) -> tuple[float, float, float, float]:
-        """Where one cannot stop: V as a linear function of the level, its variance per step, and the level where
-        paths end."""
-        graph = self._steps.graph
-        nodes = len(graph)
-        v = graph.v_mean[:nodes]
-        known = ~valued & np.isfinite(v)
-        if not known.any():
-            return 0.0, 0.0, 1.0, 0.0
-        end = float(level[self._steps.best_node()])
-        w = self.tries[:nodes][known]
-        w = w / (w + 5.0)
-        x = end - level[known]
-        slope = float((w * x * v[known]).sum() / max((w * x * x).sum(), 1e-12))
-        spread = float((w * (v[known] - slope * x) ** 2 / np.maximum(x, 1.0)).sum() / w.sum())
-        spread += 0.25 * float(self.gain.noise + self.gain.root) / (1.0 + w.sum())
-        return 0.0, slope, spread, end
+PENDING_OR_UNTAKEN = 1
 
 
 @compiled
-def _final(parent, q, total, n, patience, d, spread):  # type: ignore[no-untyped-def]
-    mean, var = total.copy(), np.zeros(total.size)
-    for node in range(1, parent.size):
-        s = parent[node]
-        w = patience[node] / (patience[node] + n[node])
-        mean[node] = total[node] + max(mean[s] - total[node], 0.0) * w
-        var[node] = (var[s] + spread[0] + spread[1] * d[node]) * w * w
-    return mean, var
-
-
-@compiled
-def _improvement(mean: float, sd: float) -> float:
-    """E max(0, N(mean, sd²))."""
-    if sd <= 1e-300:
-        return max(mean, 0.0)
-    z = mean / sd
+def _log_probability(z: float) -> float:
+    """Logarithm of the standard normal distribution function, precise in the tail."""
     if z < -30.0:
+        return -0.5 * z * z - math.log(-z * math.sqrt(2.0 * math.pi))
+    return math.log(0.5 * math.erfc(-z / math.sqrt(2.0)))
+
+
+@compiled
+def _scaled_improvement(mean: float, variance: float, unit: float, missing: float) -> float:
+    """E max(0, d − missing) with d = unit (exp(Y) − 1) and Y ~ N(mean, variance)."""
+    deviation, strike = math.sqrt(variance), unit + missing
+    z = (mean - math.log(strike / unit)) / deviation
+    if z < -8.0:
         return 0.0
-    return sd * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) + mean * 0.5 * math.erfc(-z / math.sqrt(2.0))
+    above = unit * math.exp(min(mean + 0.5 * variance, 50.0)) * 0.5 * math.erfc(-(z + deviation) / math.sqrt(2.0))
+    return max(above - strike * 0.5 * math.erfc(-z / math.sqrt(2.0)), 0.0)
 
 
 @compiled
-def _log_improvement(mean: float, var: float, unit: float, h: float, lin: bool) -> float:
-    """E max(0, d − h) with d = unit (exp(Y) − 1), Y ~ N(mean, var)."""
-    if not lin:
-        sd = math.sqrt(var)
-        strike = unit + h
-        z = (mean - math.log(strike / unit)) / sd
-        if z < -8.0:
-            return 0.0
-        up = unit * math.exp(min(mean + 0.5 * var, 50.0)) * 0.5 * math.erfc(-(z + sd) / math.sqrt(2.0))
-        return max(up - strike * 0.5 * math.erfc(-z / math.sqrt(2.0)), 0.0)
-    # Linear around d = h: the tail of exp(Y) would promise too much.
-    return (unit + h) * _improvement(mean - math.log1p(h / unit), math.sqrt(var))
-
-
-@compiled
-def _scores(node, action, became, cost, expected, fields, numbers, states, best, finals, rest):  # type: ignore[no-untyped-def]
-    change_shared, change_own, gain_shared, gain_own, effect_shared, effect_own, size_shared, size_own = fields
-    private, effect_noise, unit, future, pfloor, local, floor, pooled, lin = numbers
-    q, valued, level, island, active = states
-    final, final_var, spread, pace = finals
-    base, slope, to_go_var, end = rest
-    scores = np.full(node.size, -np.inf)
+def _improvements(slots, change, effect, gain, nodes, rest):  # type: ignore[no-untyped-def]
+    node, kind, became, cost, expected = slots
+    change_shared, change_own = change
+    effect_shared, effect_own, effect_private, unit = effect
+    gain_shared, gain_own, gain_private = gain
+    reach, stop, level, goal = nodes
+    end, slope, variance = rest
+    found = np.full(node.size, -np.inf)
     for slot in range(node.size):
-        if became[slot] != 0:
+        s, k = node[slot], kind[slot]
+        if became[slot] != UNTAKEN or goal[s] == np.inf:
             continue
-        if valued[node[slot]] and island[node[slot]] != active:
-            scores[slot] = -1e300
-            continue
-        s, a = node[slot], action[slot]
-        p = min(max(change_shared[0, s] + change_own[0, a, s], pfloor), 1.0)
-        if np.isinf(best):
-            d = expected[slot] + gain_shared[0, s] + gain_own[0, a, s]
-            scores[slot] = p * 1e-6 + level[s] * 1e3 + d
-            continue
-        if valued[s]:
-            m = effect_shared[0, s] + effect_own[0, a, s]
-            z = local * max(size_shared[0, s] + size_own[0, a, s], floor)
-            v = effect_shared[1, s] + effect_own[1, a, s] + (effect_noise if pooled else z * z)
-            found = _log_improvement(m, v, unit, max(best - q[s], 0.0), lin)
-            d = unit * math.expm1(min(abs(m), 30.0)) * (1.0 if m > 0.0 else -1.0)
-            size = unit * math.expm1(min(abs(m) + 0.5 * math.sqrt(v), 30.0))
-            h = max(best - q[s] - d, 0.0)
-            sd = math.sqrt(final_var[s] + spread[0] + spread[1] * size)
-            found += future * p * _improvement(final[s] - best, sd) / (1.0 + pace * h)
-            p = 1.0
+        if np.isfinite(stop[s]):
+            mean = expected[slot] + effect_shared[0, s] + effect_own[0, k, s]
+            var = effect_shared[1, s] + effect_own[1, k, s] + effect_private
+            improvement = _scaled_improvement(mean, var, unit, max(goal[s] - reach[s] - stop[s], 0.0))
         else:
-            d = expected[slot] + gain_shared[0, s] + gain_own[0, a, s]
-            var = gain_shared[1, s] + gain_own[1, a, s] + private
+            mean = expected[slot] + gain_shared[0, s] + gain_own[0, k, s]
+            if goal[s] == -np.inf:  # no path is complete, and it is not known where they end
+                found[slot] = reach[s] + mean - slope * level[s]
+                continue
+            var = gain_shared[1, s] + gain_own[1, k, s] + gain_private
             left = max(end - level[s] - 1.0, 0.0)
-            found = _improvement(q[s] + d + base + slope * left - best, math.sqrt(var + to_go_var * left))
-            found /= 1.0 + left
-        scores[slot] = math.log(max(p * found, 1e-300)) - math.log(cost[slot])
-    return scores
+            p = min(max(change_shared[0, s] + change_own[0, k, s], _RARE), 1.0)
+            mean += reach[s] + slope * left - goal[s]
+            found[slot] = math.log(p / cost[slot]) + _log_probability(mean / math.sqrt(var + variance * left))
+            continue
+        found[slot] = math.log(max(improvement / cost[slot], 1e-300))
+    return found

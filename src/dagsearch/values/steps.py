@@ -279,14 +279,34 @@ class Steps:
 
     # Paths ------------------------------------------------------------------------------------------------
 
+    def _slots_to(self, node: int) -> list[int]:
+        """Slots along the best known path from the root to a node."""
+        found = []
+        while (slot := int(self.by[node])) >= 0:
+            found.append(slot)
+            node = int(self.slot_node[slot])
+        return found[::-1]
+
     def way_to(self, node: int) -> tuple[Action, ...]:
         """Actions along the best known path from the root to a node."""
-        found = []
-        while self.by[node] >= 0:
-            slot = int(self.by[node])
-            found.append(self._actions[slot])
-            node = int(self.slot_node[slot])
-        return tuple(reversed(found))
+        return tuple([self._actions[slot] for slot in self._slots_to(node)])
+
+    def nodes_to(self, node: int) -> list[int]:
+        """Nodes along that path, with both ends."""
+        return [*(int(self.slot_node[slot]) for slot in self._slots_to(node)), node]
+
+    def is_above(self, one: int, node: int) -> bool:
+        """Whether a node is another one or on a way to it."""
+        waiting, seen = [node], {node}
+        while waiting:
+            if (node := waiting.pop()) == one:
+                return True
+            for slot in self._parents[node]:
+                before = int(self.slot_node[slot])
+                if before not in seen and self.graph.level[before] >= self.graph.level[one]:
+                    seen.add(before)
+                    waiting.append(before)
+        return False
 
     @property
     def best(self) -> float:
