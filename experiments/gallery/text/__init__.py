@@ -15,9 +15,7 @@ REFERENCE = 50
 """Width of the beam that stands for the best there is, together with whatever else was found."""
 SHARE = 0.6
 """Part of a beam's calls after which it is compared, too."""
-CONFIDENCE = 0.9
-"""Probability of having found the best at which a search stops by itself."""
-OURS, CERTAIN = "dagsearch", "dagsearch until certain"
+OURS = "dagsearch"
 RUNS_PER_PROMPT = 100
 """A run's number is that of its prompt, times this, plus its seed."""
 
@@ -90,7 +88,7 @@ def _after(run: frame.Run, calls: float) -> float:
 
 
 def table(runs: Sequence[frame.Run]) -> str:
-    """Log-likelihoods at equal numbers of calls, and what stopping by certainty costs and finds."""
+    """Log-likelihoods at equal numbers of calls, and how often the best known text is found."""
     curves, rows = Curves(runs), []
     for name in (*map(beam, WIDTHS), *map(ults_of, ULTS_WIDTHS)):
         if name in curves:
@@ -115,7 +113,7 @@ def table(runs: Sequence[frame.Run]) -> str:
     compared = markdown.table([*heads, "calls for the same"], rows)
     ends = [
         [name, f"{curves.mean_calls(name):.0f}", f"{curves.final(name):.2f}", f"{curves.optimal(name):.0%}"]
-        for name in (CERTAIN, OURS, beam(max(WIDTHS)), beam(REFERENCE))
+        for name in (OURS, beam(max(WIDTHS)), beam(REFERENCE))
         if name in curves
     ]
     heads = ["at the end", "calls", "mean log-likelihood", "best known text"]
