@@ -7,8 +7,6 @@ import numpy as np
 import dagsearch as ds
 from experiments.gallery.frame import Method
 from experiments.gallery.text import (
-    CERTAIN,
-    CONFIDENCE,
     OURS,
     REFERENCE,
     ULTS_WIDTHS,
@@ -73,11 +71,6 @@ def ours(evaluate: Evaluations, seed: int, problem: Continuation) -> None:
     ds.search(Counted(problem, evaluate), evaluate.budget, seed=seed)
 
 
-def until_certain(evaluate: Evaluations, seed: int, problem: Continuation) -> None:
-    """The same, which stops when it is certain enough."""
-    ds.search(Counted(problem, evaluate), evaluate.budget, seed=seed, confidence=CONFIDENCE)
-
-
 def beam_search(evaluate: Evaluations, seed: int, problem: Continuation, width: int) -> None:
     """Keep the ``width`` most probable texts of each length; it draws nothing at random."""
     counted = Counted(problem, evaluate)
@@ -98,7 +91,6 @@ def ults_search(evaluate: Evaluations, seed: int, problem: Continuation, width: 
 def methods(problem: Continuation) -> dict[str, Method]:
     """The methods by name for one prompt, ours first."""
     found: dict[str, Method] = {OURS: partial(ours, problem=problem)}
-    found[CERTAIN] = partial(until_certain, problem=problem)
     for width in (*WIDTHS, REFERENCE):
         found[beam(width)] = partial(beam_search, problem=problem, width=width)
     if ults.is_installed():
