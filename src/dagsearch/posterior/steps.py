@@ -35,7 +35,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import gammainc, log_ndtr
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
@@ -356,7 +356,8 @@ class StepBelief:
         """Probability that no path is better than the best known one; ``None`` if it is not known.
 
         It is known where paths are only complete at their end: steps from there on are then independent, given
-        what the rest of a path brings.
+        what the rest of a path brings. If no gain is positive, such as those of a text, the rest of a path is a
+        cost that is never negative, and follows a gamma law: a path that is worse than the best one now stays so.
         """
         steps, graph = self._steps, self._steps.graph
         slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING_OR_UNTAKEN)
@@ -369,9 +370,13 @@ class StepBelief:
             return None
         mean, variance = self.gain.at(kind, node)
         left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)
-        mean = steps.reach[node] + self.slot_expected[slots] + mean + rest.slope * left - steps.best
-        deviation = np.sqrt(variance + self.gain.private + rest.variance * left)
-        return float(np.exp(log_ndtr(-mean / deviation).sum()))
+        above = steps.reach[node] + self.slot_expected[slots] + mean - steps.best
+        variance = variance + self.gain.private + rest.variance * left
+        if rest.slope < 0.0 and np.all(steps.slot_gain[: steps.slots] <= 0.0):
+            cost = -rest.slope * np.maximum(left, 1.0)
+            more = gammainc(cost * cost / variance, np.maximum(above, 0.0) * cost / variance)
+            return float(np.exp(np.log1p(-more).sum()))
+        return float(np.exp(log_ndtr(-(above + rest.slope * left) / np.sqrt(variance)).sum()))
 
 
 PENDING_OR_UNTAKEN = 1
