@@ -267,7 +267,9 @@ class StepSearch(Search):
         before the first decision.
         """
         if covariance is not None:
-            raise ValueError("covariance does not apply to costly steps: give the problem features(state, action)")
+            raise ValueError(
+                "covariance does not apply to costly steps: give the problem features(state, action)"
+            )
         if checked_flag("noisy", noisy):
             raise ValueError("noisy does not apply to costly steps: every step is taken once")
         search = cls(problem, seed=seed)
@@ -310,7 +312,9 @@ class StepAnswers:
         if best >= 0:
             found = steps.graph.states[best], steps.way_to(best), steps.best
         value = Gaussian(steps.best, 0.0) if best >= 0 else Gaussian(math.nan, math.inf)
-        return Result(*found, value, search.belief_over_steps.certainty(), data.stopped, tuple(data.evaluations))
+        return Result(
+            *found, value, search.belief_over_steps.certainty(), data.stopped, tuple(data.evaluations)
+        )
 
     def after_error(self) -> Result:
         """The result after an error."""

@@ -193,7 +193,15 @@ class StepRecorder(JournalRecorder):
         """Record the step that was chosen."""
         assert isinstance(proposal, StepProposal)
         moves = moves_to(None, proposal.actions)
-        self._append("ask", leaf=None, moves=moves, actions=[], path=[], turn=[int(proposal.begins)], slot=proposal.slot)
+        self._append(
+            "ask",
+            leaf=None,
+            moves=moves,
+            actions=[],
+            path=[],
+            turn=[int(proposal.begins)],
+            slot=proposal.slot,
+        )
 
     def told(self, told: "ToldStep", note: Any) -> None:  # type: ignore[override]
         """Record where a step has led."""

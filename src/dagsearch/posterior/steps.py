@@ -26,6 +26,8 @@ follows a log-normal law beyond its median: E max(0, d − h) has the form of Bl
 
 Where one cannot stop, the rest of the path is added: Δ is linear in the number of steps that are left, with a
 variance proportional to it. Both are learnt from the completed paths.
+
+A step towards a state that is known already adds nothing that is not known: its y is at most 0.
 """
 
 import math
@@ -36,9 +38,9 @@ from scipy.special import log_ndtr
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.messages import pass_messages
-from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, SAME, UNTAKEN, Steps
+from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, PENDING, SAME, UNTAKEN, Steps
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
@@ -51,6 +53,8 @@ _LEAST, _MOST = 0.1, 0.9
 _SMALL = 0.2
 # Smallest probability that a step leads to a new state.
 _RARE = 0.02
+# Share of the difference of a gain from the mean that comes again in the rest of the path, by experiment.
+_ECHO = 0.15
 # Number of steps below a state after which half of its V is taken for final.
 _HALF = 5.0
 
@@ -142,11 +146,11 @@ class Field:
 class Rest(NamedTuple):
     """Δ where one cannot stop: what the rest of a path brings."""
 
-    end: float = 0.0
+    end: float
     """Level at which paths end."""
-    slope: float = 0.0
+    slope: float
     """Mean of what each step brings."""
-    variance: float = 1.0
+    variance: float
     """Its variance."""
 
 
@@ -221,7 +225,11 @@ class StepBelief:
     def _observe(self, slot: int) -> None:
         """Add what a taken slot has shown to the fields."""
         steps, stop = self._steps, self._steps.graph.stop
-        node, kind, became = int(steps.slot_node[slot]), int(self.slot_kind[slot]), int(steps.slot_became[slot])
+        node, kind, became = (
+            int(steps.slot_node[slot]),
+            int(self.slot_kind[slot]),
+            int(steps.slot_became[slot]),
+        )
         self.change.add(kind, node, float(became == NEW))
         can_stop = math.isfinite(stop[node])
         if became in (FAILED, SAME, BACK):
@@ -299,19 +307,29 @@ class StepBelief:
         return float(self.slot_expected[slot] + mean), float(variance + field.private)
 
     def rest(self) -> Rest:
-        """Δ where one cannot stop, from the paths that are complete."""
+        """Δ where one cannot stop.
+
+        Until a path is complete, each step is taken to bring what the best next steps brought on average.
+        """
         steps, graph = self._steps, self._steps.graph
         nodes, best = len(graph), steps.best_node()
-        v, tries = graph.v_mean[:nodes], self._tries[:nodes]
-        known = np.isinf(graph.stop[:nodes]) & np.isfinite(v)
-        if best < 0 or not known.any():
-            return Rest()
-        end = float(graph.level[best])
-        weight = tries[known] / (tries[known] + _HALF)
-        left = end - graph.level[:nodes][known]
-        slope = float((weight * left * v[known]).sum() / max((weight * left * left).sum(), 1e-12))
-        errors = weight * (v[known] - slope * left) ** 2 / np.maximum(left, 1.0)
-        variance = (float(errors.sum()) + 0.25 * (self.gain.private + self.gain.root)) / (1.0 + float(weight.sum()))
+        level, stop = graph.level[:nodes], graph.stop[:nodes]
+        if best < 0:
+            top = np.full(nodes, -np.inf)
+            np.maximum.at(top, steps.slot_node[: steps.slots], self.slot_expected[: steps.slots])
+            top = top[np.isfinite(top)]
+            slope = float(top.mean()) if top.size else 0.0
+            end, variance = float(level.max()) + 1.0, float(top.var()) if top.size else 1.0
+        else:
+            end = float(level[best])
+            v, tries = graph.v_mean[:nodes], self._tries[:nodes]
+            known = np.isinf(stop) & np.isfinite(v)
+            weight = tries[known] / (tries[known] + _HALF)
+            left = end - level[known]
+            slope = float((weight * left * v[known]).sum() / max((weight * left * left).sum(), 1e-12))
+            errors = weight * (v[known] - slope * left) ** 2 / np.maximum(left, 1.0)
+            prior = 0.25 * (self.gain.private + self.gain.root)
+            variance = (float(errors.sum()) + prior) / (1.0 + float(weight.sum()))
         return Rest(end, slope, variance)
 
     def improvements(self, goal: FloatArray) -> FloatArray:
@@ -345,7 +363,7 @@ class StepBelief:
         what the rest of a path brings.
         """
         steps, graph = self._steps, self._steps.graph
-        slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING_OR_UNTAKEN)
+        slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING)
         if not math.isfinite(steps.best):
             return None
         if slots.size == 0:
@@ -355,12 +373,11 @@ class StepBelief:
             return None
         mean, variance = self.gain.at(kind, node)
         left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)
-        mean = steps.reach[node] + self.slot_expected[slots] + mean + rest.slope * left - steps.best
+        mean += self.slot_expected[slots]
+        mean += np.where(left > 0.0, _ECHO * (mean - rest.slope), 0.0)
+        mean += steps.reach[node] + rest.slope * left - steps.best
         deviation = np.sqrt(variance + self.gain.private + rest.variance * left)
         return float(np.exp(log_ndtr(-mean / deviation).sum()))
-
-
-PENDING_OR_UNTAKEN = 1
 
 
 @compiled
@@ -382,7 +399,9 @@ def _scaled_improvement(mean: float, variance: float, unit: float, missing: floa
     z = (mean - math.log(strike / unit)) / deviation
     if z < -8.0:
         return 0.0
-    above = unit * math.exp(min(mean + 0.5 * variance, 50.0)) * 0.5 * math.erfc(-(z + deviation) / math.sqrt(2.0))
+    above = (
+        unit * math.exp(min(mean + 0.5 * variance, 50.0)) * 0.5 * math.erfc(-(z + deviation) / math.sqrt(2.0))
+    )
     return max(above - strike * 0.5 * math.erfc(-z / math.sqrt(2.0)), 0.0)
 
 
@@ -405,13 +424,15 @@ def _improvements(slots, change, effect, gain, nodes, rest):  # type: ignore[no-
             improvement = _scaled_improvement(mean, var, unit, max(goal[s] - reach[s] - stop[s], 0.0))
         else:
             mean = expected[slot] + gain_shared[0, s] + gain_own[0, k, s]
-            if goal[s] == -np.inf:  # nothing to compare with: the best next step of the deepest path
-                found[slot] = 1e6 * level[s] + mean
+            if goal[s] == -np.inf:  # nothing to compare with yet
+                found[slot] = reach[s] + mean - slope * level[s] + _ECHO * (mean - slope)
                 continue
             var = gain_shared[1, s] + gain_own[1, k, s] + gain_private
             left = max(end - level[s] - 1.0, 0.0)
             p = min(max(change_shared[0, s] + change_own[0, k, s], _RARE), 1.0)
+            if left > 0.0:
+                mean += _ECHO * (mean - slope)
             mean += reach[s] + slope * left - goal[s]
-            improvement = p * _improvement(mean, math.sqrt(var + variance * left)) / (1.0 + left)
+            improvement = p * _improvement(mean, math.sqrt(var + variance * left))
         found[slot] = math.log(max(improvement / cost[slot], 1e-300))
     return found

@@ -1,7 +1,6 @@
 """Proposes the costly step to take next."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -99,7 +98,9 @@ class Frontier:
         slots = steps.slot_node[: steps.slots][steps.open]
         if not active[slots].any():  # all was tried there: the search goes on anywhere
             return np.full(nodes, steps.best)
-        best = max(self._parts[self._active].best, float(steps.graph.stop[0]) if self._active == 0 else -math.inf)
+        best = max(
+            self._parts[self._active].best, float(steps.graph.stop[0]) if self._active == 0 else -math.inf
+        )
         return np.where(active, best, np.inf)
 
     def _has_parts(self, steps: Steps) -> bool:
@@ -108,7 +109,11 @@ class Frontier:
 
     def _leaves(self, steps: Steps) -> bool:
         """Whether the active part has dried up, and no step is on its way that begins another."""
-        return self._has_parts(steps) and not self._beginnings and self._parts[self._active].is_dry(self._active == 0)
+        return (
+            self._has_parts(steps)
+            and not self._beginnings
+            and self._parts[self._active].is_dry(self._active == 0)
+        )
 
     def _beginning(self, steps: Steps, belief: StepBelief, rng: np.random.Generator) -> int | None:
         """A step that was not taken on a good path, each place on the path being equally likely."""

@@ -217,7 +217,9 @@ class Steps:
                 return False
             self._actions[slot] = action
             if (cost := getattr(self.problem, "cost", None)) is not None:
-                self.slot_cost[slot] = checked_cost(cost(self.graph.states[node], action), self.graph.states[node], action)
+                self.slot_cost[slot] = checked_cost(
+                    cost(self.graph.states[node], action), self.graph.states[node], action
+                )
             self._add_slot(node, _Another, float(self.slot_prior[slot]), float(self.slot_cost[slot]), None)
         self.slot_became[slot] = PENDING
         return True
