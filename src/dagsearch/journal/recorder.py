@@ -187,7 +187,7 @@ class JournalRecorder(Recorder):
 class StepRecorder(JournalRecorder):
     """Commits the events of a search with costly steps: which steps were asked for, and where they led."""
 
-    _search: "StepSearch"  # type: ignore[assignment]
+    _search: "StepSearch"
 
     def asked(self, proposal: Proposal) -> None:
         """Record the step that was chosen."""

@@ -16,10 +16,10 @@ x, y and g are Gaussian processes over state and action,
     k((s, a), (s', a')) = c (1 + k_S(s, s')) + δ(a, a') (1 + k_S(s, s')) + private,
 
 where k_S counts the steps that the first known paths to s and s' share: what an action does here it probably
-does there, the more so the less has happened in between. An action that was taken before on the path to s counts
-as another one: many actions change nothing when they are repeated. The prior mean of g is linear in the logarithm
-of ``prior`` and in ``features``, that of y in ``features``. On the tree of first paths the posterior follows by
-message passing.
+does there, the more so the less has happened in between. An action that was taken before on the path to s
+counts as another one: many actions change nothing when they are repeated. The prior mean of g is linear in
+the logarithm of ``prior`` and in ``features``, that of y in ``features``. On the tree of first paths the
+posterior follows by message passing.
 
 Where one can stop, d is compared with what is missing to the best of the same part of the search, because d
 follows a log-normal law beyond its median: E max(0, d − h) has the form of Black and Scholes.
@@ -44,8 +44,8 @@ from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, PENDING, SAME, UNTA
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
-# Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open, of the
-# walk per step and of the private part. The walk in common is slower.
+# Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open,
+# of the walk per step and of the private part. The walk in common is slower.
 _COMMON, _WALK, _PRIVATE, _SLOWER = 0.05, 0.1, 0.5, 0.2
 # Smallest and largest share that differences between actions may have.
 _LEAST, _MOST = 0.1, 0.9
@@ -60,8 +60,11 @@ _HALF = 5.0
 
 
 class Field:
-    """A function of state and action: a walk along the tree of first paths that all kinds of steps share, and one
-    for each kind. Kinds with even numbers are actions taken first on a path, those with odd numbers repeated ones."""
+    """A function of state and action: a walk that all kinds of steps share, and one for each kind.
+
+    Walks follow the tree of first paths. Kinds with even numbers are actions that are taken first on a path,
+    those with odd numbers repeated ones.
+    """
 
     def __init__(self) -> None:
         self.mean, self.common, self.root, self.walk, self.private = 0.0, 0.5, 0.5, 0.05, 0.5
@@ -98,7 +101,7 @@ class Field:
             moments[1, ..., node] = moments[1, ..., parent] + walk
 
     def update(self, kind: int, parent: IntArray) -> None:
-        """The beliefs after a value of one kind; what others differ in is left as it was until the next fit."""
+        """The beliefs after a value of one kind; how others differ is left as it was until the next fit."""
         self._share(parent)
         self._pass(kind, parent)
 
@@ -341,7 +344,7 @@ class StepBelief:
             What is to be improved on by a step from each node; ∞ if none is to be taken there.
         """
         steps, graph, nodes = self._steps, self._steps.graph, len(self._steps.graph)
-        return _improvements(
+        found: FloatArray = _improvements(  # type: ignore[no-untyped-call]
             (
                 steps.slot_node[: steps.slots],
                 self.slot_kind[: steps.slots],
@@ -355,12 +358,13 @@ class StepBelief:
             (steps.reach[:nodes], graph.stop[:nodes], graph.level[:nodes], goal),
             self.rest(),
         )
+        return found
 
     def certainty(self) -> float | None:
         """Probability that no path is better than the best known one; ``None`` if it is not known.
 
-        It is known where paths are only complete at their end: steps from there on are then independent, given
-        what the rest of a path brings.
+        It is known where paths are only complete at their end: steps from there on are then independent,
+        given what the rest of a path brings.
         """
         steps, graph = self._steps, self._steps.graph
         slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING)

@@ -12,8 +12,8 @@ R(s)        reach           largest known sum of gains from the root to s
 V(s) does not depend on the path to s, so that merging equal states is right. A step back to a state on a path
 to it, or to itself, is remembered as taken and not linked: the linked part is a DAG.
 
-Both are kept up to date with every step: V changes on the way up from the new edge as long as it improves, R on
-the way down.
+Both are kept up to date with every step: V changes on the way up from the new edge as long as it improves, R
+on the way down.
 """
 
 from collections.abc import Iterator, Sequence
@@ -202,7 +202,8 @@ class Steps:
     @property
     def open(self) -> BoolArray:
         """Which slots can be taken."""
-        return self.slot_became[: self.slots] == UNTAKEN
+        found: BoolArray = self.slot_became[: self.slots] == UNTAKEN
+        return found
 
     # Taking steps ------------------------------------------------------------------------------------------
 
@@ -310,6 +311,14 @@ class Steps:
                     waiting.append(before)
         return False
 
+    def best_slot(self, node: int) -> int:
+        """The taken slot of a node on its best known path; −1 if it is best to stop there."""
+        edges, v = self.graph.edges(node), self.graph.v_mean
+        worth = self.graph.edge_gain[edges] + v[self.graph.edge_child[edges]]
+        if worth.size == 0 or worth.max() <= self.graph.stop[node] or not np.isfinite(worth.max()):
+            return -1
+        return int(self.graph.edge_action[edges][np.argmax(worth)])
+
     @property
     def best(self) -> float:
         """The largest sum of gains and value of stopping that is known; −∞ if one cannot stop anywhere."""
@@ -323,7 +332,7 @@ class Steps:
         return node if np.isfinite(totals[node]) else -1
 
 
-# Checks ------------------------------------------------------------------------------------------------------
+# Checks ------------------------------------------------------------------------------------------------
 
 
 def checked_step(found: Any, state: State, action: Action) -> Step:
@@ -363,6 +372,7 @@ def checked_features(features: Any, state: State, action: Action) -> FloatArray:
     found = np.asarray(features, dtype=np.float64).reshape(-1)
     if not np.all(np.isfinite(found)):
         raise ProblemError(
-            f"features({shown(state)}, {shown(action)}) returned {shown(features)}: they must be finite numbers"
+            f"features({shown(state)}, {shown(action)}) returned {shown(features)}: they must be "
+            "finite numbers"
         )
     return found
