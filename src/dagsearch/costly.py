@@ -27,7 +27,7 @@ from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
 from dagsearch.space import Space
 from dagsearch.values.gaussians import Gaussian
-from dagsearch.values.steps import PENDING, Steps, checked_step
+from dagsearch.values.steps import PENDING, Arrival, Steps, checked_step
 
 
 class ToldStep(NamedTuple):
@@ -37,7 +37,7 @@ class ToldStep(NamedTuple):
     """Its number in the search."""
     proposal: StepProposal
     """The pending proposal that it was taken for."""
-    step: Step
+    arrival: Arrival
     """What it has led to."""
     seconds: float
     """When it was told, in seconds from the start of the search."""
@@ -129,8 +129,8 @@ class StepSearch(Search):
         pending = self.outstanding.proposals[index]
         assert isinstance(pending, StepProposal)
         step = checked_step(reward, *pending.leaf)
-        self.space.key(step.state)  # raises if it cannot be hashed
-        return ToldStep(pending.slot, pending, step, self.data.clock() if seconds is None else seconds)
+        arrival = self.steps_known.describe(step)  # raises before anything changes
+        return ToldStep(pending.slot, pending, arrival, self.data.clock() if seconds is None else seconds)
 
     def take(  # type: ignore[override]
         self, told: ToldStep, note: Any = None, recorded: Mapping[str, Any] | None = None
@@ -141,7 +141,7 @@ class StepSearch(Search):
         with self.recorder.repeating():
             self._spent += float(steps.slot_cost[told.slot])
             reward = self.reward_of(told)
-            child = steps.take(told.slot, told.step)
+            child = steps.take(told.slot, told.arrival)
             self.belief_over_steps.learn(told.slot)
             self.proposer.learn(steps, told.slot)
             self._drop(told.proposal)
@@ -153,7 +153,7 @@ class StepSearch(Search):
 
     def reward_of(self, told: ToldStep) -> float:
         """What the best known path by way of a step earns; −∞ while one cannot stop anywhere on it."""
-        steps, step = self.steps_known, told.step
+        steps, step = self.steps_known, told.arrival.step
         before = float(steps.reach[steps.slot_node[told.slot]]) + step.gain
         child = steps.find(step.state)
         value = -math.inf if step.value is None else step.value

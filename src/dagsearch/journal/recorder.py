@@ -205,7 +205,7 @@ class StepRecorder(JournalRecorder):
 
     def told(self, told: "ToldStep", note: Any) -> None:  # type: ignore[override]
         """Record where a step has led."""
-        step, search = told.step, self._search
+        step, search = told.arrival.step, self._search
         reward = search.reward_of(told)
         self._append(
             "tell",

@@ -182,6 +182,8 @@ class StepBelief:
         self._weights = np.array([0.0, 1.0])  # of the prior mean: constant, log prior, features
         self._described = 0  # number of slots whose kind is known
         self._due = _FIRST
+        known = [len(own) for own in steps.slot_features if own is not None]
+        self._features = known[0] if known else 0  # their number
         self._grow()
 
     @property
@@ -261,7 +263,7 @@ class StepBelief:
         added = steps.slot_gain[moved[both]] + other[both] - one[both]
         if np.any(added != 0.0):
             self.unit = float(np.quantile(np.abs(added[added != 0.0]), _SMALL))
-        if both.any() and steps.slot_features:
+        if both.any() and self._features:
             scaled = np.copysign(np.log1p(np.abs(added) / self.unit), added)
             self._weights = self._regression(moved[both], scaled)
         elif neither.any():
@@ -276,9 +278,12 @@ class StepBelief:
 
     def _regressors(self, slots: IntArray) -> FloatArray:
         steps = self._steps
-        found = np.stack([np.ones(len(slots)), steps.slot_prior[slots]], axis=1)
-        if steps.slot_features:
-            found = np.hstack([found, np.array([steps.slot_features[slot] for slot in slots])])
+        found = np.zeros((len(slots), 2 + self._features))
+        found[:, 0], found[:, 1] = 1.0, steps.slot_prior[slots]
+        if self._features:
+            for row, slot in enumerate(slots.tolist()):
+                own = steps.slot_features[slot]
+                found[row, 2:] = 0.0 if own is None else own
         return found
 
     def _regression(self, slots: IntArray, target: FloatArray) -> FloatArray:
