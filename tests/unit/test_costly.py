@@ -78,7 +78,8 @@ def test_two_ways_to_one_state_are_one_node_with_the_better_gains():
     )
     search = finished(problem)
     result = search.result()
-    assert len(search.values.graph) == 4 and len(problem.taken) == 4
+    assert len(search.values.graph) == 4
+    assert len(problem.taken) == 4
     assert (result.best_path, result.best_reward, result.best_state) == (("b", "y"), 5.0, 3)
     assert search.values.reach[search.values.find(3)] == 5.0
 
@@ -177,7 +178,8 @@ def test_best_path_leads_to_best_state_and_earns_best_reward(make):
     assert state == result.best_state
     assert total + step.value == pytest.approx(result.best_reward)
     best = [evaluation.best_reward for evaluation in result.history]
-    assert best == sorted(best) and best[-1] == pytest.approx(result.best_reward)
+    assert best == sorted(best)
+    assert best[-1] == pytest.approx(result.best_reward)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -213,7 +215,8 @@ def test_cycles_and_self_loops_are_taken_once_and_not_linked():
     assert (result.best_reward, result.best_path, result.stopped) == (2.0, ("go", "end"), "exhausted")
     assert len(problem.taken) == 5
     became = [int(one) for one in steps.slot_became[: steps.slots]]
-    assert became.count(SAME) == 2 and became.count(BACK) == 1
+    assert became.count(SAME) == 2
+    assert became.count(BACK) == 1
     assert max(evaluation.reward for evaluation in result.history) == 2.0
 
 
@@ -257,7 +260,8 @@ def test_actions_may_be_an_endless_iterator():
 def test_an_iterator_that_ends_is_exhausted():
     problem = Endless(2)
     result = ds.search(problem, 100, seed=0)
-    assert result.stopped == "exhausted" and len(problem.taken) == 2 + 4 + 8
+    assert result.stopped == "exhausted"
+    assert len(problem.taken) == 2 + 4 + 8
 
 
 def test_steps_may_say_their_actions_themselves():
@@ -274,10 +278,12 @@ def test_steps_may_say_their_actions_themselves():
 def test_several_steps_at_once_are_different():
     search = ds.Search.default(BitPasses(0), seed=0)
     asked = search.ask(6)
-    assert len({(one.state, one.action) for one in asked}) == 6 and search.pending == tuple(asked)
+    assert len({(one.state, one.action) for one in asked}) == 6
+    assert search.pending == tuple(asked)
     for one in reversed(asked):
         search.tell(one, search.problem.expand(one.state, one.action))
-    assert len(search.history) == 6 and search.pending == ()
+    assert len(search.history) == 6
+    assert search.pending == ()
 
 
 class Priced(BitPasses):
@@ -303,7 +309,8 @@ def test_a_failed_step_is_not_taken_again():
     problem = Failing(0)
     result = ds.search(problem, 100, seed=0, on_error="skip")
     assert len(problem.taken) == len(set(problem.taken)) == 100
-    assert len(result.history) < 100 and 3 not in result.best_path
+    assert len(result.history) < 100
+    assert 3 not in result.best_path
     with pytest.raises(ds.EvaluationError, match="RuntimeError: no"):
         ds.search(Failing(0), 100, seed=0)
 
@@ -311,12 +318,14 @@ def test_a_failed_step_is_not_taken_again():
 def test_what_can_be_asked_of_a_search():
     search = finished(BitPasses(0), 40)
     result, line = search.result(), search.recommend()
-    assert line.actions == result.best_path and line.states[-1] == result.best_state
+    assert line.actions == result.best_path
+    assert line.states[-1] == result.best_state
     root = search.problem.root().state
     assert search.belief(root).v.mean == result.best_reward
     assert search.best_action(root) == result.best_path[0]
     assert search.best_action(result.best_state) is None
-    assert search.forecast() is None and search.sample_optimum() is None
+    assert search.forecast() is None
+    assert search.sample_optimum() is None
     assert search.incumbent().reward == result.best_reward
     for refused in (lambda: search.reroot(root), lambda: search.propose(root, [])):
         with pytest.raises(ds.ProblemError, match="does not apply"):
@@ -427,3 +436,67 @@ def test_tell_needs_a_pending_step():
     search.tell(proposal, step)
     with pytest.raises(ValueError, match="not pending"):
         search.tell(proposal, step)
+
+
+# check_problem --------------------------------------------------------------------------------------------
+
+
+def test_check_problem_takes_as_many_steps_as_it_may():
+    problem = BitPasses(0)
+    assert "Steps with equal actions are alike" in ds.testing.check_problem(problem, rewards=7)
+    assert len(problem.taken) == 7
+    assert "prior of the problem" in ds.testing.check_problem(Language(0), rewards=3)
+    ds.testing.check_problem(Endless(), rewards=5)
+
+
+class Identity:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ("next", "return ds.Step"),
+        (ds.Step(["x"]), "not hashable"),
+        (ds.Step(Identity()), "compares by identity"),
+        (ds.Step("x", gain=float("inf")), "finite number"),
+    ],
+)
+def test_check_problem_names_what_is_wrong_with_steps(found, message):
+    with pytest.raises(ds.ProblemError, match=message):
+        ds.testing.check_problem(Returning(found))
+
+
+def test_check_problem_finds_states_that_change_and_actions_that_differ():
+    class Changing(Returning):
+        class Counter:
+            def __init__(self):
+                self.count = 0
+
+            def __eq__(self, other):
+                return True
+
+            def __hash__(self):
+                return 0
+
+            def __repr__(self):
+                return f"Counter({self.count})"
+
+        def __init__(self):
+            self.state, self.order, self._cost = self.Counter(), 0, 1.0
+
+        def root(self):
+            return self.state
+
+        def actions(self, state):
+            self.order += 1
+            return ["go", "stay"][:: 1 - 2 * (self.order % 2)]
+
+        def expand(self, state, action):
+            state.count += 1
+            return ds.Step("other" if action == "go" else state)
+
+    with pytest.raises(ds.ProblemError, match=r"mutable: expand changed the state"):
+        ds.testing.check_problem(Changing(), rewards=2)
+    with pytest.raises(ds.ProblemError, match="order"):
+        ds.testing.check_problem(Changing(), rewards=2)

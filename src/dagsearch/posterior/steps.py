@@ -55,6 +55,8 @@ _SMALL = 0.2
 _RARE = 0.02
 # Share of the difference of a gain from the mean that comes again in the rest of the path, by experiment.
 _ECHO = 0.15
+# Deviations by which a certainty takes the best next steps of paths that are not known to be better than others.
+_HOPE = 0.7
 # Number of steps below a state after which half of its V is taken for final.
 _HALF = 5.0
 
@@ -323,9 +325,7 @@ class StepBelief:
         nodes, best = len(graph), steps.best_node()
         level, stop = graph.level[:nodes], graph.stop[:nodes]
         if best < 0:
-            top = np.full(nodes, -np.inf)
-            np.maximum.at(top, steps.slot_node[: steps.slots], self.slot_expected[: steps.slots])
-            top = top[np.isfinite(top)]
+            top = self._best_next()
             slope = float(top.mean()) if top.size else 0.0
             end, variance = float(level.max()) + 1.0, float(top.var()) if top.size else 1.0
         else:
@@ -339,6 +339,13 @@ class StepBelief:
             prior = 0.25 * (self.gain.private + self.gain.root)
             variance = (float(errors.sum()) + prior) / (1.0 + float(weight.sum()))
         return Rest(end, slope, variance)
+
+    def _best_next(self) -> FloatArray:
+        """What is expected of the best next step of every node that has any."""
+        steps = self._steps
+        top = np.full(len(steps.graph), -np.inf)
+        np.maximum.at(top, steps.slot_node[: steps.slots], self.slot_expected[: steps.slots])
+        return top[np.isfinite(top)]
 
     def improvements(self, goal: FloatArray) -> FloatArray:
         """Logarithm of the expected improvement per cost of every slot; −∞ of those that cannot be taken.
@@ -383,8 +390,9 @@ class StepBelief:
         mean, variance = self.gain.at(kind, node)
         left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)
         mean += self.slot_expected[slots]
-        mean += np.where(left > 0.0, _ECHO * (mean - rest.slope), 0.0)
-        mean += steps.reach[node] + rest.slope * left - steps.best
+        top = self._best_next()
+        likely = max(rest.slope, float(top.mean())) + _HOPE * float(top.std())
+        mean += steps.reach[node] + likely * left - steps.best
         deviation = np.sqrt(variance + self.gain.private + rest.variance * left)
         return float(np.exp(log_ndtr(-mean / deviation).sum()))
 

@@ -113,7 +113,7 @@ class Steps:
     # Nodes and slots -----------------------------------------------------------------------------------
 
     def describe(self, step: Step) -> "Arrival":
-        """What can be done where a step has led; raises if the problem says it wrongly. Nothing changes yet."""
+        """What can be done where a step has led; raises if the problem says it wrongly. Nothing changes."""
         if self.find(step.state) >= 0:
             return Arrival(step)
         actions = self._actions_of(step)
@@ -121,8 +121,8 @@ class Steps:
         offered = [_Another] if source is not None else list(actions)
         if len(offered) > MOST_ACTIONS:
             raise ProblemError(
-                f"{shown(step.state)} has {len(offered):,} actions, more than the {MOST_ACTIONS:,} that a search "
-                "rates: let actions(state) return an iterator, which names them one by one"
+                f"{shown(step.state)} has {len(offered):,} actions, more than the {MOST_ACTIONS:,} that a "
+                "search rates: let actions(state) return an iterator, which names them one by one"
             )
         return Arrival(step, offered, source, *self._described(step.state, offered, source is not None))
 
@@ -149,8 +149,8 @@ class Steps:
             member = getattr(self.problem, "actions", None)
             if member is None:
                 raise ProblemError(
-                    f"{type(self.problem).__name__} does not say what can be done at {shown(step.state)}: define "
-                    "actions(state), or return Step(..., actions=...)"
+                    f"{type(self.problem).__name__} does not say what can be done at {shown(step.state)}: "
+                    "define actions(state), or return Step(..., actions=...)"
                 )
             found, said = member(step.state), f"actions({shown(step.state)}) returned"
         if isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
@@ -175,6 +175,11 @@ class Steps:
             costs = np.array([checked_cost(cost(state, action), state, action) for action in offered])
         if (own := getattr(self.problem, "features", None)) is not None and not endless:
             features = [checked_features(own(state, action), state, action) for action in offered]
+            sizes = {len(one) for one in (*features, *self.slot_features[:1]) if one is not None}
+            if len(sizes) > 1:
+                raise ProblemError(
+                    f"features({shown(state)}, action) returned arrays of different lengths, {sorted(sizes)}"
+                )
         return priors.tolist(), costs.tolist(), features
 
     def _add_slot(self, node: int, action: Action, prior: float, cost: float, features: Any) -> None:
