@@ -1,10 +1,10 @@
 """The search of a problem with costly steps: ask for a step, tell what it has led to."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from os import PathLike
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,12 +20,14 @@ from dagsearch.posterior.steps import StepBelief
 from dagsearch.problem import Action, State, Step, StepProblem, check_members
 from dagsearch.proposers.frontier import Frontier
 from dagsearch.recorder import Recorder
+from dagsearch.report.forecasts import Forecast
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result, StepProposal
 from dagsearch.run.steering import Steered
+from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
 from dagsearch.space import Space
 from dagsearch.values.gaussians import Gaussian
-from dagsearch.values.steps import PENDING, Steps, checked_step
+from dagsearch.values.steps import PENDING, Arrival, Steps, checked_step
 
 
 class ToldStep(NamedTuple):
@@ -35,7 +37,7 @@ class ToldStep(NamedTuple):
     """Its number in the search."""
     proposal: StepProposal
     """The pending proposal that it was taken for."""
-    step: Step
+    arrival: Arrival
     """What it has led to."""
     seconds: float
     """When it was told, in seconds from the start of the search."""
@@ -111,7 +113,7 @@ class StepSearch(Search):
         note : optional
             Anything; it is written to the journal with the step, as text where JSON has no such type.
         """
-        return self.take(self.checked(evaluated, reward, noise), note)  # type: ignore[arg-type]
+        return self.take(self.checked(evaluated, reward, noise), note)
 
     def checked(  # type: ignore[override]
         self, evaluated: Proposal, reward: Step, noise: None, seconds: float | None = None
@@ -127,8 +129,8 @@ class StepSearch(Search):
         pending = self.outstanding.proposals[index]
         assert isinstance(pending, StepProposal)
         step = checked_step(reward, *pending.leaf)
-        self.space.key(step.state)  # raises if it cannot be hashed
-        return ToldStep(pending.slot, pending, step, self.data.clock() if seconds is None else seconds)
+        arrival = self.steps_known.describe(step)  # raises before anything changes
+        return ToldStep(pending.slot, pending, arrival, self.data.clock() if seconds is None else seconds)
 
     def take(  # type: ignore[override]
         self, told: ToldStep, note: Any = None, recorded: Mapping[str, Any] | None = None
@@ -139,7 +141,7 @@ class StepSearch(Search):
         with self.recorder.repeating():
             self._spent += float(steps.slot_cost[told.slot])
             reward = self.reward_of(told)
-            child = steps.take(told.slot, told.step)
+            child = steps.take(told.slot, told.arrival)
             self.belief_over_steps.learn(told.slot)
             self.proposer.learn(steps, told.slot)
             self._drop(told.proposal)
@@ -151,7 +153,7 @@ class StepSearch(Search):
 
     def reward_of(self, told: ToldStep) -> float:
         """What the best known path by way of a step earns; −∞ while one cannot stop anywhere on it."""
-        steps, step = self.steps_known, told.step
+        steps, step = self.steps_known, told.arrival.step
         before = float(steps.reach[steps.slot_node[told.slot]]) + step.gain
         child = steps.find(step.state)
         value = -math.inf if step.value is None else step.value
@@ -263,16 +265,41 @@ class StepSearch(Search):
     ) -> Self:
         """The method of :func:`dagsearch.search` for problems with costly steps.
 
-        ``covariance`` and ``noisy`` do not apply and must be left out; ``initial`` is ignored: no step is taken
-        before the first decision.
+        ``covariance`` and ``noisy`` do not apply and must be left out; ``initial`` is ignored: no step is
+        taken before the first decision.
         """
         if covariance is not None:
-            raise ValueError("covariance does not apply to costly steps: give the problem features(state, action)")
+            raise ValueError(
+                "covariance does not apply to costly steps: give the problem features(state, action)"
+            )
         if checked_flag("noisy", noisy):
             raise ValueError("noisy does not apply to costly steps: every step is taken once")
         search = cls(problem, seed=seed)
         start_journal(search, journal, "Search.default", {})
         return search
+
+    def steps(self, budget: int, stop: Stop | None = None, **execution: Any) -> Iterator[Evaluation]:
+        """Take steps that cost ``budget`` together, one per iteration, as :meth:`Search.steps` evaluates.
+
+        A step that fails is not taken again, and counts. ``on_error`` is ``"raise"`` or ``"skip"``: a failed
+        step has no reward that could be told.
+        """
+        if not isinstance(execution.get("on_error", "raise"), str):
+            raise ValueError(
+                "on_error must be 'raise' or 'skip': a failed step has no reward that could be told"
+            )
+        known = self.steps_known
+        if (
+            stop is not None
+            and stop.confidence is not None
+            and known.slots
+            and np.isfinite(known.graph.stop[0])
+        ):
+            raise ValueError(
+                "confidence does not apply where one can stop after every step: nobody knows what more steps "
+                "would bring. Use patience, target or seconds"
+            )
+        return super().steps(budget, stop, **execution)
 
     # What is known -----------------------------------------------------------------------------------------
 
@@ -290,6 +317,23 @@ class StepSearch(Search):
         """The first step of the best known path from a state; ``None`` if it is best to stop, or unknown."""
         return self.answers.best_action(state)
 
+    def forecast(self, n: int = 1) -> Forecast | None:
+        """``None``: how well forecasts hold has not been measured for costly steps."""
+        return None
+
+    def belief(self, state: State) -> Belief:
+        """What the best known path from a state earns, as ``v``; ``g`` is what stopping there is worth."""
+        return self.answers.belief(state)
+
+    def recommend(self) -> Line:
+        """The best known path."""
+        return self.answers.recommend()
+
+    @property
+    def values(self) -> Any:
+        """The explored part, :class:`dagsearch.values.steps.Steps`: V, R and the steps that can be taken."""
+        return self.steps_known
+
     def sample_optimum(self, count: int = 512, most: int = 1000, models: int = 1) -> Optimum | None:
         """``None``: there are no leaves to sample."""
         return None
@@ -306,11 +350,37 @@ class StepAnswers:
         search = self._search
         steps, data = search.steps_known, search.data
         best = steps.best_node()
-        found = (None, None, None)
+        found: tuple[Any, Any, Any] = (None, None, None)
         if best >= 0:
             found = steps.graph.states[best], steps.way_to(best), steps.best
         value = Gaussian(steps.best, 0.0) if best >= 0 else Gaussian(math.nan, math.inf)
-        return Result(*found, value, search.belief_over_steps.certainty(), data.stopped, tuple(data.evaluations))
+        return Result(
+            *found, value, search.belief_over_steps.certainty(), data.stopped, tuple(data.evaluations)
+        )
+
+    def belief(self, state: State) -> Belief:
+        """V of a state, and what stopping there is worth; both are exact as far as it is explored."""
+        steps = self._search.steps_known
+        node = steps.find(state)
+        if node < 0:
+            raise ValueError(f"{shown(state)} is not a known state: only steps make states known")
+        worth = (Gaussian(float(steps.graph.stop[node]), 0.0), Gaussian(float(steps.graph.v_mean[node]), 0.0))
+        taken = steps.slot_became[: steps.slots][steps.slots_of(node)] > PENDING
+        return Belief(*worth, int(taken.sum()))
+
+    def best_action(self, state: State) -> Action | None:
+        """The first step of the best known path from a state."""
+        steps = self._search.steps_known
+        node = steps.find(state)
+        slot = -1 if node < 0 else steps.best_slot(node)
+        return None if slot < 0 else steps.action(slot)
+
+    def recommend(self) -> Line:
+        """The best known path."""
+        steps = self._search.steps_known
+        nodes = steps.nodes_to(max(steps.best_node(), 0))
+        states = tuple(steps.graph.states[node] for node in nodes)
+        return Line(states, steps.way_to(nodes[-1]), len(nodes) - 1)
 
     def after_error(self) -> Result:
         """The result after an error."""

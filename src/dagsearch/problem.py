@@ -150,8 +150,8 @@ class StepProblem(Protocol):
     ``cost(state, action) -> float``
         What the step costs; 1 by default. The budget is in this unit.
     ``features(state, action) -> array``
-        What makes two steps alike, as numbers. Without it, steps with equal actions are alike, and the more so
-        the closer their states are.
+        What makes two steps alike, as numbers. Without it, steps with equal actions are alike, and the more
+        so the closer their states are.
     ``key``, ``encode``, ``decode``, ``identity``
         As in :class:`Problem`.
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from os import PathLike
-from typing import Any, Self, Unpack, overload
+from typing import Any, Self, Unpack, cast, overload
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from dagsearch.posterior.base import MeanFunction, Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
-from dagsearch.problem import Action, Problem, State, has_costly_steps
+from dagsearch.problem import Action, Problem, State, StepProblem, has_costly_steps
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.expansions import Expansion, OneChild
 from dagsearch.proposers.portfolio import Portfolio
@@ -474,9 +474,9 @@ class Search:
         if has_costly_steps(problem):
             from dagsearch.costly import StepSearch  # which is a Search itself
 
-            return StepSearch.default(  # type: ignore[return-value]
-                problem, covariance=covariance, noisy=noisy, initial=initial, seed=seed, journal=journal
-            )
+            given: Any = {"covariance": covariance, "noisy": noisy, "initial": initial}
+            made: Any = StepSearch.default(cast(StepProblem, problem), seed=seed, journal=journal, **given)
+            return made  # type: ignore[no-any-return]
         noisy, space = checked_flag("noisy", noisy), Space.of(problem)
         search = cls(space, seed=seed, **default_parts(space, covariance, noisy, initial))
         settings = {"covariance": covariance, "noisy": noisy, "initial": initial}

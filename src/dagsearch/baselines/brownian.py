@@ -1,9 +1,9 @@
 """Scores on a tree: a Brownian walk along every path (Hennig, Stern, Graepel 2010).
 
-A child's score is its parent's plus an independent step of variance ``step``, so the covariance of two
-nodes is that of the part of their paths that they share (:class:`dagsearch.covariances.SharedPath`). On a
-tree the posterior follows by message passing (:mod:`dagsearch.posterior.messages`). The nodes are those of all
-paths to tracked states, including the unexplored ones between a boundary node and an evaluated leaf.
+A child's score is its parent's plus an independent step of variance ``step``, so the covariance of two nodes
+is that of the part of their paths that they share (:class:`dagsearch.covariances.SharedPath`). On a tree the
+posterior follows by message passing (:mod:`dagsearch.posterior.messages`). The nodes are those of all paths
+to tracked states, including the unexplored ones between a boundary node and an evaluated leaf.
 """
 
 from collections.abc import Sequence

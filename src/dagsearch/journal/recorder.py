@@ -187,17 +187,25 @@ class JournalRecorder(Recorder):
 class StepRecorder(JournalRecorder):
     """Commits the events of a search with costly steps: which steps were asked for, and where they led."""
 
-    _search: "StepSearch"  # type: ignore[assignment]
+    _search: "StepSearch"
 
     def asked(self, proposal: Proposal) -> None:
         """Record the step that was chosen."""
         assert isinstance(proposal, StepProposal)
         moves = moves_to(None, proposal.actions)
-        self._append("ask", leaf=None, moves=moves, actions=[], path=[], turn=[int(proposal.begins)], slot=proposal.slot)
+        self._append(
+            "ask",
+            leaf=None,
+            moves=moves,
+            actions=[],
+            path=[],
+            turn=[int(proposal.begins)],
+            slot=proposal.slot,
+        )
 
     def told(self, told: "ToldStep", note: Any) -> None:  # type: ignore[override]
         """Record where a step has led."""
-        step, search = told.step, self._search
+        step, search = told.arrival.step, self._search
         reward = search.reward_of(told)
         self._append(
             "tell",

@@ -309,7 +309,7 @@ class Replay(Recorder):
 class StepReplay(Replay):
     """Repeats the events of a search with costly steps; no step is taken again."""
 
-    _search: "StepSearch"  # type: ignore[assignment]
+    _search: "StepSearch"
 
     def _watch_learning(self) -> None:
         """Nothing: what is learnt follows from the steps."""

@@ -1,7 +1,7 @@
 r"""Gaussian regression on a tree by message passing: a Brownian walk along every path.
 
-A child's value is its parent's plus an independent step, so that the covariance of two nodes is that of the part
-of their paths that they share. The posterior follows in time linear in the number of nodes:
+A child's value is its parent's plus an independent step, so that the covariance of two nodes is that of the
+part of their paths that they share. The posterior follows in time linear in the number of nodes:
 
 ==================  =====================  =======================================================
 symbol              code                   meaning

@@ -16,37 +16,36 @@ x, y and g are Gaussian processes over state and action,
     k((s, a), (s', a')) = c (1 + k_S(s, s')) + δ(a, a') (1 + k_S(s, s')) + private,
 
 where k_S counts the steps that the first known paths to s and s' share: what an action does here it probably
-does there, the more so the less has happened in between. An action that was taken before on the path to s counts
-as another one: many actions change nothing when they are repeated. The prior mean of g is linear in the logarithm
-of ``prior`` and in ``features``, that of y in ``features``. On the tree of first paths the posterior follows by
-message passing.
+does there, the more so the less has happened in between. An action that was taken before on the path to s
+counts as another one: many actions change nothing when they are repeated. The prior mean of g is linear in
+the logarithm of ``prior`` and in ``features``, that of y in ``features``. On the tree of first paths the
+posterior follows by message passing.
 
 Where one can stop, d is compared with what is missing to the best of the same part of the search, because d
 follows a log-normal law beyond its median: E max(0, d − h) has the form of Black and Scholes.
 
 Where one cannot stop, the rest of the path is added: Δ is linear in the number of steps that are left, with a
-variance proportional to it. Both are learnt from the completed paths, and before there is one a step left counts
-as the mean over the states of their best step. Steps are rated by the probability of more than B, and before there
-is a B by the mean: a best-first search whose heuristic is learnt. Rating them by the expected improvement, per step
-left or not, takes more steps to the same text of a language model.
+variance proportional to it. Both are learnt from the completed paths.
+
+A step towards a state that is known already adds nothing that is not known: its y is at most 0.
 """
 
 import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammainc, log_ndtr
+from scipy.special import log_ndtr
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.messages import pass_messages
-from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, SAME, UNTAKEN, Steps
+from dagsearch.values.steps import BACK, FAILED, KNOWN, NEW, PENDING, SAME, UNTAKEN, Steps
 
 # Number of steps after which hyperparameters are learnt first, and by what factor more they are learnt again.
 _FIRST, _MORE = 4, 1.1
-# Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open, of the
-# walk per step and of the private part. The walk in common is slower.
+# Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open,
+# of the walk per step and of the private part. The walk in common is slower.
 _COMMON, _WALK, _PRIVATE, _SLOWER = 0.05, 0.1, 0.5, 0.2
 # Smallest and largest share that differences between actions may have.
 _LEAST, _MOST = 0.1, 0.9
@@ -54,13 +53,20 @@ _LEAST, _MOST = 0.1, 0.9
 _SMALL = 0.2
 # Smallest probability that a step leads to a new state.
 _RARE = 0.02
+# Share of the difference of a gain from the mean that comes again in the rest of the path, by experiment.
+_ECHO = 0.15
+# Deviations by which a certainty takes the best next steps of paths that are not known to be better than others.
+_HOPE = 0.7
 # Number of steps below a state after which half of its V is taken for final.
 _HALF = 5.0
 
 
 class Field:
-    """A function of state and action: a walk along the tree of first paths that all kinds of steps share, and one
-    for each kind. Kinds with even numbers are actions taken first on a path, those with odd numbers repeated ones."""
+    """A function of state and action: a walk that all kinds of steps share, and one for each kind.
+
+    Walks follow the tree of first paths. Kinds with even numbers are actions that are taken first on a path,
+    those with odd numbers repeated ones.
+    """
 
     def __init__(self) -> None:
         self.mean, self.common, self.root, self.walk, self.private = 0.0, 0.5, 0.5, 0.05, 0.5
@@ -97,7 +103,7 @@ class Field:
             moments[1, ..., node] = moments[1, ..., parent] + walk
 
     def update(self, kind: int, parent: IntArray) -> None:
-        """The beliefs after a value of one kind; what others differ in is left as it was until the next fit."""
+        """The beliefs after a value of one kind; how others differ is left as it was until the next fit."""
         self._share(parent)
         self._pass(kind, parent)
 
@@ -145,11 +151,11 @@ class Field:
 class Rest(NamedTuple):
     """Δ where one cannot stop: what the rest of a path brings."""
 
-    end: float = 0.0
+    end: float
     """Level at which paths end."""
-    slope: float = 0.0
+    slope: float
     """Mean of what each step brings."""
-    variance: float = 1.0
+    variance: float
     """Its variance."""
 
 
@@ -178,6 +184,8 @@ class StepBelief:
         self._weights = np.array([0.0, 1.0])  # of the prior mean: constant, log prior, features
         self._described = 0  # number of slots whose kind is known
         self._due = _FIRST
+        known = [len(own) for own in steps.slot_features if own is not None]
+        self._features = known[0] if known else 0  # their number
         self._grow()
 
     @property
@@ -224,7 +232,11 @@ class StepBelief:
     def _observe(self, slot: int) -> None:
         """Add what a taken slot has shown to the fields."""
         steps, stop = self._steps, self._steps.graph.stop
-        node, kind, became = int(steps.slot_node[slot]), int(self.slot_kind[slot]), int(steps.slot_became[slot])
+        node, kind, became = (
+            int(steps.slot_node[slot]),
+            int(self.slot_kind[slot]),
+            int(steps.slot_became[slot]),
+        )
         self.change.add(kind, node, float(became == NEW))
         can_stop = math.isfinite(stop[node])
         if became in (FAILED, SAME, BACK):
@@ -253,7 +265,7 @@ class StepBelief:
         added = steps.slot_gain[moved[both]] + other[both] - one[both]
         if np.any(added != 0.0):
             self.unit = float(np.quantile(np.abs(added[added != 0.0]), _SMALL))
-        if both.any() and steps.slot_features:
+        if both.any() and self._features:
             scaled = np.copysign(np.log1p(np.abs(added) / self.unit), added)
             self._weights = self._regression(moved[both], scaled)
         elif neither.any():
@@ -268,9 +280,12 @@ class StepBelief:
 
     def _regressors(self, slots: IntArray) -> FloatArray:
         steps = self._steps
-        found = np.stack([np.ones(len(slots)), steps.slot_prior[slots]], axis=1)
-        if steps.slot_features:
-            found = np.hstack([found, np.array([steps.slot_features[slot] for slot in slots])])
+        found = np.zeros((len(slots), 2 + self._features))
+        found[:, 0], found[:, 1] = 1.0, steps.slot_prior[slots]
+        if self._features:
+            for row, slot in enumerate(slots.tolist()):
+                own = steps.slot_features[slot]
+                found[row, 2:] = 0.0 if own is None else own
         return found
 
     def _regression(self, slots: IntArray, target: FloatArray) -> FloatArray:
@@ -302,34 +317,38 @@ class StepBelief:
         return float(self.slot_expected[slot] + mean), float(variance + field.private)
 
     def rest(self) -> Rest:
-        """Δ where one cannot stop, from the paths that are complete."""
+        """Δ where one cannot stop.
+
+        Until a path is complete, each step is taken to bring what the best next steps brought on average.
+        """
         steps, graph = self._steps, self._steps.graph
         nodes, best = len(graph), steps.best_node()
-        v, tries = graph.v_mean[:nodes], self._tries[:nodes]
-        known = np.isinf(graph.stop[:nodes]) & np.isfinite(v)
-        if best < 0 or not known.any():
-            return Rest(slope=self._best_steps())
-        end = float(graph.level[best]) + 1.0  # what stopping is worth counts as a step
-        weight = tries[known] / (tries[known] + _HALF)
-        left = end - graph.level[:nodes][known]
-        slope = float((weight * left * v[known]).sum() / max((weight * left * left).sum(), 1e-12))
-        errors = weight * (v[known] - slope * left) ** 2 / np.maximum(left, 1.0)
-        variance = (float(errors.sum()) + 0.25 * (self.gain.private + self.gain.root)) / (1.0 + float(weight.sum()))
+        level, stop = graph.level[:nodes], graph.stop[:nodes]
+        if best < 0:
+            top = self._best_next()
+            slope = float(top.mean()) if top.size else 0.0
+            end, variance = float(level.max()) + 1.0, float(top.var()) if top.size else 1.0
+        else:
+            end = float(level[best])
+            v, tries = graph.v_mean[:nodes], self._tries[:nodes]
+            known = np.isinf(stop) & np.isfinite(v)
+            weight = tries[known] / (tries[known] + _HALF)
+            left = end - level[known]
+            slope = float((weight * left * v[known]).sum() / max((weight * left * left).sum(), 1e-12))
+            errors = weight * (v[known] - slope * left) ** 2 / np.maximum(left, 1.0)
+            prior = 0.25 * (self.gain.private + self.gain.root)
+            variance = (float(errors.sum()) + prior) / (1.0 + float(weight.sum()))
         return Rest(end, slope, variance)
 
-    def _best_steps(self) -> float:
-        """Mean over the states of the largest expected gain."""
+    def _best_next(self) -> FloatArray:
+        """What is expected of the best next step of every node that has any."""
         steps = self._steps
-        slots, best = np.arange(steps.slots), np.full(len(steps.graph), -np.inf)
-        node = steps.slot_node[slots]
-        np.maximum.at(best, node, self.slot_expected[slots] + self.gain.at(self.slot_kind[slots], node)[0])
-        return float(np.mean(best[np.isfinite(best)])) if np.isfinite(best).any() else 0.0
+        top = np.full(len(steps.graph), -np.inf)
+        np.maximum.at(top, steps.slot_node[: steps.slots], self.slot_expected[: steps.slots])
+        return top[np.isfinite(top)]
 
     def improvements(self, goal: FloatArray) -> FloatArray:
-        """Rating of every slot, −∞ of those that cannot be taken.
-
-        It is the logarithm of the expected improvement per cost or, where one cannot stop, of the probability
-        of one per cost.
+        """Logarithm of the expected improvement per cost of every slot; −∞ of those that cannot be taken.
 
         Parameters
         ----------
@@ -337,7 +356,7 @@ class StepBelief:
             What is to be improved on by a step from each node; ∞ if none is to be taken there.
         """
         steps, graph, nodes = self._steps, self._steps.graph, len(self._steps.graph)
-        return _improvements(
+        found: FloatArray = _improvements(  # type: ignore[no-untyped-call]
             (
                 steps.slot_node[: steps.slots],
                 self.slot_kind[: steps.slots],
@@ -351,16 +370,16 @@ class StepBelief:
             (steps.reach[:nodes], graph.stop[:nodes], graph.level[:nodes], goal),
             self.rest(),
         )
+        return found
 
     def certainty(self) -> float | None:
         """Probability that no path is better than the best known one; ``None`` if it is not known.
 
-        It is known where paths are only complete at their end: steps from there on are then independent, given
-        what the rest of a path brings. If no gain is positive, such as those of a text, the rest of a path is a
-        cost that is never negative, and follows a gamma law: a path that is worse than the best one now stays so.
+        It is known where paths are only complete at their end: steps from there on are then independent,
+        given what the rest of a path brings.
         """
         steps, graph = self._steps, self._steps.graph
-        slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING_OR_UNTAKEN)
+        slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING)
         if not math.isfinite(steps.best):
             return None
         if slots.size == 0:
@@ -370,24 +389,24 @@ class StepBelief:
             return None
         mean, variance = self.gain.at(kind, node)
         left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)
-        above = steps.reach[node] + self.slot_expected[slots] + mean - steps.best
-        variance = variance + self.gain.private + rest.variance * left
-        if rest.slope < 0.0 and np.all(steps.slot_gain[: steps.slots] <= 0.0):
-            cost = -rest.slope * np.maximum(left, 1.0)
-            more = gammainc(cost * cost / variance, np.maximum(above, 0.0) * cost / variance)
-            return float(np.exp(np.log1p(-more).sum()))
-        return float(np.exp(log_ndtr(-(above + rest.slope * left) / np.sqrt(variance)).sum()))
-
-
-PENDING_OR_UNTAKEN = 1
+        mean += self.slot_expected[slots]
+        top = self._best_next()
+        likely = max(rest.slope, float(top.mean())) + _HOPE * float(top.std())
+        mean += steps.reach[node] + likely * left - steps.best
+        deviation = np.sqrt(variance + self.gain.private + rest.variance * left)
+        return float(np.exp(log_ndtr(-mean / deviation).sum()))
 
 
 @compiled
-def _log_probability(z: float) -> float:
-    """Logarithm of the standard normal distribution function, precise in the tail."""
+def _improvement(mean: float, deviation: float) -> float:
+    """E max(0, N(mean, deviation²))."""
+    if deviation <= 1e-300:
+        return max(mean, 0.0)
+    z = mean / deviation
     if z < -30.0:
-        return -0.5 * z * z - math.log(-z * math.sqrt(2.0 * math.pi))
-    return math.log(0.5 * math.erfc(-z / math.sqrt(2.0)))
+        return 0.0
+    density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    return deviation * density + mean * 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
 @compiled
@@ -397,7 +416,9 @@ def _scaled_improvement(mean: float, variance: float, unit: float, missing: floa
     z = (mean - math.log(strike / unit)) / deviation
     if z < -8.0:
         return 0.0
-    above = unit * math.exp(min(mean + 0.5 * variance, 50.0)) * 0.5 * math.erfc(-(z + deviation) / math.sqrt(2.0))
+    above = (
+        unit * math.exp(min(mean + 0.5 * variance, 50.0)) * 0.5 * math.erfc(-(z + deviation) / math.sqrt(2.0))
+    )
     return max(above - strike * 0.5 * math.erfc(-z / math.sqrt(2.0)), 0.0)
 
 
@@ -420,14 +441,15 @@ def _improvements(slots, change, effect, gain, nodes, rest):  # type: ignore[no-
             improvement = _scaled_improvement(mean, var, unit, max(goal[s] - reach[s] - stop[s], 0.0))
         else:
             mean = expected[slot] + gain_shared[0, s] + gain_own[0, k, s]
-            if goal[s] == -np.inf:  # no path is complete, and it is not known where they end
-                found[slot] = reach[s] + mean - slope * level[s]
+            if goal[s] == -np.inf:  # nothing to compare with yet
+                found[slot] = reach[s] + mean - slope * level[s] + _ECHO * (mean - slope)
                 continue
             var = gain_shared[1, s] + gain_own[1, k, s] + gain_private
             left = max(end - level[s] - 1.0, 0.0)
             p = min(max(change_shared[0, s] + change_own[0, k, s], _RARE), 1.0)
+            if left > 0.0:
+                mean += _ECHO * (mean - slope)
             mean += reach[s] + slope * left - goal[s]
-            found[slot] = math.log(p / cost[slot]) + _log_probability(mean / math.sqrt(var + variance * left))
-            continue
+            improvement = p * _improvement(mean, math.sqrt(var + variance * left))
         found[slot] = math.log(max(improvement / cost[slot], 1e-300))
     return found

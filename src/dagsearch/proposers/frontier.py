@@ -1,7 +1,6 @@
 """Proposes the costly step to take next."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from dagsearch.problem import Edge
 from dagsearch.results import StepProposal
 from dagsearch.values.steps import NEW, Steps
 
-# Number of steps without an improvement after which a part of the search has dried up: of the first part, of later
-# ones, for each step that it took to its best, and at most.
+# Number of steps without an improvement after which a part of the search has dried up: of the first part, of
+# later ones, for each step that it took to its best, and at most.
 _FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
 # Probability that a new part begins on the best path of all; the next best has the same share of the rest.
 _BEST = 0.8
@@ -22,7 +21,7 @@ _STILL = 0.1
 
 
 class Part:
-    """A part of the search: the states that were reached after one step away from what was explored before."""
+    """A part of the search: the states that were reached after one step away from what was known before."""
 
     def __init__(self) -> None:
         self.tries, self.improved = 0, 0
@@ -40,9 +39,9 @@ class Frontier:
     """Proposes the step with the largest expected improvement per cost.
 
     Where one can stop after every step, improvements near the best state dry up long before better states are
-    exhausted. A part of the search that has dried up is left: a step that was not taken on the best path begins a
-    new part, and steps are then chosen to improve on the best of that part. What was learnt of the actions makes
-    it grow much faster than the first.
+    exhausted. A part of the search that has dried up is left: a step that was not taken on the best path
+    begins a new part, and steps are then chosen to improve on the best of that part. What was learnt of the
+    actions makes it grow much faster than the first.
     """
 
     def __init__(self) -> None:
@@ -99,7 +98,9 @@ class Frontier:
         slots = steps.slot_node[: steps.slots][steps.open]
         if not active[slots].any():  # all was tried there: the search goes on anywhere
             return np.full(nodes, steps.best)
-        best = max(self._parts[self._active].best, float(steps.graph.stop[0]) if self._active == 0 else -math.inf)
+        best = max(
+            self._parts[self._active].best, float(steps.graph.stop[0]) if self._active == 0 else -math.inf
+        )
         return np.where(active, best, np.inf)
 
     def _has_parts(self, steps: Steps) -> bool:
@@ -108,7 +109,11 @@ class Frontier:
 
     def _leaves(self, steps: Steps) -> bool:
         """Whether the active part has dried up, and no step is on its way that begins another."""
-        return self._has_parts(steps) and not self._beginnings and self._parts[self._active].is_dry(self._active == 0)
+        return (
+            self._has_parts(steps)
+            and not self._beginnings
+            and self._parts[self._active].is_dry(self._active == 0)
+        )
 
     def _beginning(self, steps: Steps, belief: StepBelief, rng: np.random.Generator) -> int | None:
         """A step that was not taken on a good path, each place on the path being equally likely."""

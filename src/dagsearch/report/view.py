@@ -104,7 +104,7 @@ class Viewed:
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
         told, best = record.told, record.best
-        progress = progress_of([one.reward for one in told], [one.predicted for one in told])
+        progress = None if record.steps else progress_of(*_rewards(told))  # not measured for costly steps
         left = _left(record, running)
         effects = self._largest_effects()
         rules = _rules(record, best, now)
@@ -124,7 +124,7 @@ class Viewed:
             "sentence": sentence(
                 None if best is None else sign * told[best].reward,
                 0 if best is None else best + 1,
-                len(told),
+                record.evaluations,
                 _ago(record, best, now),
                 left,
                 None if ahead is None else _turned(ahead, sign),
@@ -134,7 +134,7 @@ class Viewed:
             "best": None if best is None else sign * told[best].reward,
             "best_leaf": None if best is None else list(map(str, told[best].parts)),
             "best_encoded": None if best is None else told[best].leaf,
-            "evaluations": len(told),
+            "evaluations": record.evaluations,
             "budget": record.budget,
             "left": left,
             "seconds": told[-1].seconds if told else 0.0,
@@ -216,11 +216,16 @@ def _horizon(told: int, left: int | None) -> int:
     return told if left is None else min(left, FARTHEST * told)
 
 
+def _rewards(told: Sequence[Told]) -> tuple[list[float], list[Gaussian | None]]:
+    """All rewards, and what was believed about them."""
+    return [one.reward for one in told], [one.predicted for one in told]
+
+
 def _left(record: Record, running: bool) -> int | None:
     """Number of evaluations left; failures count in the run in which they happen, not if it is resumed."""
     if record.budget is None:
         return None
-    left = record.budget - len(record.told)
+    left = record.budget - record.evaluations
     return max(0, left - record.failed_now if running or left <= record.failed_now else left)
 
 
@@ -332,7 +337,7 @@ def _gains(progress: Past | None, horizon: int, sign: float, left: int | None) -
 
 def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str, Any]]:
     """Every rule for stopping with its present state; ``share`` is how much of it is used up."""
-    done, rules = len(record.told), record.rules
+    done, rules = record.evaluations, record.rules
     found = []
     if record.budget:
         text = f"{done} of {record.budget} evaluations"

@@ -256,9 +256,9 @@ class Processes:
     def submit(self, problem: Problem, leaf: State) -> Evaluating:
         """Let a worker compute the reward of a leaf; the future's result is an ``Outcome``.
 
-        If the process dies, another one begins again, except with a costly step. If it dies every time, the future's error is
-        :class:`ProcessDied`. If it dies before it can begin or cannot load the problem, it is a
-        ``BrokenExecutor``.
+        If the process dies, another one begins again, except with a costly step. If it dies every time, the
+        future's error is :class:`ProcessDied`. If it dies before it can begin or cannot load the problem, it
+        is a ``BrokenExecutor``.
         """
         if self._problem[0] is not problem:
             self._problem = problem, cloudpickle.dumps(problem)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
 from dagsearch._internal.checks import LARGEST_WHOLE, is_budget, is_finite
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.texts import described, shortened, shown
-from dagsearch.errors import DagSearchError, EvaluationError, JournalError, SearchExhausted
+from dagsearch.errors import DagSearchError, EvaluationError, JournalError, ProblemError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD
-from dagsearch.problem import State
+from dagsearch.problem import Edge, State
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown
 from dagsearch.run.steering import Request
@@ -302,7 +302,11 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     try:
         return search.tell(proposal, _outcome_of(ended))
     except _Failed as failed:
-        error = failed.error
+        error: BaseException = failed.error
+    except ProblemError as wrong:  # what can be done where a step has led is said wrongly
+        if not isinstance(leaf, Edge):
+            raise
+        error = wrong
     problem_with_it = described(error)
     if isinstance(on_error, str):
         search.forget(proposal, again=False, note={"failure": problem_with_it})

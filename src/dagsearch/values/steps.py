@@ -12,12 +12,12 @@ R(s)        reach           largest known sum of gains from the root to s
 V(s) does not depend on the path to s, so that merging equal states is right. A step back to a state on a path
 to it, or to itself, is remembered as taken and not linked: the linked part is a DAG.
 
-Both are kept up to date with every step: V changes on the way up from the new edge as long as it improves, R on
-the way down.
+Both are kept up to date with every step: V changes on the way up from the new edge as long as it improves, R
+on the way down.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -42,6 +42,23 @@ known one, or to a new one."""
 
 ANOTHER: Final = 0
 """Number that stands for "another child" among the actions."""
+
+
+class Arrival(NamedTuple):
+    """Where a step has led, and what can be done there if that is not known yet."""
+
+    step: Step
+    """The step."""
+    offered: Sequence[Action] = ()
+    """The actions; one that stands for all that an iterator will name."""
+    source: Iterator[Action] | None = None
+    """The iterator."""
+    priors: Sequence[float] = ()
+    """Logarithms of the actions' prior probabilities."""
+    costs: Sequence[float] = ()
+    """Their costs."""
+    features: Sequence[Any] = ()
+    """Their features."""
 
 
 class _Another:
@@ -80,62 +97,64 @@ class Steps:
         self.slot_prior = np.zeros(64)
         """Logarithm of the probability that ``prior`` gives; 0 without it."""
         self.slot_cost = np.zeros(64)
-        self.slot_features: list[FloatArray] = []
-        """Features of each slot; empty unless the problem has them."""
+        self.slot_features: list[FloatArray | None] = []
+        """Features of each slot; ``None`` if the problem has none, or the action is not known yet."""
         self.slot_gain = np.zeros(64)
         self.slot_child = np.zeros(64, dtype=np.int64)
         """Where each taken slot has led; −1 if it is not known."""
-        self.first = np.zeros(64, dtype=np.int64)
-        """First slot of each node; those of an iterator come later, one by one."""
         self._actions: list[Action] = []
         self._numbers: dict[Any, int] = {_Another: ANOTHER}
         self._parents: list[list[int]] = []  # of every node, the slots that lead there
         self._sources: dict[int, Iterator[Action]] = {}  # of nodes whose actions come one by one
         root = self.problem.root()
-        self._add(root if isinstance(root, Step) else Step(root), -1)
+        self._add(self.describe(root if isinstance(root, Step) else Step(root)), -1)
         self.graph.set_root(0)
 
     # Nodes and slots -----------------------------------------------------------------------------------
 
-    def _add(self, step: Step, parent: int) -> int:
-        """A new node with its slots."""
-        key = self.space.key(step.state)
-        actions = step.actions
-        if actions is None:
-            actions = self._actions_of(step.state)
-        source = None if isinstance(actions, Sequence) or hasattr(actions, "__len__") else iter(actions)
+    def describe(self, step: Step) -> "Arrival":
+        """What can be done where a step has led; raises if the problem says it wrongly. Nothing changes."""
+        if self.find(step.state) >= 0:
+            return Arrival(step)
+        actions = self._actions_of(step)
+        source = None if hasattr(actions, "__len__") else iter(actions)
         offered = [_Another] if source is not None else list(actions)
         if len(offered) > MOST_ACTIONS:
             raise ProblemError(
-                f"{step.state!r} has {len(offered):,} actions, more than the {MOST_ACTIONS:,} that a search "
-                "rates: let actions(state) return an iterator, which names them one by one"
+                f"{shown(step.state)} has {len(offered):,} actions, more than the {MOST_ACTIONS:,} that a "
+                "search rates: let actions(state) return an iterator, which names them one by one"
             )
-        described = self._described(step.state, offered, source is not None)
-        node = self.graph.add(key, step.state, MAX, len(offered))
-        for name in ("reach", "parent", "by", "first"):
+        return Arrival(step, offered, source, *self._described(step.state, offered, source is not None))
+
+    def _add(self, arrival: "Arrival", parent: int) -> int:
+        """A new node with its slots."""
+        step = arrival.step
+        node = self.graph.add(self.space.key(step.state), step.state, MAX, len(arrival.offered))
+        for name in ("reach", "parent", "by"):
             setattr(self, name, grown(getattr(self, name), node + 1))
         self.graph.stop[node] = self.graph.v_mean[node] = -np.inf if step.value is None else step.value
-        self.parent[node], self.by[node], self.first[node] = parent, -1, self.slots
+        self.parent[node], self.by[node] = parent, -1
         self.reach[node] = -np.inf if parent >= 0 else 0.0
         self._parents.append([])
-        if source is not None:
-            self._sources[node] = source
-        for action, prior, cost, features in zip(offered, *described, strict=True):
-            self._add_slot(node, action, prior, cost, features)
+        if arrival.source is not None:
+            self._sources[node] = arrival.source
+        for slot in zip(arrival.offered, arrival.priors, arrival.costs, arrival.features, strict=True):
+            self._add_slot(node, *slot)
         return node
 
-    def _actions_of(self, state: State) -> Any:
-        member = getattr(self.problem, "actions", None)
-        if member is None:
-            raise ProblemError(
-                f"{type(self.problem).__name__} does not say what can be done at {state!r}: define "
-                "actions(state), or return Step(..., actions=...)"
-            )
-        found = member(state)
+    def _actions_of(self, step: Step) -> Any:
+        """What can be done at a state: as its step says, else as the problem does."""
+        found, said = step.actions, f"the step to {shown(step.state)} has the actions"
+        if found is None:
+            member = getattr(self.problem, "actions", None)
+            if member is None:
+                raise ProblemError(
+                    f"{type(self.problem).__name__} does not say what can be done at {shown(step.state)}: "
+                    "define actions(state), or return Step(..., actions=...)"
+                )
+            found, said = member(step.state), f"actions({shown(step.state)}) returned"
         if isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
-            raise ProblemError(
-                f"actions({state!r}) returned {shown(found)}, which is not a sequence or iterator of actions"
-            )
+            raise ProblemError(f"{said} {shown(found)}, which is not a sequence or iterator of actions")
         return found
 
     def _described(
@@ -156,6 +175,11 @@ class Steps:
             costs = np.array([checked_cost(cost(state, action), state, action) for action in offered])
         if (own := getattr(self.problem, "features", None)) is not None and not endless:
             features = [checked_features(own(state, action), state, action) for action in offered]
+            sizes = {len(one) for one in (*features, *self.slot_features[:1]) if one is not None}
+            if len(sizes) > 1:
+                raise ProblemError(
+                    f"features({shown(state)}, action) returned arrays of different lengths, {sorted(sizes)}"
+                )
         return priors.tolist(), costs.tolist(), features
 
     def _add_slot(self, node: int, action: Action, prior: float, cost: float, features: Any) -> None:
@@ -178,8 +202,7 @@ class Steps:
         self.slot_node[slot], self.slot_action[slot], self.slot_became[slot] = node, number, UNTAKEN
         self.slot_prior[slot], self.slot_cost[slot], self.slot_child[slot] = prior, cost, -1
         self._actions.append(action)
-        if features is not None:
-            self.slot_features.append(features)
+        self.slot_features.append(features)
         self.slots += 1
 
     @property
@@ -202,7 +225,8 @@ class Steps:
     @property
     def open(self) -> BoolArray:
         """Which slots can be taken."""
-        return self.slot_became[: self.slots] == UNTAKEN
+        found: BoolArray = self.slot_became[: self.slots] == UNTAKEN
+        return found
 
     # Taking steps ------------------------------------------------------------------------------------------
 
@@ -217,7 +241,9 @@ class Steps:
                 return False
             self._actions[slot] = action
             if (cost := getattr(self.problem, "cost", None)) is not None:
-                self.slot_cost[slot] = checked_cost(cost(self.graph.states[node], action), self.graph.states[node], action)
+                self.slot_cost[slot] = checked_cost(
+                    cost(self.graph.states[node], action), self.graph.states[node], action
+                )
             self._add_slot(node, _Another, float(self.slot_prior[slot]), float(self.slot_cost[slot]), None)
         self.slot_became[slot] = PENDING
         return True
@@ -230,13 +256,13 @@ class Steps:
         """Never take a slot again: its step has failed."""
         self.slot_became[slot] = FAILED
 
-    def take(self, slot: int, step: Step) -> int:
+    def take(self, slot: int, arrival: "Arrival") -> int:
         """Learn where a step has led; returns its node."""
-        graph, node = self.graph, int(self.slot_node[slot])
+        graph, node, step = self.graph, int(self.slot_node[slot]), arrival.step
         child = self.find(step.state)
         became = KNOWN
         if child < 0:
-            child, became = self._add(step, node), NEW
+            child, became = self._add(arrival, node), NEW
         elif child == node:
             became = SAME
         elif step.value is not None and step.value > graph.stop[child]:
@@ -308,6 +334,14 @@ class Steps:
                     waiting.append(before)
         return False
 
+    def best_slot(self, node: int) -> int:
+        """The taken slot of a node on its best known path; −1 if it is best to stop there."""
+        edges, v = self.graph.edges(node), self.graph.v_mean
+        worth = self.graph.edge_gain[edges] + v[self.graph.edge_child[edges]]
+        if worth.size == 0 or worth.max() <= self.graph.stop[node] or not np.isfinite(worth.max()):
+            return -1
+        return int(self.graph.edge_action[edges][np.argmax(worth)])
+
     @property
     def best(self) -> float:
         """The largest sum of gains and value of stopping that is known; −∞ if one cannot stop anywhere."""
@@ -321,7 +355,7 @@ class Steps:
         return node if np.isfinite(totals[node]) else -1
 
 
-# Checks ------------------------------------------------------------------------------------------------------
+# Checks ------------------------------------------------------------------------------------------------
 
 
 def checked_step(found: Any, state: State, action: Action) -> Step:
@@ -361,6 +395,7 @@ def checked_features(features: Any, state: State, action: Action) -> FloatArray:
     found = np.asarray(features, dtype=np.float64).reshape(-1)
     if not np.all(np.isfinite(found)):
         raise ProblemError(
-            f"features({shown(state)}, {shown(action)}) returned {shown(features)}: they must be finite numbers"
+            f"features({shown(state)}, {shown(action)}) returned {shown(features)}: they must be "
+            "finite numbers"
         )
     return found
