@@ -34,7 +34,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import gammainc, log_ndtr
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
@@ -329,7 +329,7 @@ class StepBelief:
             slope = float(top.mean()) if top.size else 0.0
             end, variance = float(level.max()) + 1.0, float(top.var()) if top.size else 1.0
         else:
-            end = float(level[best])
+            end = float(level[best]) + 1.0  # what stopping is worth counts as a step
             v, tries = graph.v_mean[:nodes], self._tries[:nodes]
             known = np.isinf(stop) & np.isfinite(v)
             weight = tries[known] / (tries[known] + _HALF)
@@ -376,7 +376,8 @@ class StepBelief:
         """Probability that no path is better than the best known one; ``None`` if it is not known.
 
         It is known where paths are only complete at their end: steps from there on are then independent,
-        given what the rest of a path brings.
+        given what the rest of a path brings. If no gain is positive, such as those of a text, the rest of a
+        path is a cost that is never negative, with a gamma law: what is worse than the best now stays so.
         """
         steps, graph = self._steps, self._steps.graph
         slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING)
@@ -389,12 +390,15 @@ class StepBelief:
             return None
         mean, variance = self.gain.at(kind, node)
         left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)
-        mean += self.slot_expected[slots]
+        above = steps.reach[node] + self.slot_expected[slots] + mean - steps.best
+        variance = variance + self.gain.private + rest.variance * left
+        if rest.slope < 0.0 and np.all(steps.slot_gain[: steps.slots] <= 0.0):
+            cost = -rest.slope * np.maximum(left, 1.0)
+            more = gammainc(cost * cost / variance, np.maximum(above, 0.0) * cost / variance)
+            return float(np.exp(np.log1p(-more).sum()))
         top = self._best_next()
         likely = max(rest.slope, float(top.mean())) + _HOPE * float(top.std())
-        mean += steps.reach[node] + likely * left - steps.best
-        deviation = np.sqrt(variance + self.gain.private + rest.variance * left)
-        return float(np.exp(log_ndtr(-mean / deviation).sum()))
+        return float(np.exp(log_ndtr(-(above + likely * left) / np.sqrt(variance)).sum()))
 
 
 @compiled
