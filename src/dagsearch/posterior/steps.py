@@ -25,7 +25,8 @@ Where one can stop, d is compared with what is missing to the best of the same p
 follows a log-normal law beyond its median: E max(0, d − h) has the form of Black and Scholes.
 
 Where one cannot stop, the rest of the path is added: Δ is linear in the number of steps that are left, with a
-variance proportional to it. Both are learnt from the completed paths.
+variance proportional to it. Both are learnt from the completed paths. Steps are rated by the probability of
+more than B: with the expected improvement, per step left or not, the same text takes more calls of a model.
 
 A step towards a state that is known already adds nothing that is not known: its y is at most 0.
 """
@@ -53,9 +54,7 @@ _LEAST, _MOST = 0.1, 0.9
 _SMALL = 0.2
 # Smallest probability that a step leads to a new state.
 _RARE = 0.02
-# Share of the difference of a gain from the mean that comes again in the rest of the path, by experiment.
-_ECHO = 0.15
-# Deviations by which a certainty takes the best next steps of paths that are not known to be better than others.
+# Deviations by which a certainty takes the best next steps of paths not known to be better than others.
 _HOPE = 0.7
 # Number of steps below a state after which half of its V is taken for final.
 _HALF = 5.0
@@ -402,15 +401,11 @@ class StepBelief:
 
 
 @compiled
-def _improvement(mean: float, deviation: float) -> float:
-    """E max(0, N(mean, deviation²))."""
-    if deviation <= 1e-300:
-        return max(mean, 0.0)
-    z = mean / deviation
+def _log_probability(z: float) -> float:
+    """Logarithm of the standard normal distribution function, also far in its tail."""
     if z < -30.0:
-        return 0.0
-    density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    return deviation * density + mean * 0.5 * math.erfc(-z / math.sqrt(2.0))
+        return -0.5 * z * z - math.log(-z * math.sqrt(2.0 * math.pi))
+    return math.log(0.5 * math.erfc(-z / math.sqrt(2.0)))
 
 
 @compiled
@@ -446,14 +441,13 @@ def _improvements(slots, change, effect, gain, nodes, rest):  # type: ignore[no-
         else:
             mean = expected[slot] + gain_shared[0, s] + gain_own[0, k, s]
             if goal[s] == -np.inf:  # nothing to compare with yet
-                found[slot] = reach[s] + mean - slope * level[s] + _ECHO * (mean - slope)
+                found[slot] = reach[s] + mean - slope * level[s]
                 continue
             var = gain_shared[1, s] + gain_own[1, k, s] + gain_private
             left = max(end - level[s] - 1.0, 0.0)
             p = min(max(change_shared[0, s] + change_own[0, k, s], _RARE), 1.0)
-            if left > 0.0:
-                mean += _ECHO * (mean - slope)
             mean += reach[s] + slope * left - goal[s]
-            improvement = p * _improvement(mean, math.sqrt(var + variance * left))
+            found[slot] = math.log(p / cost[slot]) + _log_probability(mean / math.sqrt(var + variance * left))
+            continue
         found[slot] = math.log(max(improvement / cost[slot], 1e-300))
     return found
