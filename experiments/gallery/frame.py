@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Number of evaluations whose values may lie outside a picture: the first ones would squeeze the rest.
 _FIRST_SHOWN = 5
 # One colour per method in the order of a comparison, distinct for any colour vision (Okabe and Ito).
-_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 # The command ---------------------------------------------------------------------------------------------
@@ -291,6 +291,11 @@ def report(
     """Write the files of a comparison, print its table, and put it into the folder's README if it has one."""
     write(folder, runs, about, packages)
     draw(folder / "comparison.png", panels)
+    publish(folder, table)
+
+
+def publish(folder: Path, table: str) -> None:
+    """Print the table of a comparison, and put it into the folder's README if it has one."""
     print(table)
     if (folder / "README.md").exists():
         markdown.put(folder / "README.md", {"results": table})
@@ -306,7 +311,7 @@ def draw(path: Path, panels: Sequence[Panel]) -> None:
 
 def _draw_panel(axes: "Axes", panel: Panel) -> None:
     seen = list(panel.levels.values())
-    for colour, method in zip(_COLOURS, dict.fromkeys(run.method for run in panel.runs), strict=False):
+    for colour, method in zip(COLOURS, dict.fromkeys(run.method for run in panel.runs), strict=False):
         longest = max(len(run.best) for run in panel.runs if run.method == method)
         counts = np.arange(1, longest + 1)
         mean, error = np.array([at(panel.runs, method, int(count)) for count in counts]).T

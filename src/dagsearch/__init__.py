@@ -25,7 +25,7 @@ from dagsearch.functions import maximize, minimize, search
 from dagsearch.journal.joining import join
 from dagsearch.journal.journal import backup_journal
 from dagsearch.posterior import evidence
-from dagsearch.problem import MAX, MIN, Problem
+from dagsearch.problem import MAX, MIN, Problem, Step, StepProblem
 from dagsearch.proposers import expansions, policies, rollouts
 from dagsearch.report.forecasts import Forecast
 from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
@@ -63,6 +63,8 @@ __all__ = [
     "Search",
     "SearchExhausted",
     "SearchInterrupted",
+    "Step",
+    "StepProblem",
     "Stop",
     "as_tree",
     "backup_journal",

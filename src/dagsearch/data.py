@@ -130,15 +130,12 @@ class Foresight:
         return recent if len(recent) >= _FEWEST else None
 
 
-class Data:
-    """Every evaluation in the order told, the best ones, and the clock that gives their times."""
+class History:
+    """Every evaluation in the order told, the best one, and the clock that gives their times."""
 
-    def __init__(self, explored: Explored, posterior: Posterior) -> None:
-        self._explored, self._posterior = explored, posterior
+    def __init__(self) -> None:
         self.evaluations: list[Evaluation] = []
         """All evaluations, in the order told."""
-        self.reached: list[Evaluation] = []
-        """Those of leaves to which actions from the present root are known."""
         self.best: Evaluation | None = None
         """The first evaluation with the largest reward."""
         self.foresight = Foresight()
@@ -149,9 +146,6 @@ class Data:
         """Number of evaluations since the best one, without rewards that were given as known."""
         self.stopped: str | None = None
         """Why the last run ended; ``None`` if there was no run."""
-        self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
-        self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
-        self._moved = False  # whether the root has
         self._started = time.perf_counter()
 
     def __len__(self) -> int:
@@ -172,9 +166,48 @@ class Data:
         evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted, known=known)
         self.known += known
         self.since_best += not known
-        if self.best is None or reward > self.best.reward:
+        if reward > (-math.inf if self.best is None else self.best.reward):
             self.best, self.since_best = evaluation, 0
         before.append(evaluation)
+        return evaluation
+
+    def incumbent(self) -> Evaluation | None:
+        """The best evaluation."""
+        return self.best
+
+    def clock(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self._started
+
+    def continue_clock(self) -> None:
+        """Continue the clock from the last evaluation, as if no time had passed since."""
+        if self.evaluations:
+            self._started = time.perf_counter() - self.evaluations[-1].seconds
+
+
+class Data(History):
+    """Every evaluation of a leaf, and the best ones of different leaves, from which proposers start."""
+
+    def __init__(self, explored: Explored, posterior: Posterior) -> None:
+        super().__init__()
+        self._explored, self._posterior = explored, posterior
+        self.reached: list[Evaluation] = []
+        """Those of leaves to which actions from the present root are known."""
+        self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
+        self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
+        self._moved = False  # whether the root has
+
+    def add(
+        self,
+        leaf: State,
+        actions: tuple[Action, ...] | None,
+        reward: float,
+        seconds: float,
+        predicted: Gaussian | None = None,
+        known: bool = False,
+    ) -> Evaluation:
+        """Add an evaluation, and keep it among the best if it is one of them."""
+        evaluation = super().add(leaf, actions, reward, seconds, predicted, known)
         if actions is not None and (not self._moved or self._leads(actions, leaf)):
             self.reached.append(evaluation)
             self._rank(evaluation)
@@ -222,12 +255,3 @@ class Data:
         if self._moved and not any(one is best for one in self.reached):
             return ranked
         return [best, *(one for one in ranked if not self._explored.space.same(one.leaf, best.leaf))]
-
-    def clock(self) -> float:
-        """Seconds since the search began."""
-        return time.perf_counter() - self._started
-
-    def continue_clock(self) -> None:
-        """Continue the clock from the last evaluation, as if no time had passed since."""
-        if self.evaluations:
-            self._started = time.perf_counter() - self.evaluations[-1].seconds

@@ -14,7 +14,7 @@ from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchInterrupted
 from dagsearch.journal.journal import has_begun
 from dagsearch.methods import default_initial
-from dagsearch.problem import Problem
+from dagsearch.problem import Problem, StepProblem
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Evaluation, Result
 from dagsearch.run.given import Given, Known, pairs_of
@@ -48,7 +48,7 @@ class Settings(Execution, total=False):
 
 
 def search(
-    problem: Problem,
+    problem: Problem | StepProblem,
     budget: int,
     *,
     covariance: Covariance | None = None,
@@ -147,8 +147,8 @@ def search(
     try:
         given.tell(run)
         total = run.steered.total(budget) + run.data.known
-        if len(run.history) < total:
-            steps = run.steps(total - len(run.history), stop, **execution)
+        if run.spent < total:
+            steps = run.steps(total - run.spent, stop, **execution)
             with shown_progress(progress, run.history, total, sign) as bar:
                 for evaluation in steps:
                     bar.update(sign * evaluation.best_reward)

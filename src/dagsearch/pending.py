@@ -16,7 +16,34 @@ from dagsearch.values.values import Values
 _BLOCK = 64
 
 
-class Pending:
+class Outstanding:
+    """Pending proposals, and those of them that are given out again."""
+
+    def __init__(self) -> None:
+        self.proposals: list[Proposal] = []
+        """Pending proposals, the oldest first."""
+        self.offered: list[Proposal] = []
+        """Proposals to give out again before new ones; some may no longer be pending."""
+
+    def offer(self, proposals: Sequence[Proposal]) -> None:
+        """Let pending proposals be given out again before new ones: their evaluations were cut off."""
+        self.offered.extend(proposals)
+
+    def withdraw(self, proposals: Sequence[Proposal]) -> None:
+        """Offer proposals no longer: their evaluations begin otherwise."""
+        withdrawn = {id(proposal) for proposal in proposals}
+        self.offered = [offered for offered in self.offered if id(offered) not in withdrawn]
+
+    def next_offered(self) -> Proposal | None:
+        """The next proposal that is offered again and still pending."""
+        while self.offered:
+            offered = self.offered.pop(0)
+            if any(offered is proposal for proposal in self.proposals):
+                return offered
+        return None
+
+
+class Pending(Outstanding):
     """Pending proposals, and the fantasies that stand for their rewards in the model.
 
     A pending leaf counts as observed for the variance of the belief but not for its mean, so that the next
@@ -31,13 +58,10 @@ class Pending:
     """
 
     def __init__(self, posterior: Posterior, values: Values, repeats: bool) -> None:
+        super().__init__()
         self._posterior, self._values = posterior, values
         self._explored, self._repeats = values.explored, repeats
-        self.proposals: list[Proposal] = []
-        """Pending proposals, the oldest first."""
         self._keys: Counter[Hashable] = Counter()  # of their leaves
-        self.offered: list[Proposal] = []
-        """Proposals to give out again before new ones; some may no longer be pending."""
         self._fantasies = 0
         self._first_fantasy = 0  # index of its proposal
 
@@ -93,25 +117,6 @@ class Pending:
         self._explored.graph.visits[list(proposal.path)] -= 1
         if again and not self._repeats:
             self._explored.reopen([self._explored.find(proposal.leaf)])
-
-    # Offered again ---------------------------------------------------------------------------------
-
-    def offer(self, proposals: Sequence[Proposal]) -> None:
-        """Let pending proposals be given out again before new ones: their evaluations were cut off."""
-        self.offered.extend(proposals)
-
-    def withdraw(self, proposals: Sequence[Proposal]) -> None:
-        """Offer proposals no longer: their evaluations begin otherwise."""
-        withdrawn = {id(proposal) for proposal in proposals}
-        self.offered = [offered for offered in self.offered if id(offered) not in withdrawn]
-
-    def next_offered(self) -> Proposal | None:
-        """The next proposal that is offered again and still pending."""
-        while self.offered:
-            offered = self.offered.pop(0)
-            if any(offered is proposal for proposal in self.proposals):
-                return offered
-        return None
 
     # Fantasies ----------------------------------------------------------------------------------------
 

@@ -5,7 +5,8 @@ Four methods are enough. Optional members are looked up by name (see :class:`Pro
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -113,6 +114,63 @@ class Problem(Protocol):
         """The reward of ``leaf``: the expensive call. ``MAX`` wants large rewards."""
 
 
+@dataclass(frozen=True)
+class Step:
+    """What a costly step has led to; ``expand`` of a :class:`StepProblem` returns it."""
+
+    state: State
+    """The state that was reached: hashable and immutable. Equal states are one node of the search."""
+    gain: float = 0.0
+    """The reward on the way there, which adds up along a path."""
+    value: float | None = None
+    """What it is worth to stop there, in addition to the gains so far; ``None`` if one cannot stop there."""
+    actions: "Sequence[Action] | Iterator[Action] | None" = None
+    """What can be done there; ``None`` if the problem's ``actions(state)`` says it."""
+
+
+class Edge(NamedTuple):
+    """A step that can be taken: what a search with costly steps evaluates, where others evaluate a leaf."""
+
+    state: State
+    """Where the step begins."""
+    action: Action
+    """What is done there."""
+
+
+@runtime_checkable
+class StepProblem(Protocol):
+    """A problem where making the next state is the expensive part, and every state may tell something.
+
+    The search looks for the path with the largest sum of gains and value of its last state. Cycles are
+    allowed. Optional members, used where they exist:
+
+    ``actions(state) -> Sequence[Action] | Iterator[Action]``
+        What can be done at a state, cheap and always in the same order; nothing where every path ends. Needed
+        for the root, unless ``root`` returns a :class:`Step`, and wherever a step does not say it itself. An
+        iterator may be endless: "another child" is then one of the possible steps.
+    ``prior(state) -> Sequence[float]``
+        How good each action seems, as a probability, in the order of the actions; of an iterator, one number.
+    ``cost(state, action) -> float``
+        What the step costs; 1 by default. The budget is in this unit.
+    ``features(state, action) -> array``
+        What makes two steps alike, as numbers. Without it, steps with equal actions are alike, and the more
+        so the closer their states are.
+    ``key``, ``encode``, ``decode``, ``identity``
+        As in :class:`Problem`.
+    """
+
+    def root(self) -> "State | Step":
+        """The initial state; as a :class:`Step` if one can stop there, or if it says its actions."""
+
+    def expand(self, state: State, action: Action) -> Step:
+        """Take a step: the expensive call."""
+
+
+def has_costly_steps(problem: Any) -> bool:
+    """Whether a problem has ``expand`` in place of ``step`` and ``reward``."""
+    return callable(getattr(problem, "expand", None)) and not isinstance(problem, type)
+
+
 class Layout(NamedTuple):
     """What the codes of a problem's states mean: one category per place."""
 
@@ -167,7 +225,11 @@ def check_members(problem: Any) -> None:
     """Raise :class:`ProblemError` unless the problem has the four methods."""
     if isinstance(problem, type):
         raise ProblemError(f"pass a problem, not its class: {problem.__name__}(...)")
-    needed = {"root": (), "actions": ("state",), "step": ("state", "action"), "reward": ("leaf",)}
+    needed: dict[str, tuple[str, ...]] = {"root": (), "actions": ("state",)}
+    if has_costly_steps(problem):
+        needed = {"root": (), "expand": ("state", "action")}
+    else:
+        needed |= {"step": ("state", "action"), "reward": ("leaf",)}
     if callable(problem) and not any(hasattr(problem, name) for name in needed):
         raise ProblemError(
             "a function is not a problem: for one that makes choices use ds.maximize(function, budget) or "
@@ -177,7 +239,8 @@ def check_members(problem: Any) -> None:
     if missing:
         raise ProblemError(
             f"{type(problem).__name__} has no method {', no method '.join(missing)}; a problem needs "
-            "root(), actions(state), step(state, action) and reward(leaf)"
+            "root(), actions(state), step(state, action) and reward(leaf), or, if steps are expensive, "
+            "root(), actions(state) and expand(state, action)"
         )
     for name, given in needed.items():
         if not takes(method := getattr(problem, name), len(given)):

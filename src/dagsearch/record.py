@@ -128,10 +128,9 @@ class Record:
     """The largest reward that there can be."""
 
     def __init__(self) -> None:
-        self.problem = "search"
-        self.made_by = ""
-        self.version = ""
-        self.minimized, self.game = False, False
+        self.problem, self.made_by, self.version = "search", "", ""
+        self.minimized = self.game = self.steps = False
+        """Whether small rewards are good, whether there are two players, and whether steps are costly."""
         self.begun: float | None = None
         """When the search began, in seconds since 1970."""
         self.last: float | None = None
@@ -139,6 +138,8 @@ class Record:
         self.events = 0
         """Number of events."""
         self.told: list[Told] = []
+        self.without_reward = 0
+        """Number of costly steps to states where one cannot stop."""
         self.best: int | None = None
         """Place of the first of the largest rewards in :attr:`told`; ``None`` before the first reward."""
         self.pending: list[Waiting] = []
@@ -216,6 +217,10 @@ class Record:
     def add_evaluations(self, evaluations: Iterable[Evaluation], sign: float = 1.0) -> None:
         """Take evaluations of a search in this process, whose rewards are ``sign`` times those told."""
         for evaluation in evaluations:
+            if evaluation.reward == -math.inf:  # a step to where one cannot stop
+                self.steps = True
+                self.without_reward += 1
+                continue
             leaf, predicted = _encoded(evaluation.leaf), evaluation.predicted
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
@@ -225,6 +230,11 @@ class Record:
             ):  # it does not say what it is made of
                 parts = moved_parts(evaluation.actions)
             self.add_told(Told(parts, leaf, sign * evaluation.reward, evaluation.seconds, predicted))
+
+    @property
+    def evaluations(self) -> int:
+        """Number of evaluations that have ended and not failed."""
+        return len(self.told) + self.without_reward
 
     def add_told(self, told: Told) -> None:
         """Take a reward."""
@@ -277,7 +287,7 @@ class Record:
         self.problem, self.made_by = content["problem"]["type"], content["made_by"]
         self.version, leaves = content["dagsearch"], content["leaves"]
         self._form, self.minimized = leaves.get("form"), bool(leaves.get("minimize"))
-        self.game = bool(leaves.get("game"))
+        self.game, self.steps = bool(leaves.get("game")), leaves.get("steps") is True
         labels = leaves.get("labels")
         self.labels = list(map(str, labels)) if isinstance(labels, list) else None
 
@@ -299,11 +309,15 @@ class Record:
 
     def _on_tell(self, event: Event) -> None:
         content = event.content
+        asked = self._drop(event)
+        if content["reward"] is None and self.steps:
+            self.without_reward += 1
+            return
         if abs(content["reward"]) > LARGEST_REWARD:
             raise ValueError("the reward is too large")
-        asked = self._drop(event)
         known = asked is not None and asked.leaf == content["leaf"]
-        parts = asked.parts if asked is not None and known else self._parts(content["leaf"])
+        moves = asked is not None and self.steps  # the leaf of a step is known by the way to it
+        parts = asked.parts if asked is not None and (known or moves) else self._parts(content["leaf"])
         if event.note.get("failure"):  # told as a bad reward
             self.failures.append(Failure(parts, event.at, str(event.note["failure"]), len(self.told) + 1))
         seconds = content["seconds"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.order import in_order
-from dagsearch.problem import Action, State
+from dagsearch.problem import Action, Edge, State
 from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
@@ -29,6 +29,30 @@ class Proposal:
     """The decisions that lead from the root to the leaf."""
     path: tuple[int, ...] = field(default=(), repr=False)
     """Nodes of the explored DAG on the path of the descent."""
+
+
+@dataclass(frozen=True)
+class StepProposal(Proposal):
+    """A costly step that the search wants taken; its ``leaf`` is the pair of state and action."""
+
+    leaf: Edge
+    """The state and the action."""
+    actions: tuple[Action, ...]
+    """The decisions that lead from the root to the state, and this one."""
+    slot: int = field(default=-1, repr=False)
+    """Number of the step in the search."""
+    begins: bool = field(default=False, repr=False)
+    """Whether it begins a new part of the search."""
+
+    @property
+    def state(self) -> State:
+        """Where the step begins."""
+        return self.leaf.state
+
+    @property
+    def action(self) -> Action:
+        """What is to be done there."""
+        return self.leaf.action
 
 
 @dataclass(frozen=True)
@@ -57,17 +81,18 @@ class Line:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One reward that the search was told."""
+    """One reward that the search was told; with costly steps, one step."""
 
     step: int
     """Number of the evaluation, from 1."""
     leaf: State
-    """The evaluated state."""
+    """The evaluated state; with costly steps, the one that was reached."""
     actions: tuple[Action, ...] | None
     """The decisions that lead there; ``None`` if the leaf was told without having been asked for, and the
     problem does not say how to get there."""
     reward: float
-    """The reward as told."""
+    """The reward as told; with costly steps, what the best known path by way of this step earns, −∞ while one
+    cannot stop anywhere on it."""
     best_reward: float
     """The largest reward so far, this one included."""
     seconds: float = field(compare=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from os import PathLike
-from typing import Any, Self, Unpack, overload
+from typing import Any, Self, Unpack, cast, overload
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from dagsearch.posterior.base import MeanFunction, Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
-from dagsearch.problem import Action, Problem, State
+from dagsearch.problem import Action, Problem, State, StepProblem, has_costly_steps
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.expansions import Expansion, OneChild
 from dagsearch.proposers.portfolio import Portfolio
@@ -352,6 +352,15 @@ class Search:
         elif self.outstanding.find(proposal.leaf, proposal) is not None:
             self.forget(proposal, again=True)
 
+    def cost_of(self, proposal: Proposal) -> float:
+        """What an evaluation takes of the budget."""
+        return 1.0
+
+    @property
+    def spent(self) -> int:
+        """What the evaluations so far have taken of the budget."""
+        return len(self.data)
+
     def way_to(self, leaf: State) -> Proposal:
         """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
         return self.outstanding.way_to(leaf)
@@ -475,8 +484,15 @@ class Search:
     ) -> Self:
         """The method of :func:`dagsearch.search`, which documents ``covariance`` and ``noisy``.
 
-        ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`.
+        ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`. For a
+        problem with ``expand`` it is a :class:`dagsearch.costly.StepSearch`.
         """
+        if has_costly_steps(problem):
+            from dagsearch.costly import StepSearch  # which is a Search itself
+
+            given: Any = {"covariance": covariance, "noisy": noisy, "initial": initial}
+            made: Any = StepSearch.default(cast(StepProblem, problem), seed=seed, journal=journal, **given)
+            return made  # type: ignore[no-any-return]
         noisy, space = checked_flag("noisy", noisy), Space.of(problem)
         search = cls(space, seed=seed, **default_parts(space, covariance, noisy, initial))
         settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
@@ -484,7 +500,7 @@ class Search:
         return search
 
     @classmethod
-    def resume(cls, journal: str | PathLike[str], problem: Problem, **arguments: Any) -> Self:
+    def resume(cls, journal: str | PathLike[str], problem: Problem | StepProblem, **arguments: Any) -> Self:
         """The search that wrote a journal, as it was after the last event; it continues to write there.
 
         Leaves that were pending are offered again: :meth:`ask` returns them first. ``arguments`` are the

@@ -13,9 +13,10 @@ from dagsearch._internal.checks import is_finite, is_whole
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.methods import likeness
 from dagsearch.posterior.units import checked_reward
-from dagsearch.problem import MAX, MIN, Action, Problem, State, check_members
+from dagsearch.problem import MAX, MIN, Action, Problem, State, Step, check_members, has_costly_steps
 from dagsearch.space import Space
 from dagsearch.space.check import in_another_order, not_a_sequence
+from dagsearch.values.steps import Steps, checked_step
 
 _FINDINGS_SHOWN = 20
 # Number of children of a state that are compared with each other.
@@ -42,6 +43,9 @@ def check_problem(
     one; random leaves that their actions do not lead to; lists of leaves that are not complete; and, where
     ``added_items`` is declared, states with both leaves and other states as children.
 
+    Of a problem with costly steps it takes ``rewards`` steps, one after the other at random, and checks what
+    the problem says about every state.
+
     Parameters
     ----------
     problem : Problem
@@ -51,7 +55,7 @@ def check_problem(
     longest : int
         Paths with more decisions than this are reported as endless.
     rewards : int
-        Number of leaves to evaluate; rewards may be expensive.
+        Number of leaves to evaluate, or of costly steps to take; they may be expensive.
     seed : int, numpy Generator or None
         Source of the random paths.
 
@@ -77,15 +81,68 @@ def check_problem(
     'States are compared by how many items they share; nothing is learnt about pairs of items.'
     """
     check_members(problem)
-    findings = _Walker(problem, longest, rewards, np.random.default_rng(seed)).walk(walks)
+    rng = np.random.default_rng(seed)
+    if has_costly_steps(problem):
+        _report(problem, _step_findings(problem, rewards, rng))
+        return _likeness_of_steps(problem)
+    _report(problem, _Walker(problem, longest, rewards, rng).walk(walks))
+    space = Space(problem)
+    _warn_if_incomparable(space)
+    return likeness(space)
+
+
+def _report(problem: Any, findings: Sequence[str]) -> None:
+    """Raise an error with all findings, if there are any."""
     if findings:
         shown = "\n".join(f"- {finding}" for finding in findings[:_FINDINGS_SHOWN])
         more = len(findings) - _FINDINGS_SHOWN
         shown += f"\n- and {more} more" if more > 0 else ""
         raise ProblemError(f"{type(problem).__name__} cannot be searched; correct this first:\n{shown}")
-    space = Space(problem)
-    _warn_if_incomparable(space)
-    return likeness(space)
+
+
+def _step_findings(problem: Any, count: int, rng: np.random.Generator) -> list[str]:
+    """What is wrong with a problem whose steps are costly, as far as ``count`` random steps show it."""
+    findings: dict[str, None] = {}
+    try:
+        steps = Steps(problem)
+        while count > 0 and (slots := np.flatnonzero(steps.open)).size > 0:
+            slot = int(slots[rng.integers(slots.size)])
+            if not steps.draw(slot):
+                continue
+            count -= 1
+            state, action = steps.graph.states[int(steps.slot_node[slot])], steps.action(slot)
+            before = repr(state)
+            step = checked_step(problem.expand(state, action), state, action)
+            if repr(state) != before:
+                findings[f"mutable: expand changed the state {before} in place to {state!r}"] = None
+            if type(key := steps.space.key(step.state)).__eq__ is object.__eq__:
+                kind = type(key).__name__
+                findings[f"{kind} compares by identity; define __eq__ and __hash__, or key(state)"] = None
+            steps.take(slot, steps.describe(step))
+            findings |= dict.fromkeys(_changing_actions(problem, step))
+    except ProblemError as error:
+        findings[str(error)] = None
+    except Exception as error:
+        findings[f"a method raised an error ({type(error).__name__}: {error})"] = None
+    return list(findings)
+
+
+def _changing_actions(problem: Any, step: Step) -> list[str]:
+    """Whether the actions of a state differ from call to call."""
+    if step.actions is not None:
+        return []
+    first, second = problem.actions(step.state), problem.actions(step.state)
+    if not hasattr(first, "__len__"):
+        return []  # an iterator, which may be endless
+    first, second = list(first), list(second)
+    same = list(map(repr, first)) == list(map(repr, second))
+    return [] if same else [in_another_order(step.state, first, second)]
+
+
+def _likeness_of_steps(problem: Any) -> str:
+    found = "Steps with equal actions are alike, the more so the closer their states are"
+    extra = [name for name in ("prior", "features") if hasattr(problem, name)]
+    return f"{found}; {' and '.join(extra)} of the problem add to that." if extra else f"{found}."
 
 
 def _warn_if_incomparable(space: Space) -> None:

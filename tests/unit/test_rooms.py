@@ -17,7 +17,7 @@ ROOMS = sorted({path.stem if path.is_file() else path.name for path in PACKAGE.i
 
 # From the inside out. A room may import those before it, and those beside it that the table below allows.
 OUTER = {"functions", "report", "selection", "tables", "baselines", "games", "cli"}
-SHELL = {"search", "journal", "record", "run", *OUTER}
+SHELL = {"search", "costly", "journal", "record", "run", *OUTER}
 CENTRE = {"proposers", "pending", "methods", "optimum", "answers", *SHELL}
 BELIEFS = {"posterior", "values", "data", *CENTRE}
 ABOVE = {
@@ -34,9 +34,10 @@ ABOVE = {
     "optimum": {"problems", "recorder", "proposers", "methods", "answers", *SHELL},
     "answers": {"problems", "recorder", "methods", *SHELL},
     "recorder": {"posterior", "values", "data", *CENTRE},
-    "journal": {"search", "record", *OUTER},
-    "record": {"search", "run", *OUTER},
-    "run": {"search", "journal", "record", *OUTER},
+    "journal": {"search", "costly", "record", *OUTER},
+    "record": {"search", "costly", "run", *OUTER},
+    "run": {"search", "costly", "journal", "record", *OUTER},
+    "costly": {"functions", "selection", "tables", "baselines", "games", "cli"},
     "search": {"functions", "selection", "tables", "baselines", "games", "cli"},
     "report": {"functions", "search", "selection", "tables", "baselines", "games", "cli"},
     "functions": {"selection", "tables", "baselines", "games", "cli"},

@@ -1,21 +1,9 @@
-r"""Scores on a tree: a Brownian walk along every path (Hennig, Stern, Graepel 2010).
+"""Scores on a tree: a Brownian walk along every path (Hennig, Stern, Graepel 2010).
 
-A child's score is its parent's plus an independent step of variance ``step``, so the covariance of two
-nodes is that of the part of their paths that they share (:class:`dagsearch.covariances.SharedPath`). On a
-tree the posterior follows by message passing, in time linear in the number of nodes:
-
-==================  =====================  =======================================================
-symbol              code                   meaning
-==================  =====================  =======================================================
-τ_i, h_i            up_precision, _info    likelihood of all rewards below node i, as a function of
-                                           g_i: precision and precision times mean
-τ/(1+τξ), h/(1+τξ)  —                      the same, seen from the parent, a step of variance ξ away
-m_i, V_i            mean, variance         marginal of g_i given all rewards
-==================  =====================  =======================================================
-
-Down again: given the parent's g and the rewards below the child, the child's g has mean
-(g_parent + ξh)/(1 + ξτ) and variance ξ/(1 + ξτ), whatever the other rewards are. The nodes are those of all
-paths to tracked states, including the unexplored ones between a boundary node and an evaluated leaf.
+A child's score is its parent's plus an independent step of variance ``step``, so the covariance of two nodes
+is that of the part of their paths that they share (:class:`dagsearch.covariances.SharedPath`). On a tree the
+posterior follows by message passing (:mod:`dagsearch.posterior.messages`). The nodes are those of all paths
+to tracked states, including the unexplored ones between a boundary node and an evaluated leaf.
 """
 
 from collections.abc import Sequence
@@ -23,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.compiled import compiled
-from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch._internal.typing import FloatArray
 from dagsearch.baselines.tree import TreeState
 from dagsearch.covariances import SharedPath
 from dagsearch.posterior.base import Scores, checked_noise
+from dagsearch.posterior.messages import pass_messages
 from dagsearch.problem import Children
 
 
@@ -137,7 +125,7 @@ class TreeScores(Scores):
 
     def _pass_messages(self) -> None:
         nodes = len(self._below)
-        _pass_messages(
+        pass_messages(
             self._parent[:nodes],
             self._precision,
             self._info,
@@ -147,30 +135,3 @@ class TreeScores(Scores):
             self._mean,
             self._variance,
         )
-
-
-@compiled
-def _pass_messages(
-    parent: IntArray,
-    precision: FloatArray,
-    info: FloatArray,
-    root_mean: float,
-    root_var: float,
-    step: float,
-    mean: FloatArray,
-    variance: FloatArray,
-) -> None:
-    """Marginals of all nodes; parents come before their children."""
-    nodes = parent.size
-    up_precision, up_info = precision[:nodes].copy(), info[:nodes].copy()
-    for node in range(nodes - 1, 0, -1):
-        lost = 1.0 + step * up_precision[node]
-        up_precision[parent[node]] += up_precision[node] / lost
-        up_info[parent[node]] += up_info[node] / lost
-    lost = 1.0 + root_var * up_precision[0]
-    variance[0] = root_var / lost
-    mean[0] = (root_mean + root_var * up_info[0]) / lost
-    for node in range(1, nodes):
-        lost = 1.0 + step * up_precision[node]
-        mean[node] = (mean[parent[node]] + step * up_info[node]) / lost
-        variance[node] = step / lost + variance[parent[node]] / (lost * lost)

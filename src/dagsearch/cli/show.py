@@ -50,7 +50,7 @@ def summary(path: Path) -> dict[str, Any]:
         "dagsearch": record.version,
         "begun": _clock(record.begun),
         "last_event": _clock(record.last),
-        "evaluations": len(record.told),
+        "evaluations": record.evaluations,
         "budget": record.budget or (record.request or {}).get("budget"),
         "pending": len(record.pending),
         "failures": len(record.failures),

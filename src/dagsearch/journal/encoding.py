@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch.errors import ProblemError
-from dagsearch.problem import Action, Problem, State
+from dagsearch.problem import Action, Problem, State, Step, has_costly_steps
 from dagsearch.problems.choices import NamedChoices
 from dagsearch.problems.functions import FunctionProblem
 from dagsearch.problems.ground import SubsetProblem
@@ -87,7 +87,7 @@ class StateCodec:
     """The problem's ``encode`` and ``decode``, or :func:`to_json` and :func:`from_json`.
 
     The constructor raises :class:`dagsearch.errors.ProblemError` if encoding and decoding changes the root or
-    a leaf.
+    a leaf; where steps are costly, only the root is tried.
     """
 
     def __init__(self, problem: Problem | Space) -> None:
@@ -95,7 +95,7 @@ class StateCodec:
         self._encode: Callable[[State], Any] = space.encode or to_json
         self.decode: Callable[[Any], State] = space.decode or from_json
         key = space.key
-        for state in (space.problem.root(), space.random_leaves[0]):
+        for state in known_states(space):
             if key(self.decode(self.encode(state))) != key(state):
                 raise ProblemError(
                     f"decode(encode(state)) is a state other than {state!r}: correct one of the two methods"
@@ -112,6 +112,14 @@ class StateCodec:
                 f"the state {state!r} cannot be kept in a journal ({error}): give the problem encode(state), "
                 "which returns types that JSON has, and decode(encoded)"
             ) from error
+
+
+def known_states(space: Space) -> list[State]:
+    """States that are known before any evaluation."""
+    root: Any = space.problem.root()
+    if has_costly_steps(space.problem):
+        return [root.state if isinstance(root, Step) else root]
+    return [root, space.random_leaves[0]]
 
 
 # What a leaf consists of --------------------------------------------------------------------------
@@ -131,7 +139,7 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
         ``"form"``: ``"set"`` of items, ``"sequence"``, ``"choices"`` as pairs of name and value, or ``None``
         if it is unknown. ``"labels"``: text for each number in a leaf, or ``None``. ``"minimize"``: whether
         rewards are the negative numbers of a function that is minimised. ``"game"``: whether there are two
-        players.
+        players. ``"steps"``: whether steps are costly, so that an evaluation is a step.
     """
     labels = None
     if isinstance(problem, NamedChoices):
@@ -144,7 +152,8 @@ def leaf_form(problem: Problem) -> dict[str, Any]:
         labels = None if names is None else [str(name)[:_LONGEST] for name in names[:_MOST_LABELS]]
     minimize = isinstance(problem, FunctionProblem) and problem.minimize
     game = Space(problem).has_players
-    return {"form": form, "labels": labels, "minimize": minimize, "game": game}
+    steps = has_costly_steps(problem)
+    return {"form": form, "labels": labels, "minimize": minimize, "game": game, "steps": steps}
 
 
 class Part(NamedTuple):

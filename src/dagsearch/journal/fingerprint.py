@@ -12,7 +12,8 @@ import numpy as np
 import scipy
 
 from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import StateCodec, leaf_form, note_to_json
+from dagsearch.journal.encoding import StateCodec, known_states, leaf_form, note_to_json
+from dagsearch.problem import has_costly_steps
 from dagsearch.space import Space
 from dagsearch.space.walks import Walk, shape_rng
 
@@ -67,12 +68,14 @@ def _is_plain(value: Any) -> bool:
 def fingerprint(space: Space) -> dict[str, Any]:
     """What distinguishes a problem: its type, its own identity if it has one, and a digest of some states."""
     codec, problem, seen = StateCodec(space), space.problem, list[Any]()
-    for leaf, actions in _walks(space):
+    for leaf, actions in () if has_costly_steps(problem) else _walks(space):
         state = problem.root()
         for action in actions:
             seen.append([codec.encode(state), len(problem.actions(state)), space.player(state)])
             state = problem.step(state, action)
         seen.append(codec.encode(leaf))
+    if has_costly_steps(problem):  # of which only the root is known
+        seen.append(codec.encode(known_states(space)[0]))
     identity = space.identity
     return {
         "type": type(space.problem).__name__,
@@ -89,8 +92,7 @@ def _walks(space: Space) -> list[Walk]:
 
 def covariance_of(search: "Search") -> list[list[float]]:
     """The covariance of a few random leaves: two covariances of the same type may differ in their numbers."""
-    covariance = search.explored.scores.covariance
-    if covariance is None:
+    if has_costly_steps(search.problem) or (covariance := search.explored.scores.covariance) is None:
         return []
     matrix: list[list[float]] = covariance([leaf for leaf, _ in _walks(search.space)[:_LEAVES]]).tolist()
     return matrix
@@ -98,6 +100,8 @@ def covariance_of(search: "Search") -> list[list[float]]:
 
 def parts_of(search: "Search") -> dict[str, str]:
     """The composition as text, without memory addresses, which differ between processes."""
+    if has_costly_steps(search.problem):
+        return {"proposers": without_addresses(repr(search.proposer))}  # type: ignore[attr-defined]
     scores = search.explored.scores
     described: dict[str, Any] = {"repeats": search.repeats, "evidence": search.posterior.evidence}
     descent = search.portfolio.descent
@@ -180,6 +184,8 @@ def _is_close(then: Any, now: list[list[float]]) -> bool:
 
 def _generators(search: "Search") -> list[np.random.Generator]:
     """The generator of the search, and those of its parts."""
+    if has_costly_steps(search.problem):
+        return [search.rng]
     descent = search.portfolio.descent
     parts = [search.explored_values.backup, *search.portfolio.proposers]
     if descent is not None:

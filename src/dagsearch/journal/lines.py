@@ -54,6 +54,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "generators": list,
         "leaves": dict,
     },
+    # Of costly steps, "ask" and "tell" have a "slot" more, and "tell" a "step"; a reward may be missing.
     "ask": {"leaf": _ANYTHING, "actions": list, "path": list, "turn": list},
     "propose": {"actions": list},
     "tell": {
@@ -61,7 +62,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "actions": (list, _NOTHING),
         "path": list,
         "pending": (int, _NOTHING),
-        "reward": _NUMBER,
+        "reward": (*_NUMBER, _NOTHING),
         "noise": (*_NUMBER, _NOTHING),
         "seconds": (*_NUMBER, _NOTHING),
         "predicted": (list, _NOTHING),

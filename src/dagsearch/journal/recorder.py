@@ -5,23 +5,25 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dagsearch._internal.deadline import OutOfTime
+from dagsearch._internal.texts import shown
 from dagsearch.covariances import Covariance
-from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
-from dagsearch.journal.encoding import StateCodec, moves_to, note_to_json
+from dagsearch.errors import CovarianceError, JournalError, ProblemError, SearchExhausted
+from dagsearch.journal.encoding import StateCodec, moves_to, note_to_json, to_json
 from dagsearch.journal.fingerprint import generator_states
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import Event
 from dagsearch.journal.requests import Requests
-from dagsearch.problem import Action, State
+from dagsearch.problem import Action, State, Step
 from dagsearch.recorder import Recorder
-from dagsearch.results import Proposal
+from dagsearch.results import Proposal, StepProposal
 from dagsearch.run.steering import Request
 from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
+    from dagsearch.costly import StepSearch, ToldStep
     from dagsearch.data import Told
     from dagsearch.search import Search
 
@@ -181,3 +183,61 @@ class JournalRecorder(Recorder):
         """Release the file: another search may resume it."""
         self._requests.close()
         self.journal.close()
+
+
+class StepRecorder(JournalRecorder):
+    """Commits the events of a search with costly steps: which steps were asked for, and where they led."""
+
+    _search: "StepSearch"
+
+    def asked(self, proposal: Proposal) -> None:
+        """Record the step that was chosen."""
+        assert isinstance(proposal, StepProposal)
+        moves = moves_to(None, proposal.actions)
+        self._append(
+            "ask",
+            leaf=None,
+            moves=moves,
+            actions=[],
+            path=[],
+            turn=[int(proposal.begins)],
+            slot=proposal.slot,
+        )
+
+    def told(self, told: "ToldStep", note: Any) -> None:  # type: ignore[override]
+        """Record where a step has led."""
+        step, search = told.arrival.step, self._search
+        reward = search.reward_of(told)
+        self._append(
+            "tell",
+            leaf=None,
+            moves=moves_to(None, told.proposal.actions),
+            actions=None,
+            path=[],
+            pending=search.pending.index(told.proposal),
+            slot=told.slot,
+            step=[self._codec.encode(step.state), step.gain, step.value, _encoded_actions(step)],
+            reward=reward if math.isfinite(reward) else None,
+            noise=None,
+            seconds=told.seconds,
+            predicted=None,
+            expected=list(map(float, search.posterior_of(told.slot))),
+            note=note_to_json(note),
+        )
+
+
+def _encoded_actions(step: Step) -> Any:
+    """The actions that a step says itself."""
+    if step.actions is None:
+        return None
+    try:
+        return [to_json(action) for action in step.actions] if hasattr(step.actions, "__len__") else _fail()
+    except TypeError as error:
+        raise ProblemError(
+            f"the actions of the step to {shown(step.state)} cannot be kept in a journal ({error}): let "
+            "actions(state) of the problem say them"
+        ) from error
+
+
+def _fail() -> NoReturn:
+    raise TypeError("they are an iterator")

@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, JournalError
-from dagsearch.journal.encoding import StateCodec
+from dagsearch.journal.encoding import StateCodec, from_json
 from dagsearch.journal.fingerprint import check_same, generator_like, set_generators, settings_of
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import Event
-from dagsearch.journal.recorder import JournalRecorder
-from dagsearch.problem import Problem, State
+from dagsearch.journal.recorder import JournalRecorder, StepRecorder
+from dagsearch.problem import Problem, State, Step, has_costly_steps
 from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal
 from dagsearch.space.walks import walked
 
 if TYPE_CHECKING:
+    from dagsearch.costly import StepSearch
     from dagsearch.search import Search
 
 logger = logging.getLogger(__name__)
@@ -57,7 +58,12 @@ def start_journal(
         with one_thread():
             settings = settings_of(search, made_by, arguments)
         journal = Journal.create(path, settings)
-        search.record_with(JournalRecorder(journal, search))
+        search.record_with(_recorder(journal, search))
+
+
+def _recorder(journal: Journal, search: "Search", events: Sequence[Event] = ()) -> JournalRecorder:
+    kind = StepRecorder if has_costly_steps(search.problem) else JournalRecorder
+    return kind(journal, search, events)
 
 
 @one_thread()  # as in the run itself
@@ -69,9 +75,9 @@ def resume_search(
     try:
         search = recompose(kind, events[0].content, problem, given)
         check_same(events[0].content, search, path)
-        replay = Replay(search, events[1:])
+        replay = (StepReplay if has_costly_steps(problem) else Replay)(search, events[1:])
         replay.run()
-        recorder = JournalRecorder(journal, search, events)
+        recorder = _recorder(journal, search, events)
         if replay.unrecorded is not None:
             # Now, because only the event after a reward says what was learnt from it.
             recorder.learnt(*replay.unrecorded)
@@ -161,7 +167,7 @@ class Replay(Recorder):
         followers = (*self._events, None)[1:]
         for event, follower in zip(self._events, followers, strict=True):
             if follower is None and event.kind == "tell":
-                self._search.posterior.recorder = self
+                self._watch_learning()
             self._repeat_or_explain(event, follower)
         if self._largest_difference > 0.0:
             logger.warning(
@@ -170,6 +176,10 @@ class Replay(Recorder):
                 "decide differently",
                 self._largest_difference,
             )
+
+    def _watch_learning(self) -> None:
+        """The last reward may make the replay itself learn hyperparameters."""
+        self._search.posterior.recorder = self
 
     def _repeat_or_explain(self, event: Event, follower: Event | None) -> None:
         try:
@@ -295,3 +305,39 @@ class Replay(Recorder):
         and a resumed search learns without an event.
         """
         return follower.content if follower is not None and follower.kind == "learn" else None
+
+
+class StepReplay(Replay):
+    """Repeats the events of a search with costly steps; no step is taken again."""
+
+    _search: "StepSearch"
+
+    def _watch_learning(self) -> None:
+        """Nothing: what is learnt follows from the steps."""
+
+    def _repeat(self, event: Event, follower: Event | None) -> None:
+        search, content = self._search, event.content
+        if event.kind == "ask":
+            search.repeat_ask(content["slot"], bool(content["turn"][0]))
+        if "generators" in content:  # as they were when the event was recorded
+            set_generators(search, content["generators"])
+        if event.kind == "tell":
+            self._tell(content, None)
+        elif event.kind == "forget":
+            search.forget(self._pending(content["pending"]), again=content["again"])
+        elif event.kind == "steer" and content["refused"] is None:
+            search.steered.take(content["action"], content["value"], known=0)
+        elif event.kind == "run":
+            search.steered.begin(content.get("steer") is True)
+        elif event.kind not in ("ask", "note", "steer"):
+            raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
+        self._count_runs(event.kind)
+
+    def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
+        state, gain, value, actions = content["step"]
+        said = None if actions is None else [from_json(action) for action in actions]
+        proposal = self._pending(content["pending"])
+        self._compare(content["expected"], self._search.posterior_of(content["slot"]))
+        step = Step(self._codec.decode(state), gain, value, said)
+        told = self._search.checked(proposal, step, None, content["seconds"])
+        self._search.take(told)

@@ -264,6 +264,6 @@ class NotebookProgress:
 
     def _show(self) -> None:
         """Draw what is known now."""
-        self._record.add_evaluations(self._history[len(self._record.told) :])
+        self._record.add_evaluations(self._history[self._record.evaluations :])
         if self._handle is not None:
             self._handle.update(self._html(snippet(self._viewed.view(running=True))))

@@ -111,8 +111,9 @@ class Viewed:
         now = record.last if now is None else now
         sign = -1.0 if record.minimized else 1.0
         told, best = record.told, record.best
-        rewards, beliefs = [one.reward for one in told], [one.predicted for one in told]
-        progress = progress_of(rewards, beliefs, record.largest)
+        rewards, beliefs = _rewards(told)
+        # What is left was not measured for costly steps.
+        progress = None if record.steps else progress_of(rewards, beliefs, record.largest)
         left = _left(record, running)
         worth = self._worth_now(running)
         rules = _rules(record, best, now)
@@ -134,7 +135,7 @@ class Viewed:
             "sentence": sentence(
                 None if best is None else sign * told[best].reward,
                 0 if best is None else best + 1,
-                len(told),
+                record.evaluations,
                 _ago(record, best, now) if state in _GOING_ON else None,
                 left,
                 None if ahead is None else _turned(ahead, sign),
@@ -144,7 +145,7 @@ class Viewed:
             "best": None if best is None else sign * told[best].reward,
             "best_leaf": None if best is None else list(map(str, told[best].parts)),
             "best_encoded": None if best is None else told[best].leaf,
-            "evaluations": len(told),
+            "evaluations": record.evaluations,
             "budget": record.budget,
             "left": left,
             "seconds": told[-1].seconds if told else 0.0,
@@ -265,11 +266,16 @@ def _horizon(told: int, left: int | None) -> int:
     return told if left is None else min(left, FARTHEST * told)
 
 
+def _rewards(told: Sequence[Told]) -> tuple[list[float], list[Gaussian | None]]:
+    """All rewards, and what was believed about them."""
+    return [one.reward for one in told], [one.predicted for one in told]
+
+
 def _left(record: Record, running: bool) -> int | None:
     """Number of evaluations left; failures count in the run in which they happen, not if it is resumed."""
     if record.budget is None:
         return None
-    left = record.budget - len(record.told)
+    left = record.budget - record.evaluations
     return max(0, left - record.failed_now if running or left <= record.failed_now else left)
 
 
@@ -381,7 +387,7 @@ def _gains(progress: Past | None, horizon: int, sign: float, left: int | None) -
 
 def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str, Any]]:
     """Every rule for stopping with its present state; ``share`` is how much of it is used up."""
-    done, rules = len(record.told), record.rules
+    done, rules = record.evaluations, record.rules
     found = []
     if record.budget:
         text = f"{done} of {record.budget} evaluations"

@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError, ProblemError
 from dagsearch.posterior.units import checked_reward
-from dagsearch.problem import Problem, State
+from dagsearch.problem import Problem, State, StepProblem, has_costly_steps
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.space import Space
 
@@ -28,11 +28,15 @@ class Given(NamedTuple):
     """Leaves to evaluate first."""
 
     @classmethod
-    def of(cls, problem: Problem, known: Known, start: Iterable[Any]) -> "Given":
+    def of(cls, problem: Problem | StepProblem, known: Known, start: Iterable[Any]) -> "Given":
         """What these arguments of :func:`dagsearch.search` mean; raises if a leaf or reward is unusable."""
-        space, pairs = Space(problem), pairs_of(known)
+        pairs, listed = pairs_of(known), _listed("start", start)
+        if has_costly_steps(problem):
+            if pairs or listed:
+                raise ValueError("known and start do not apply to costly steps: only the search takes steps")
+            return cls([], [])
+        space = Space(cast(Problem, problem))
         told = [(_as_leaf(space, leaf, f"known[{i}]"), reward) for i, (leaf, reward) in enumerate(pairs)]
-        listed = _listed("start", start)
         return cls(told, [_as_proposal(space, leaf, f"start[{i}]") for i, leaf in enumerate(listed)])
 
     def tell(self, search: "Search") -> None:
@@ -41,6 +45,8 @@ class Given(NamedTuple):
         A journal that is continued holds what was told before. A leaf of which a reward is known, or that is
         pending, need not be evaluated first.
         """
+        if not self.known and not self.start:
+            return
         key = search.space.key
         before = Counter((key(one.leaf), one.reward) for one in search.history if one.known)
         for leaf, reward in self.known:

@@ -30,7 +30,7 @@ from dagsearch.problem import Problem
 from dagsearch.results import Proposal
 from dagsearch.run.processes import Evaluating, Processes
 from dagsearch.run.programs import Watch
-from dagsearch.run.worker import evaluate
+from dagsearch.run.worker import evaluate, evaluated
 
 # With at most this number of workers, no evaluation is submitted in advance.
 _FEW = 2
@@ -130,7 +130,7 @@ class SerialPool:
         self._watch.open()
         try:
             with only_here():
-                return Running(proposal, _Ended(problem.reward(proposal.leaf), None))
+                return Running(proposal, _Ended(evaluated(problem, proposal.leaf), None))
         except Exception as error:
             return Running(proposal, _Ended(None, error))
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import cloudpickle
 
-from dagsearch.problem import Problem, State
+from dagsearch.problem import Edge, Problem, State
 from dagsearch.run.programs import CAN_FIND, end_programs, new_mark
 from dagsearch.run.worker import BEGUN, LEAF, PROBLEM, UNUSABLE, serve
 
@@ -44,6 +44,7 @@ class _Task:
     problem: bytes
     leaf: bytes
     future: Evaluating
+    attempts: int
     given_up: bool = False
 
 
@@ -82,7 +83,7 @@ class _Attendant(Thread):
 
     def _evaluate(self, task: _Task) -> None:
         """Set the future's result: an outcome, or why there is none."""
-        for _ in range(_ATTEMPTS):
+        for _ in range(task.attempts):
             task.future.began = None
             try:
                 kind, content = self._ask(task)
@@ -90,7 +91,9 @@ class _Attendant(Thread):
                 if task.given_up or self._closed:
                     task.future.set_exception(BrokenExecutor("the evaluation was given up"))
                     return
-                ended = f"its worker process {death}, {_ATTEMPTS} times in a row"
+                ended = f"its worker process {death}"
+                if task.attempts > 1:
+                    ended += f", {task.attempts} times in a row"
                 continue
             if kind == UNUSABLE:
                 task.future.set_exception(BrokenExecutor(f"the problem cannot be loaded there: {content}"))
@@ -253,14 +256,15 @@ class Processes:
     def submit(self, problem: Problem, leaf: State) -> Evaluating:
         """Let a worker compute the reward of a leaf; the future's result is an ``Outcome``.
 
-        If the process dies, another one begins again. If it dies every time, the future's error is
-        :class:`ProcessDied`. If it dies before it can begin or cannot load the problem, it is a
-        ``BrokenExecutor``.
+        If the process dies, another one begins again, except with a costly step. If it dies every time, the
+        future's error is :class:`ProcessDied`. If it dies before it can begin or cannot load the problem, it
+        is a ``BrokenExecutor``.
         """
         if self._problem[0] is not problem:
             self._problem = problem, cloudpickle.dumps(problem)
         future = Evaluating()
-        self._tasks.put(_Task(self._problem[1], cloudpickle.dumps(leaf), future))
+        attempts = 1 if isinstance(leaf, Edge) else _ATTEMPTS  # no step is taken twice
+        self._tasks.put(_Task(self._problem[1], cloudpickle.dumps(leaf), future, attempts))
         if len(self._attendants) < self._count:
             attendant = _Attendant(self._tasks)
             self._attendants.append(attendant)

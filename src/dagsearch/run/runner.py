@@ -13,14 +13,14 @@ import numpy as np
 from dagsearch._internal.checks import LARGEST_WHOLE, checked_flag, is_budget, is_finite
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.texts import described, shortened, shown
-from dagsearch.errors import DagSearchError, EvaluationError, JournalError, SearchExhausted
-from dagsearch.posterior.units import LARGEST_REWARD, checked_reward
-from dagsearch.problem import State, takes
+from dagsearch.errors import DagSearchError, EvaluationError, JournalError, ProblemError, SearchExhausted
+from dagsearch.posterior.units import LARGEST_REWARD
+from dagsearch.problem import Edge, State, takes
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown
 from dagsearch.run.steering import Request
 from dagsearch.run.stopping import Stop
-from dagsearch.run.worker import Outcome
+from dagsearch.run.worker import Outcome, checked_outcome
 
 if TYPE_CHECKING:
     from dagsearch.search import Search
@@ -104,7 +104,7 @@ class Runner(Generic[T]):
         self._first = list(first)
         self._began = time.perf_counter() if began is None else began
         self._running: list[Running] = []
-        self._left = self._total = 0
+        self._left, self._total = 0.0, 0  # in the unit of the budget
 
     def steps(self, budget: int, total: int) -> Generator[T]:
         """Evaluate ``budget`` leaves, to have ``total``, and yield what ``take`` returns for each."""
@@ -164,7 +164,7 @@ class Runner(Generic[T]):
         """Why the run ended, or ``"budget"`` while it continues."""
         return self._search.data.stopped or "budget"
 
-    def end(self, reason: str, left: int = 0) -> None:
+    def end(self, reason: str, left: float = 0.0) -> None:
         """Start no further evaluation, for this reason; those that are running are awaited."""
         self._search.data.stopped, self._left = reason, left
 
@@ -183,7 +183,7 @@ class Runner(Generic[T]):
                 logger.info("every leaf has been evaluated or is being evaluated, after %d rewards", rewards)
                 self.end("exhausted")
                 break
-            self._left -= 1
+            self._left -= self._search.cost_of(proposal)
             try:
                 self._running.append(self._pool.start(self._search.problem, proposal))
             except BaseException:
@@ -293,7 +293,7 @@ def evaluations(
     callback: Callback | None,
 ) -> Iterator[Evaluation]:
     """Evaluate ``budget`` leaves by the problem's ``reward``."""
-    total = min(len(search.history) + budget, LARGEST_WHOLE)
+    total = min(search.spent + budget, LARGEST_WHOLE)
     search.recorder.running(total, stop.rules(), steer)
 
     def take(ended: Running, closing: bool) -> Evaluation | None:
@@ -322,9 +322,13 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
     """
     proposal, leaf = ended.proposal, ended.proposal.leaf
     try:
-        return search.tell(proposal, _reward_of(ended), note=ended.note)
+        return search.tell(proposal, _outcome_of(ended), note=ended.note)
     except _Failed as failed:
-        error = failed.error
+        error: BaseException = failed.error
+    except ProblemError as wrong:  # what can be done where a step has led is said wrongly
+        if not isinstance(leaf, Edge):
+            raise
+        error = wrong
     problem_with_it = described(error)
     if isinstance(on_error, str):
         search.forget(proposal, again=False, note={"failure": problem_with_it, **(ended.note or {})})
@@ -347,13 +351,13 @@ class _Failed(Exception):
         self.error = error
 
 
-def _reward_of(ended: Running) -> float:
-    """The reward of an evaluation; raises if it failed or its reward cannot be learnt from."""
+def _outcome_of(ended: Running) -> Any:
+    """The reward or step of an evaluation; raises if it failed or the search cannot learn from it."""
     try:
         if ended.late:
             raise TimeoutError("it took longer than the timeout")
         found = ended.future.result()
-        return checked_reward(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
+        return checked_outcome(found.get() if isinstance(found, Outcome) else found, ended.proposal.leaf)
     except (Exception, SystemExit) as error:
         raise _Failed(error) from error
 

@@ -22,8 +22,9 @@ import cloudpickle
 from dagsearch._internal.forks import only_here
 from dagsearch._internal.texts import described, shortened
 from dagsearch.posterior.units import checked_reward
-from dagsearch.problem import Problem, State
+from dagsearch.problem import Edge, Problem, State
 from dagsearch.run.programs import end_programs
+from dagsearch.values.steps import checked_step
 
 PROBLEM, LEAF = "problem", "leaf"
 BEGUN, ENDED, UNUSABLE = "begun", "ended", "unusable"
@@ -44,10 +45,10 @@ class RemoteTraceback(Exception):
 
 
 class Outcome(NamedTuple):
-    """A reward or an error, made of numbers, text and bytes."""
+    """A reward or a step, or an error, made of numbers, text and bytes."""
 
-    reward: float
-    """The reward; 0 if there is an error."""
+    reward: Any
+    """The reward or step; 0 if there is an error."""
     error: bytes | None = None
     """The error, pickled, which may fail to unpickle; ``None`` if there is none."""
     described: str = ""
@@ -64,8 +65,8 @@ class Outcome(NamedTuple):
             sent = b""
         return cls(0.0, sent, described(error), shortened("".join(traceback.format_exception(error))))
 
-    def get(self) -> float:
-        """The reward; raises the error if there is one."""
+    def get(self) -> Any:
+        """The reward or step; raises the error if there is one."""
         if self.error is None:
             return self.reward
         try:
@@ -77,11 +78,21 @@ class Outcome(NamedTuple):
         raise error from RemoteTraceback(self.traceback)
 
 
+def evaluated(problem: Any, leaf: State) -> Any:
+    """The expensive call: the reward of a leaf, or a costly step."""
+    return problem.expand(*leaf) if isinstance(leaf, Edge) else problem.reward(leaf)
+
+
+def checked_outcome(found: Any, leaf: State) -> Any:
+    """What :func:`evaluated` has returned; raises unless a search can learn from it."""
+    return checked_step(found, *leaf) if isinstance(leaf, Edge) else checked_reward(found, leaf)
+
+
 def evaluate(problem: Problem, leaf: State) -> Outcome:
-    """Compute a reward in another thread or process. Whatever is wrong is in the outcome."""
+    """Make the expensive call in another thread or process. Whatever is wrong is in the outcome."""
     try:
         with only_here():
-            return Outcome(checked_reward(problem.reward(leaf), leaf))
+            return Outcome(checked_outcome(evaluated(problem, leaf), leaf))
     except (Exception, SystemExit) as error:
         return Outcome.of(error)
 

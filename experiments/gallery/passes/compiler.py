@@ -1,0 +1,154 @@
+"""LLVM, as the search sees it: modules, passes that turn one into another, and what may go wrong."""
+
+import ctypes.util
+import hashlib
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from experiments.gallery.passes.programs import bitcode
+from experiments.harness.evaluations import EvaluationFailed
+
+EMBEDDED = "llvmlite"
+"""The LLVM that numba brings."""
+_VERSIONS = range(
+    14, 31
+)  # those with LLVMRunPasses that read the bitcode of the programs; the first is taken
+
+# Left out: passes that only print, view or analyse, that add names, profiles, guards or checks, and those
+# that change what other modules see (internalize), whole pipelines (scc-oz-module-inliner), one that crashes
+# everywhere (chr), and those that only remove what a debugger needs.
+_EMBEDDED_PASSES = """
+aggressive_dce aggressive_instcombine always_inliner argument_promotion break_critical_edges constant_merge
+dead_arg_elimination dead_code_elimination dead_store_elimination global_dead_code_eliminate global_opt
+instruction_combine ipsccp jump_threading lcssa loop_deletion loop_rotate loop_simplify loop_strength_reduce
+loop_unroll loop_unroll_and_jam lower_switch mem_copy_opt merge_functions new_gvn partial_inliner
+post_order_function_attributes reassociate register_to_memory rpo_function_attrs sccp simplify_cfg sinking
+sroa strip_dead_prototype tail_call_elimination unify_function_exit_nodes
+"""
+_LIBRARY_PASSES = """
+always-inline attributor called-value-propagation constmerge deadargelim elim-avail-extern
+function-specialization globaldce globalopt globalsplit hotcoldsplit inferattrs inline ipsccp iroutliner
+mergefunc module-inline partial-inliner rpo-function-attrs strip-dead-prototypes argpromotion function-attrs
+adce aggressive-instcombine alignment-from-assumptions bdce break-crit-edges callsite-splitting consthoist
+constraint-elimination correlated-propagation dce dfa-jump-threading div-rem-pairs dse early-cse
+early-cse<memssa> fix-irreducible flattencfg float2int gvn gvn-hoist gvn-sink instcombine instsimplify
+jump-threading lcssa libcalls-shrinkwrap load-store-vectorizer loop-data-prefetch loop-distribute loop-fusion
+loop-load-elim loop-simplify loop-sink loop-unroll loop-vectorize lower-constant-intrinsics lower-expect
+lowerswitch mem2reg memcpyopt mergeicmps mergereturn mldst-motion nary-reassociate newgvn
+partially-inline-libcalls reassociate reg2mem scalarizer sccp separate-const-offset-from-gep sink
+slp-vectorizer slsr speculative-execution sroa tailcallelim vector-combine simplifycfg
+simplifycfg<hoist-common-insts;sink-common-insts;switch-to-lookup>
+function(loop-mssa(licm)) loop-flatten loop-interchange loop-unroll-and-jam canon-freeze loop-idiom
+loop-instsimplify loop-rotate loop-deletion loop-simplifycfg loop-reduce indvars loop-unroll-full
+loop-bound-split loop-reroll function(loop-mssa(simple-loop-unswitch<nontrivial>))
+"""
+
+
+class Module:
+    """A program in LLVM's bitcode. Two are equal if their bitcode is."""
+
+    __slots__ = ("bitcode", "digest", "kinds", "size")
+
+    def __init__(self, bitcode: bytes, kinds: Mapping[str, int]) -> None:
+        self.bitcode = bitcode
+        self.kinds = kinds
+        """Numbers of instructions by kind."""
+        self.size = sum(kinds.values())
+        """Number of instructions."""
+        self.digest = hashlib.blake2b(bitcode, digest_size=16).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Module) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<module {self.digest.hex()[:8]}: {self.size} instructions>"
+
+
+class LLVM:
+    """Applies passes to modules, in a process of its own that may crash.
+
+    Parameters
+    ----------
+    library : str, optional
+        ``llvmlite``, or a shared library such as ``libLLVM-14.so.1``; by default such a library if there is
+        one, because it has more passes.
+    """
+
+    def __init__(self, library: str | None = None) -> None:
+        self.library = library or installed() or EMBEDDED
+        self._server: subprocess.Popen[bytes] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"library": self.library, "_server": None}
+
+    @cached_property
+    def passes(self) -> tuple[str, ...]:
+        """The names of the passes; those that this version of LLVM does not have are left out."""
+        if self.library == EMBEDDED:
+            return tuple(_EMBEDDED_PASSES.split())
+        known, smallest = [], bitcode("hash")
+        for name in _LIBRARY_PASSES.split():
+            try:
+                self.applied(smallest, name)
+            except EvaluationFailed as error:
+                if "unknown" in str(error):
+                    continue
+            known.append(name)
+        return tuple(known)
+
+    def read(self, bitcode: bytes) -> Module:
+        """The module that a file of bitcode contains, as this LLVM writes it."""
+        return self.applied(bitcode, "")
+
+    def applied(self, bitcode: bytes, pipeline: str) -> Module:
+        """The module after a pass, or after ``default<Oz>`` or ``default<O3>``.
+
+        Raises :class:`EvaluationFailed` if LLVM crashes, takes too long or leaves a broken module.
+        """
+        server = self._started()
+        assert server.stdin is not None
+        assert server.stdout is not None
+        try:
+            pickle.dump((bitcode, pipeline), server.stdin)
+            server.stdin.flush()
+            answer = pickle.load(server.stdout)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
+            self.close()
+            raise EvaluationFailed(f"LLVM crashed in {pipeline}") from error
+        if isinstance(answer, str):
+            raise EvaluationFailed(answer)
+        return Module(*answer)
+
+    def close(self) -> None:
+        """End the process; the next pass starts another."""
+        if self._server is not None:
+            self._server.kill()
+            self._server.communicate()
+            self._server = None
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        if self._server is None:
+            script = Path(__file__).with_name("server.py")
+            self._server = subprocess.Popen(
+                [sys.executable, str(script), self.library],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        return self._server
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def installed() -> str | None:
+    """LLVM's shared library, such as Debian's package ``llvm`` brings; ``None`` if there is none."""
+    return next(filter(None, (ctypes.util.find_library(f"LLVM-{number}") for number in _VERSIONS)), None)

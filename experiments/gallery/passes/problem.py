@@ -1,0 +1,145 @@
+"""The problem: which passes, in which order, make a program small."""
+
+import base64
+import math
+import zlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import dagsearch as ds
+from experiments.gallery import frame
+from experiments.gallery.passes import programs
+from experiments.gallery.passes.compiler import LLVM, Module
+from experiments.harness.evaluations import EvaluationFailed
+
+# A program that has become this many times as large as it was is given up: a pass on it takes seconds.
+_LARGEST = 4
+
+
+class PassOrder:
+    """One program and the passes of LLVM: a problem with costly steps.
+
+    A state is a module, so two orders that lead to the same code lead to the same state, and a pass that
+    changes nothing leads back to where it was applied. Stopping is allowed everywhere, and is worth the
+    logarithm of the number of instructions that ``-Oz`` leaves over the number that are left here.
+
+    Parameters
+    ----------
+    name : str
+        One of ``programs.NAMES``.
+    llvm : LLVM
+        What applies the passes.
+    """
+
+    def __init__(self, name: str, llvm: LLVM) -> None:
+        self.name, self.llvm = name, llvm
+        self._bitcode = programs.bitcode(name)
+        self.start = llvm.read(self._bitcode)
+        self.oz = llvm.applied(self._bitcode, "default<Oz>").size
+        self._works: dict[bytes, bool] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget which modules a run has found: another run begins."""
+        self._smallest = self.oz
+
+    def root(self) -> ds.Step:
+        """The program as clang makes it, before the first pass."""
+        return ds.Step(self.start, value=self.value(self.start))
+
+    def actions(self, module: Module) -> Sequence[str]:
+        """All passes, everywhere."""
+        return self.llvm.passes
+
+    def expand(self, module: Module, name: str) -> ds.Step:
+        """Apply a pass; this is what costs."""
+        after = self.checked(self.after(module, name))
+        return ds.Step(after, value=self.value(after))
+
+    def after(self, module: Module, name: str) -> Module:
+        """The module after a pass."""
+        found = self.llvm.applied(module.bitcode, name)
+        if found.size > _LARGEST * self.start.size:
+            raise EvaluationFailed(f"the program grows to {found.size} instructions")
+        return found
+
+    def value(self, module: Module) -> float:
+        """What it is worth to stop at a module."""
+        return math.log(self.oz / module.size)
+
+    def checked(self, module: Module) -> Module:
+        """The module, if it is not the smallest one so far, or prints what the program must print.
+
+        A program is run only if it is smaller than what ``-Oz`` leaves and than all others of this run:
+        others are no answers. Raises :class:`EvaluationFailed` if it prints something else.
+        """
+        if module.size < self._smallest:
+            if not self.works(module):
+                raise EvaluationFailed(f"{self.name} with {module.size} instructions prints something else")
+            self._smallest = module.size
+        return module
+
+    def works(self, module: Module) -> bool:
+        """Whether a module, when it is run, prints what the program prints without optimisation."""
+        if module.digest not in self._works:
+            try:
+                self._works[module.digest] = programs.printed(module.bitcode) == self._expected
+            except EvaluationFailed:
+                self._works[module.digest] = False
+        return self._works[module.digest]
+
+    @cached_property
+    def _expected(self) -> bytes:
+        return programs.printed(self._bitcode)
+
+    # For a journal ---------------------------------------------------------------------------------------
+
+    def identity(self) -> str:
+        """A journal belongs to one program and one LLVM."""
+        return f"{self.llvm.library} {frame.digest([self._bitcode.hex(), *self.llvm.passes])}"
+
+    def encode(self, module: Module) -> Any:
+        """The bitcode as text, and the numbers of instructions."""
+        packed = base64.b85encode(zlib.compress(module.bitcode)).decode()
+        return [packed, dict(module.kinds)]
+
+    def decode(self, encoded: Any) -> Module:
+        """The module that :meth:`encode` was given."""
+        packed, kinds = encoded
+        return Module(zlib.decompress(base64.b85decode(packed)), kinds)
+
+
+class Applications:
+    """What is counted: one application of a pass to a module. The reward is what stopping after it is worth.
+
+    Applications that any earlier method or run has made are looked up, which saves time but no budget.
+    """
+
+    _packed: dict[tuple[str, bytes, str], Any] = {}  # noqa: RUF012 - shared by all runs of a process
+
+    def __init__(self, problem: PassOrder) -> None:
+        self.problem = problem
+
+    def __call__(self, point: tuple[Module, str]) -> float:
+        """Apply a pass; raises :class:`EvaluationFailed` as LLVM does."""
+        return self.problem.value(self.problem.checked(self.after(*point)))
+
+    def after(self, module: Module, name: str) -> Module:
+        """The module after a pass."""
+        key = (self.problem.llvm.library, module.digest, name)
+        if key not in self._packed:
+            self._packed[key] = self._applied(module, name)
+        packed = self._packed[key]
+        if packed is None:
+            return module
+        if isinstance(packed, str):
+            raise EvaluationFailed(packed)
+        return Module(zlib.decompress(packed[0]), packed[1])
+
+    def _applied(self, module: Module, name: str) -> Any:
+        try:
+            after = self.problem.after(module, name)
+        except EvaluationFailed as error:
+            return str(error)
+        return None if after == module else (zlib.compress(after.bitcode, 1), after.kinds)

@@ -1,0 +1,172 @@
+"""A process of its own that applies LLVM's passes: ``python server.py LIBRARY``.
+
+LLVM aborts the process on some orders of passes, so it does not run in the process that searches. This file
+is run as a script and imports neither the library nor NumPy, so that a new process is there in milliseconds.
+It reads pickled requests ``(bitcode, pipeline)`` from its input and answers each with ``(bitcode, opcodes)``,
+where opcodes are the numbers of instructions of each kind, or with a text that says what went wrong.
+"""
+
+import ctypes
+import pickle
+import resource
+import sys
+from collections import Counter
+from typing import Any
+
+# Names by their numbers in LLVM's C interface, from 1; they never change.
+_KINDS = """
+ret br switch indirectbr invoke 6 unreachable add fadd sub fsub mul fmul udiv sdiv fdiv urem srem frem
+shl lshr ashr and or xor alloca load store getelementptr trunc zext sext fptoui fptosi uitofp sitofp
+fptrunc fpext ptrtoint inttoptr bitcast icmp fcmp phi call select
+"""
+_NAMES = dict(enumerate(_KINDS.split(), start=1))
+# Seconds of CPU time after which the process ends: some orders of passes let a program grow without end.
+_CPU_SECONDS = 20
+
+Applied = tuple[bytes, dict[str, int]]
+"""Bitcode, and the number of instructions of each kind."""
+
+
+class Library:
+    """LLVM as a shared library, by its C interface: passes are named as for ``opt -passes=...``."""
+
+    def __init__(self, path: str) -> None:
+        self._llvm = llvm = ctypes.CDLL(path)
+        for name in ("ContextCreate", "CreateMemoryBufferWithMemoryRangeCopy", "CreatePassBuilderOptions"):
+            getattr(llvm, f"LLVM{name}").restype = ctypes.c_void_p
+        for name in ("GetFirstFunction", "GetNextFunction", "GetFirstBasicBlock", "GetNextBasicBlock"):
+            self._traverses(name)
+        for name in ("GetFirstInstruction", "GetNextInstruction", "GetInstructionOpcode"):
+            self._traverses(name)
+        for name in ("RunPasses", "WriteBitcodeToMemoryBuffer", "GetBufferStart", "CreateTargetMachine"):
+            getattr(llvm, f"LLVM{name}").restype = ctypes.c_void_p
+        llvm.LLVMGetInstructionOpcode.restype = ctypes.c_int
+        llvm.LLVMGetBufferSize.restype = ctypes.c_size_t
+        llvm.LLVMGetErrorMessage.restype = ctypes.c_void_p
+        llvm.LLVMGetDefaultTargetTriple.restype = ctypes.c_void_p
+        self._options = ctypes.c_void_p(llvm.LLVMCreatePassBuilderOptions())
+        self._machine = self._host()
+
+    def _traverses(self, name: str) -> None:
+        function = getattr(self._llvm, f"LLVM{name}")
+        function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+
+    def _host(self) -> ctypes.c_void_p:
+        """A target: passes ask it what instructions cost."""
+        llvm = self._llvm
+        for part in ("TargetInfo", "Target", "TargetMC"):
+            getattr(llvm, f"LLVMInitializeX86{part}")()
+        triple, target, error = b"x86_64-pc-linux-gnu", ctypes.c_void_p(), ctypes.c_void_p()
+        if llvm.LLVMGetTargetFromTriple(triple, ctypes.byref(target), ctypes.byref(error)):
+            raise OSError("LLVM does not know the target x86_64")
+        return ctypes.c_void_p(llvm.LLVMCreateTargetMachine(target, triple, b"x86-64", b"", 2, 0, 0))
+
+    def applied(self, bitcode: bytes, pipeline: str) -> Applied | str:
+        """The module after a pipeline of passes, which may be empty."""
+        llvm = self._llvm
+        context = ctypes.c_void_p(llvm.LLVMContextCreate())
+        try:
+            llvm.LLVMContextSetDiscardValueNames(context, 1)  # names would make equal modules different
+            buffer = ctypes.c_void_p(
+                llvm.LLVMCreateMemoryBufferWithMemoryRangeCopy(bitcode, ctypes.c_size_t(len(bitcode)), b"in")
+            )
+            module = ctypes.c_void_p()
+            if llvm.LLVMParseBitcodeInContext2(context, buffer, ctypes.byref(module)):
+                return "LLVM cannot read the bitcode"
+            llvm.LLVMDisposeMemoryBuffer(buffer)
+            if pipeline:
+                error = llvm.LLVMRunPasses(module, pipeline.encode(), self._machine, self._options)
+                if error:
+                    return self._said(error)
+                if llvm.LLVMVerifyModule(module, 2, None):
+                    return f"the module is broken after {pipeline}"
+            return self._written(module), self._opcodes(module)
+        finally:
+            llvm.LLVMContextDispose(context)
+
+    def _said(self, error: int) -> str:
+        text = self._llvm.LLVMGetErrorMessage(ctypes.c_void_p(error))
+        return ctypes.string_at(text).decode()
+
+    def _written(self, module: ctypes.c_void_p) -> bytes:
+        llvm = self._llvm
+        buffer = ctypes.c_void_p(llvm.LLVMWriteBitcodeToMemoryBuffer(module))
+        written = ctypes.string_at(llvm.LLVMGetBufferStart(buffer), llvm.LLVMGetBufferSize(buffer))
+        llvm.LLVMDisposeMemoryBuffer(buffer)
+        return written
+
+    def _opcodes(self, module: ctypes.c_void_p) -> dict[str, int]:
+        llvm, found = self._llvm, []
+        next_block, next_instruction = llvm.LLVMGetNextBasicBlock, llvm.LLVMGetNextInstruction
+        opcode = llvm.LLVMGetInstructionOpcode
+        function = llvm.LLVMGetFirstFunction(module)
+        while function:
+            block = llvm.LLVMGetFirstBasicBlock(function)
+            while block:
+                instruction = llvm.LLVMGetFirstInstruction(block)
+                while instruction:
+                    found.append(opcode(instruction))
+                    instruction = next_instruction(instruction)
+                block = next_block(block)
+            function = llvm.LLVMGetNextFunction(function)
+        return {_NAMES.get(code, str(code)): count for code, count in Counter(found).items()}
+
+
+class Embedded:
+    """The LLVM inside llvmlite, which numba brings: fewer passes, by the names of llvmlite's methods."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        self._llvm = llvm
+        llvm.initialize_native_target()
+        self._machine = llvm.Target.from_default_triple().create_target_machine()
+
+    def applied(self, bitcode: bytes, pipeline: str) -> Applied | str:
+        """The module after one pass, or after ``default<Oz>`` or ``default<O3>``."""
+        llvm = self._llvm
+        try:
+            module = llvm.parse_bitcode(bitcode, llvm.create_context())
+            if pipeline:
+                self._run(module, pipeline)
+                module.verify()
+        except (RuntimeError, AttributeError) as error:
+            return str(error)
+        return module.as_bitcode(), Counter(
+            instruction.opcode
+            for function in module.functions
+            for block in function.blocks
+            for instruction in block.instructions
+        )
+
+    def _run(self, module: Any, pipeline: str) -> None:
+        llvm = self._llvm
+        # -Oz is -O2 for functions that are marked as to be small, and the programs' functions are.
+        speed = {"default<Oz>": 2, "default<O3>": 3}.get(pipeline)
+        tuning = llvm.create_pipeline_tuning_options(speed_level=speed or 2)
+        builder = llvm.create_pass_builder(self._machine, tuning)
+        if speed:
+            passes = builder.getModulePassManager()
+        else:
+            passes = llvm.create_new_module_pass_manager()
+            getattr(passes, f"add_{pipeline}_pass")()
+        passes.run(module, builder)
+
+
+def serve(library: str) -> None:
+    """Answer requests until there are no more; ``library`` is a shared library, or ``llvmlite``."""
+    llvm = Embedded() if library == "llvmlite" else Library(library)
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    while True:
+        try:
+            bitcode, pipeline = pickle.load(requests)
+        except EOFError:
+            return
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used) + _CPU_SECONDS, resource.RLIM_INFINITY))
+        pickle.dump(llvm.applied(bitcode, pipeline), answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])

@@ -1,0 +1,180 @@
+"""Costly steps in workers, with a journal, on the page; how well the search does, and whether it is right."""
+
+import json
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.cli.entry import main
+from dagsearch.journal.journal import read_events
+from dagsearch.record import Record
+from dagsearch.report.view import Viewed
+from support.steps import BitPasses, Crashing, Language
+
+
+def rewards(result):
+    return [evaluation.reward for evaluation in result.history]
+
+
+def test_a_crash_of_a_worker_fails_its_step_and_nothing_else():
+    result = ds.search(Crashing(0), 40, seed=0, n_jobs=1, on_error="skip")
+    assert 0 < len(result.history) < 40
+    assert result.best_reward > Crashing(0).root().value
+    assert all(action % 5 for evaluation in result.history for action in evaluation.actions)
+
+
+def test_a_crash_is_named():
+    with pytest.raises(ds.EvaluationError, match="its worker process ended with exit code 3"):
+        ds.search(Crashing(0), 40, seed=0, n_jobs=1)
+
+
+def test_one_worker_takes_the_steps_of_the_calling_process():
+    runs = [ds.search(BitPasses(1), 60, seed=0, n_jobs=n_jobs) for n_jobs in (None, 1)]
+    assert runs[0].history == runs[1].history
+
+
+@pytest.mark.parametrize("make", [BitPasses, Language])
+@pytest.mark.parametrize("cut", [1, 40, 77])
+def test_a_resumed_search_is_the_uninterrupted_one_and_takes_no_step_again(tmp_path, make, cut):
+    whole = ds.search(make(3), 90, seed=4)
+    path = tmp_path / "run.db"
+    ds.search(make(3), cut, seed=4, journal=path)
+    problem = make(3)
+    resumed = ds.search(problem, 90, journal=path)
+    assert resumed.history == whole.history
+    assert (resumed.best_path, resumed.best_reward) == (whole.best_path, whole.best_reward)
+    assert len(problem.taken) == 90 - cut
+
+
+def test_pending_and_failed_steps_are_resumed(tmp_path):
+    path, problem = tmp_path / "run.db", BitPasses(2)
+    search = ds.Search.default(problem, seed=0, journal=path)
+    for _ in range(30):
+        proposal = search.ask()
+        search.tell(proposal, problem.expand(*proposal.leaf), note={"n": 1})
+    first, second, third = search.ask(3)
+    search.forget(second, again=False, note={"failure": "crashed"})
+    search.forget(third, again=True)
+    search.close()
+    again = ds.Search.resume(path, problem)
+    assert again.pending == (first,)
+    assert again.ask() == first
+    for one in (search, again):
+        one.tell(first, problem.expand(*first.leaf))
+    for _ in range(20):
+        asked = [one.ask() for one in (search, again)]
+        assert asked[0] == asked[1]
+        assert asked[0].leaf != second.leaf
+        for one, proposal in zip((search, again), asked, strict=True):
+            one.tell(proposal, problem.expand(*proposal.leaf))
+
+
+def test_actions_that_steps_say_themselves_are_kept_in_the_journal(tmp_path):
+    class Own:
+        calls = 0
+
+        def root(self):
+            return ds.Step(0, value=0.0, actions=[("add", 1), ("add", 2)])
+
+        def expand(self, state, action):
+            type(self).calls += 1
+            after = state + action[1]
+            return ds.Step(after, value=float(after), actions=[("add", 1), ("add", 2)] if after < 9 else [])
+
+    path = tmp_path / "run.db"
+    ds.search(Own(), 8, seed=0, journal=path)
+    result = ds.search(Own(), 14, seed=0, journal=path)
+    assert Own.calls == len(result.history) == 14
+    assert result.best_reward == 10.0
+
+
+def test_the_journal_of_another_problem_is_refused(tmp_path):
+    path = tmp_path / "run.db"
+    ds.search(BitPasses(0), 5, seed=0, journal=path)
+    with pytest.raises(ds.JournalError, match="another problem"):
+        ds.search(BitPasses(1), 9, seed=0, journal=path)
+
+
+@pytest.mark.parametrize("make", [BitPasses, Language])
+def test_show_and_the_page_tell_of_steps(tmp_path, make, capsys):
+    path = tmp_path / "run.db"
+    result = ds.search(make(0), 60, seed=0, journal=path)
+    record = Record.of(read_events(path))
+    assert record.steps
+    assert record.evaluations == 60
+    assert record.told[record.best].reward == result.best_reward
+    view = Viewed("run", record).view()
+    assert view["evaluations"] == 60
+    assert view["forecast"] == []
+    assert len(view["best_leaf"]) == len(result.best_path)
+    assert main(["show", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["evaluations"] == 60
+    assert "best reward" in result.report()._repr_html_()
+
+
+def test_progress_and_stop_rules():
+    target = ds.search(BitPasses(0), 200, seed=0, target=-20.0)
+    assert target.stopped == "target"
+    assert target.best_reward >= -20.0
+    patient = ds.search(BitPasses(0), 500, seed=0, patience=60, progress=True)
+    assert patient.stopped == "patience"
+    assert not any(evaluation.reward > patient.best_reward for evaluation in patient.history)
+
+
+# How well it does ---------------------------------------------------------------------------------------
+
+
+def random_walks(problem, budget, rng, length=20):
+    best, state, depth = problem.root().value, problem.root().state, 0
+    for _ in range(budget):
+        if depth == length:
+            state, depth = problem.root().state, 0
+        step = problem.expand(state, int(rng.integers(len(problem.rules))))
+        state, depth, best = step.state, depth + 1, max(best, step.value)
+    return best
+
+
+def test_passes_are_ordered_far_better_than_at_random():
+    ours, others = [], []
+    for seed in range(4):
+        ours.append(ds.search(BitPasses(seed), 200, seed=0).best_reward)
+        walks = [random_walks(BitPasses(seed), 600, np.random.default_rng(one)) for one in range(3)]
+        others.append(np.mean(walks))
+    assert np.mean(ours) > np.mean(others)  # with a third of the steps
+
+
+def beam(problem, width):
+    """Number of calls and the best text of a beam search."""
+    kept, calls = [((), 0.0)], 0
+    for _ in range(problem.length):
+        longer = []
+        for text, total in kept:
+            calls += 1
+            longer += [((*text, letter), total + p) for letter, p in enumerate(problem.next(text))]
+        kept = sorted(longer, key=lambda one: -one[1])[:width]
+    return calls, kept[0][1]
+
+
+def test_texts_are_as_good_as_those_of_a_beam_with_as_many_calls():
+    gaps, greedy = [], []
+    for seed in range(10):
+        problem = Language(seed, letters=15, length=14)
+        calls, best = beam(problem, 8)
+        found = ds.search(problem, calls, seed=0).best_reward
+        gaps.append(found - best)
+        greedy.append(found - beam(problem, 1)[1])
+    assert np.mean(gaps) > -0.25
+    assert np.mean(greedy) > 2.0
+
+
+def test_stopping_by_certainty_holds():
+    right, stopped = 0, 0
+    for seed in range(25):
+        problem = Language(seed, letters=8, length=7, sharp=2.0)
+        result = ds.search(problem, 1000, seed=0, confidence=0.9)
+        if result.stopped == "confidence":
+            stopped += 1
+            right += result.best_reward > problem.optimum() - 1e-9
+    assert stopped >= 20
+    assert right >= 0.85 * stopped

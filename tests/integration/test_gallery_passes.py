@@ -1,0 +1,180 @@
+"""LLVM's passes: always with the LLVM that numba brings, and with LLVM's library where it is installed."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dagsearch as ds
+from experiments.gallery import frame
+from experiments.gallery.passes import by_seed
+from experiments.gallery.passes.__main__ import main
+from experiments.gallery.passes.compiler import EMBEDDED, LLVM, Module, installed
+from experiments.gallery.passes.methods import Tree, methods
+from experiments.gallery.passes.problem import Applications, PassOrder
+from experiments.gallery.passes.programs import NAMES, bitcode, printed
+from experiments.harness.evaluations import EvaluationFailed, Evaluations
+
+pytestmark = pytest.mark.slow
+
+LIBRARIES = [
+    EMBEDDED,
+    pytest.param(
+        installed(), marks=pytest.mark.skipif(installed() is None, reason="libLLVM is not installed")
+    ),
+]
+
+
+@pytest.fixture(params=LIBRARIES)
+def llvm(request):
+    llvm = LLVM(request.param)
+    yield llvm
+    llvm.close()
+
+
+def test_every_program_prints_the_same_after_oz(llvm):
+    assert len(NAMES) >= 10
+    for name in NAMES:
+        optimised = llvm.applied(bitcode(name), "default<Oz>")
+        assert optimised.size < llvm.read(bitcode(name)).size
+        assert printed(optimised.bitcode) == printed(bitcode(name)) != b""
+
+
+def test_every_pass_can_be_applied_and_equal_modules_are_equal_states(llvm):
+    assert len(llvm.passes) >= 30
+    start = llvm.read(bitcode("hash"))
+    assert llvm.read(start.bitcode) == start
+    after = [llvm.applied(start.bitcode, name) for name in llvm.passes]
+    assert len(set(after)) < len(after)  # some change nothing, so that they lead back to the start
+    assert start in after
+    assert min(module.size for module in after) < start.size
+
+
+def test_a_pass_that_does_not_exist_and_bitcode_that_is_none_fail(llvm):
+    for given, name in ((bitcode("hash"), "no-such-pass"), (b"no bitcode", "")):
+        with pytest.raises(EvaluationFailed):
+            llvm.applied(given, name)
+    assert llvm.read(bitcode("hash")).size > 0  # the process lives, or another was started
+
+
+def test_a_crash_of_llvm_fails_one_step_only():
+    llvm = LLVM(EMBEDDED)
+    size = llvm.read(bitcode("hash")).size
+    os.kill(llvm._server.pid, 9)
+    with pytest.raises(EvaluationFailed, match="crashed"):
+        llvm.read(bitcode("hash"))
+    assert llvm.read(bitcode("hash")).size == size
+
+
+def test_a_program_that_prints_something_else_is_no_answer():
+    problem = PassOrder("hash", LLVM(EMBEDDED))
+    other = LLVM(EMBEDDED).applied(bitcode("matrix"), "default<Oz>")
+    smaller = Module(other.bitcode, {"ret": problem.oz - 1})
+    with pytest.raises(EvaluationFailed, match="prints something else"):
+        problem.checked(smaller)
+    right = LLVM(EMBEDDED).applied(bitcode("hash"), "default<Oz>")
+    assert problem.works(right)
+
+
+def test_a_journal_keeps_modules():
+    problem = PassOrder("hash", LLVM(EMBEDDED))
+    again = problem.decode(problem.encode(problem.start))
+    assert again == problem.start
+    assert again.size == problem.start.size
+    assert problem.identity() != PassOrder("sort", problem.llvm).identity()
+
+
+def test_the_search_makes_a_program_smaller():
+    problem = PassOrder("hash", LLVM(EMBEDDED))
+    result = ds.search(problem, 60, seed=0, on_error="skip")
+    assert len(result.history) <= 60
+    assert result.best_state.size < problem.start.size
+    assert result.best_reward == pytest.approx(math.log(problem.oz / result.best_state.size))
+    module = problem.start
+    for name in result.best_path:
+        module = problem.expand(module, name).state
+    assert module == result.best_state
+    assert printed(module.bitcode) == printed(bitcode("hash"))
+
+
+def test_on_a_tree_two_orders_lead_to_two_states():
+    problem = PassOrder("hash", LLVM(EMBEDDED))
+    tree = Tree(problem)
+    root = tree.root().state
+    one, other = ("sroa", "simplify_cfg"), ("simplify_cfg", "sroa")
+    ends = []
+    for names in (one, other):
+        state = root
+        for name in names:
+            state = tree.expand(state, name).state
+        ends.append(state)
+    assert ends[0] != ends[1]
+    unchanged = next(name for name in tree.actions(root) if problem.after(root[1], name) == root[1])
+    assert tree.expand(root, unchanged).state == root
+
+
+@pytest.mark.parametrize("name", ["whole orders", "greedy", "genetic", "UCT", "random", "dagsearch"])
+def test_methods_spend_exactly_their_budget(name):
+    problem = PassOrder("hash", LLVM(EMBEDDED))
+    contest = frame.Contest(methods(problem), Applications(problem), 25, math.exp)
+    run = frame._one_run(contest, name, 0)
+    assert len(run.best) == 25
+    assert run.best[-1] > 0.0
+
+
+def test_an_application_counts_once_in_a_run():
+    problem = PassOrder("hash", LLVM(EMBEDDED))
+    evaluate = Evaluations(Applications(problem), 10)
+    for _ in range(3):
+        evaluate((problem.start, "sroa"))
+    assert len(evaluate.rewards) == 1
+
+
+def test_the_table_has_geometric_means_over_programs():
+    runs = [frame.Run("dagsearch", 0, [1.0, 4.0], 1.0, 1.0), frame.Run("dagsearch", 100, [1.0], 1.0, 1.0)]
+    (mean,) = by_seed(runs)
+    assert mean.best == pytest.approx([1.0, 2.0])
+
+
+def test_a_small_run_writes_an_order_that_gives_the_program(tmp_path):
+    arguments = ["--small", "--llvm", EMBEDDED, "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    names = (tmp_path / "passes.txt").read_text().strip().split(",")
+    llvm = LLVM(EMBEDDED)
+    module = llvm.read(bitcode("hash"))
+    for name in names:
+        module = llvm.applied(module.bitcode, name)
+    assert module.bitcode == (tmp_path / "hash.bc").read_bytes()
+
+
+def test_a_small_comparison_writes_its_files(tmp_path):
+    arguments = [
+        "compare",
+        "--small",
+        "--llvm",
+        EMBEDDED,
+        "--budget",
+        "10",
+        "--programs",
+        "hash",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(arguments) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "curves.csv",
+        "runs.csv",
+        "comparison.json",
+        "comparison.png",
+    }
+
+
+def test_the_server_ends_with_its_input():
+    script = Path(ds.__file__).parents[2] / "experiments" / "gallery" / "passes" / "server.py"
+    done = subprocess.run(
+        [sys.executable, str(script), EMBEDDED], input=b"", capture_output=True, timeout=120
+    )
+    assert done.returncode == 0

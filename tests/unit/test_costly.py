@@ -1,0 +1,502 @@
+"""Costly steps: values on the DAG, which steps are taken and how often, what happens to bad input."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import dagsearch as ds
+from dagsearch.values.steps import BACK, SAME
+from support.steps import AsTree, BitPasses, Given, Language
+
+
+def finished(problem, budget=1000, seed=0):
+    search = ds.Search.default(problem, seed=seed)
+    search.run(budget)
+    return search
+
+
+def random_edges(problem, seed):
+    """All edges of a given graph in an order in which each begins at a known state."""
+    rng, known, order = np.random.default_rng(seed), {0}, []
+    left = {(node, action) for node, actions in problem.edges.items() for action in actions}
+    while ready := sorted(edge for edge in left if edge[0] in known):
+        edge = ready[rng.integers(len(ready))]
+        left.discard(edge)
+        order.append(edge)
+        known.add(problem.edges[edge[0]][edge[1]][0])
+    return order
+
+
+# Values --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("cycles", [False, True])
+def test_values_are_those_of_brute_force(seed, cycles):
+    problem = Given.random(seed, cycles=cycles)  # cycles lose: going round never pays
+    search = finished(problem, seed=seed)
+    result = search.result()
+    if np.isfinite(problem.best()):
+        assert result.best_reward == pytest.approx(problem.best())
+    else:
+        assert result.best_reward is None
+    steps = search.values
+    for node, state in enumerate(steps.graph.states) if not cycles else ():
+        assert steps.graph.v_mean[node] == pytest.approx(problem.best(state))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_hold_at_any_time_and_whatever_the_order(seed):
+    problem, search = Given.random(seed), ds.Search.default(Given.random(seed), seed=0)
+    steps = search.values
+    known = Given({state: {} for state in problem.edges}, problem.value)
+    for state, action in random_edges(problem, seed):
+        node = steps.find(state)
+        slot = next(s for s in steps.slots_of(node) if steps.action(s) == action)
+        steps.draw(slot)
+        steps.take(slot, steps.describe(problem.expand(state, action)))
+        known.edges[state][action] = problem.edges[state][action]
+        assert steps.best == pytest.approx(known.best())
+        for place, one in enumerate(steps.graph.states):
+            paid = sum(_gain(known, a, b) for a, b in itertools.pairwise(_states_to(steps, place)))
+            assert steps.reach[place] == pytest.approx(paid)
+            assert steps.graph.v_mean[place] == pytest.approx(known.best(one))
+
+
+def _states_to(steps, node):
+    return [steps.graph.states[one] for one in steps.nodes_to(node)]
+
+
+def _gain(problem, state, to):
+    return max(gain for after, gain in problem.edges[state].values() if after == to)
+
+
+def test_two_ways_to_one_state_are_one_node_with_the_better_gains():
+    problem = Given(
+        {0: {"a": (1, 1.0), "b": (2, 5.0)}, 1: {"x": (3, 1.0)}, 2: {"y": (3, 0.0)}, 3: {}}, {3: 0.0}
+    )
+    search = finished(problem)
+    result = search.result()
+    assert len(search.values.graph) == 4
+    assert len(problem.taken) == 4
+    assert (result.best_path, result.best_reward, result.best_state) == (("b", "y"), 5.0, 3)
+    assert search.values.reach[search.values.find(3)] == 5.0
+
+
+def test_a_better_way_found_late_counts_for_everything_behind_it():
+    problem = Given(
+        {0: {"a": (1, 0.0), "b": (2, 1.0)}, 1: {"c": (3, 0.0)}, 2: {"d": (1, 9.0)}, 3: {}}, {3: 1.0}
+    )
+    search = ds.Search.default(problem, seed=0)
+    steps = search.values
+    for state, action in ((0, "a"), (1, "c"), (0, "b"), (2, "d")):
+        slot = next(s for s in steps.slots_of(steps.find(state)) if steps.action(s) == action)
+        steps.draw(slot)
+        steps.take(slot, steps.describe(problem.expand(state, action)))
+    assert steps.best == 11.0
+    assert steps.way_to(steps.best_node()) == ("b", "d", "c")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_tree_equals_the_dag_where_nothing_merges(seed):
+    rng = np.random.default_rng(seed)
+    edges, nodes = {0: {}}, 1
+    for node in range(12):  # a tree already
+        for action in range(rng.integers(1, 3)):
+            if node in edges:
+                edges[node][action], edges[nodes] = (nodes, float(rng.normal())), {}
+                nodes += 1
+    value = {node: float(rng.normal()) for node in edges}
+    runs = [ds.search(kind(edges, value), 30, seed=1) for kind in (Given, AsTree)]
+    assert [one.best_reward for one in runs[0].history] == [one.best_reward for one in runs[1].history]
+    assert runs[0].best_path == runs[1].best_path
+
+
+class Leafy:
+    """A problem with rewards at its leaves only, both ways."""
+
+    def root(self):
+        return ()
+
+    def actions(self, state):
+        return (0, 1, 2) if len(state) < 3 else ()
+
+    def step(self, state, action):
+        return (*state, action)
+
+    def reward(self, leaf):
+        return float(np.sin(7 * leaf[0] + 3 * leaf[1] + leaf[2]))
+
+
+class LeafySteps:
+    def __init__(self):
+        self.plain = Leafy()
+        self.root, self.actions = self.plain.root, self.plain.actions
+
+    def expand(self, state, action):
+        after = self.plain.step(state, action)
+        return ds.Step(after, value=None if self.actions(after) else self.plain.reward(after))
+
+
+def test_with_rewards_at_leaves_only_values_are_those_of_the_usual_search():
+    usual, costly = ds.Search.default(Leafy(), seed=0), finished(LeafySteps())
+    usual.run(27)
+    assert costly.result().best_reward == usual.result().best_reward
+    for state in [(), (0,), (1,), (2,), (0, 1), (2, 2)]:
+        assert costly.belief(state).v.mean == pytest.approx(usual.belief(state).v.mean, abs=1e-3)
+
+
+# Which steps are taken ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [BitPasses, Language])
+def test_expand_is_called_once_per_step_and_never_twice_for_the_same(make):
+    problem = make(1)
+    result = ds.search(problem, 150, seed=0)
+    assert len(problem.taken) == len(set(problem.taken)) == len(result.history) == 150
+    assert result.stopped == "budget"
+
+
+@pytest.mark.parametrize("make", [BitPasses, Language])
+def test_nothing_is_expanded_before_the_first_decision(make):
+    problem = make(1)
+    search = ds.Search.default(problem, seed=0)
+    search.ask()
+    assert problem.taken == []
+
+
+@pytest.mark.parametrize("make", [BitPasses, Language])
+def test_best_path_leads_to_best_state_and_earns_best_reward(make):
+    problem = make(2)
+    result = ds.search(problem, 200, seed=0)
+    root = problem.root()
+    state, total = (root.state, 0.0) if isinstance(root, ds.Step) else (root, 0.0)
+    for action in result.best_path:
+        step = problem.expand(state, action)
+        state, total = step.state, total + step.gain
+    assert state == result.best_state
+    assert total + step.value == pytest.approx(result.best_reward)
+    best = [evaluation.best_reward for evaluation in result.history]
+    assert best == sorted(best)
+    assert best[-1] == pytest.approx(result.best_reward)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_sampled_descent_ends_at_the_best_of_the_frontier(seed):
+    """With one sample of all steps that were not taken, following max V down is the argmax of R + sample."""
+    search = finished(Language(seed, letters=3, length=6), 12, seed)
+    steps, rng = search.values, np.random.default_rng(seed)
+    slots = np.flatnonzero(steps.open)
+    assert slots.size > 1
+    sample = dict(zip(slots.tolist(), (10.0 + rng.normal(size=slots.size)).tolist(), strict=True))
+
+    def sampled(node):
+        """V of the sample, and the slot where it ends."""
+        found = [(sample[s], s) for s in steps.slots_of(node).tolist() if s in sample]
+        edges = steps.graph.edges(node)
+        for child, gain in zip(steps.graph.edge_child[edges], steps.graph.edge_gain[edges], strict=True):
+            v, slot = sampled(int(child))
+            found.append((float(gain) + v, slot))
+        return max(found, default=(-np.inf, -1))
+
+    assert sampled(0)[1] == max(sample, key=lambda s: steps.reach[steps.slot_node[s]] + sample[s])
+
+
+def test_cycles_and_self_loops_are_taken_once_and_not_linked():
+    edges = {
+        0: {"stay": (0, 1.0), "go": (1, 0.0)},
+        1: {"back": (0, 5.0), "stay": (1, 5.0), "end": (2, 0.0)},
+        2: {},
+    }
+    problem = Given(edges, {0: 0.0, 1: 1.0, 2: 2.0})
+    search = finished(problem)
+    result, steps = search.result(), search.values
+    assert (result.best_reward, result.best_path, result.stopped) == (2.0, ("go", "end"), "exhausted")
+    assert len(problem.taken) == 5
+    became = [int(one) for one in steps.slot_became[: steps.slots]]
+    assert became.count(SAME) == 2
+    assert became.count(BACK) == 1
+    assert max(evaluation.reward for evaluation in result.history) == 2.0
+
+
+def test_a_search_ends_when_every_step_was_taken():
+    result = ds.search(Given({0: {0: (1, 1.0)}, 1: {}}, {1: 0.0}), 50, seed=0)
+    assert (result.stopped, result.best_reward, result.probability_best) == ("exhausted", 1.0, 1.0)
+    nothing = ds.search(Given({0: {}}, {}), 50, seed=0)
+    assert (nothing.best_reward, nothing.best_state, len(nothing.history)) == (None, None, 0)
+
+
+class Endless:
+    """Children on demand: each is a number near its parent; small ones are good."""
+
+    def __init__(self, count=None):
+        self.count, self.taken = count, []
+
+    def root(self):
+        return ds.Step((), value=-1.0)
+
+    def actions(self, state):
+        numbers = itertools.count() if self.count is None else iter(range(self.count))
+        return numbers if len(state) < 3 else ()
+
+    def expand(self, state, action):
+        self.taken.append((state, action))
+        after = (*state, action)
+        return ds.Step(after, value=-float(np.abs(np.sin(np.dot(after, [3.0, 5.0, 7.0][: len(after)])))))
+
+
+def test_actions_may_be_an_endless_iterator():
+    problem = Endless()
+    result = ds.search(problem, 80, seed=0)
+    assert len(problem.taken) == len(set(problem.taken)) == 80
+    for state in {state for state, _ in problem.taken}:  # in their order, without gaps
+        drawn = [action for one, action in problem.taken if one == state]
+        assert drawn == list(range(len(drawn)))
+    assert len({state for state, _ in problem.taken}) > 3
+    assert result.best_reward > -0.1
+
+
+def test_an_iterator_that_ends_is_exhausted():
+    problem = Endless(2)
+    result = ds.search(problem, 100, seed=0)
+    assert result.stopped == "exhausted"
+    assert len(problem.taken) == 2 + 4 + 8
+
+
+def test_steps_may_say_their_actions_themselves():
+    class Own:
+        def root(self):
+            return ds.Step(0, value=0.0, actions=["up"])
+
+        def expand(self, state, action):
+            return ds.Step(state + 1, value=float(state + 1), actions=["up"] if state < 3 else [])
+
+    assert ds.search(Own(), 10, seed=0).best_path == ("up",) * 4
+
+
+def test_several_steps_at_once_are_different():
+    search = ds.Search.default(BitPasses(0), seed=0)
+    asked = search.ask(6)
+    assert len({(one.state, one.action) for one in asked}) == 6
+    assert search.pending == tuple(asked)
+    for one in reversed(asked):
+        search.tell(one, search.problem.expand(one.state, one.action))
+    assert len(search.history) == 6
+    assert search.pending == ()
+
+
+class Priced(BitPasses):
+    def cost(self, state, action):
+        return 1.0 + action % 3
+
+
+def test_the_budget_is_in_units_of_cost():
+    problem = Priced(0)
+    ds.search(problem, 60, seed=0)
+    spent = [1.0 + action % 3 for _, action in problem.taken]
+    assert sum(spent[:-1]) < 60 <= sum(spent)
+
+
+def test_a_failed_step_is_not_taken_again():
+    class Failing(BitPasses):
+        def expand(self, state, action):
+            step = super().expand(state, action)
+            if action == 3:
+                raise RuntimeError("no")
+            return step
+
+    problem = Failing(0)
+    result = ds.search(problem, 100, seed=0, on_error="skip")
+    assert len(problem.taken) == len(set(problem.taken)) == 100
+    assert len(result.history) < 100
+    assert 3 not in result.best_path
+    with pytest.raises(ds.EvaluationError, match="RuntimeError: no"):
+        ds.search(Failing(0), 100, seed=0)
+
+
+def test_what_can_be_asked_of_a_search():
+    search = finished(BitPasses(0), 40)
+    result, line = search.result(), search.recommend()
+    assert line.actions == result.best_path
+    assert line.states[-1] == result.best_state
+    root = search.problem.root().state
+    assert search.belief(root).v.mean == result.best_reward
+    assert search.best_action(root) == result.best_path[0]
+    assert search.best_action(result.best_state) is None
+    assert search.forecast() is None
+    assert search.sample_optimum() is None
+    assert search.incumbent().reward == result.best_reward
+    for refused in (lambda: search.reroot(root), lambda: search.propose(root, [])):
+        with pytest.raises(ds.ProblemError, match="does not apply"):
+            refused()
+
+
+def test_a_prior_is_followed_from_the_first_step():
+    problem = Language(0)
+    search = ds.Search.default(problem, seed=0)
+    assert search.ask().action == int(np.argmax(problem.next(())))
+
+
+def test_features_are_learnt():
+    class Featured(BitPasses):
+        def features(self, state, action):
+            return [float(action), float(action == 2)]
+
+    assert ds.search(Featured(0), 60, seed=0).best_reward > Featured(0).root().value
+
+
+def test_a_wrong_prior_is_refused():
+    class Short(Language):
+        def prior(self, text):
+            return [1.0]
+
+    with pytest.raises(ds.ProblemError, match="12 probabilities, one per action"):
+        ds.search(Short(), 5)
+
+
+# Bad input ----------------------------------------------------------------------------------------------
+
+
+class Returning:
+    def __init__(self, found, cost=1.0):
+        self.found, self._cost = found, cost
+
+    def root(self):
+        return "root"
+
+    def actions(self, state):
+        return ["go", "stay"]
+
+    def cost(self, state, action):
+        return self._cost
+
+    def expand(self, state, action):
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ("next", r"expand\('root', '(go|stay)'\) returned 'next': return ds.Step"),
+        (ds.Step("x", gain=float("nan")), "gain nan: it must be a finite number"),
+        (ds.Step("x", gain="much"), "gain 'much'"),
+        (ds.Step("x", value=float("inf")), "value inf: it must be a finite number, or None"),
+        (ds.Step(["x"]), "not hashable"),
+        (ds.Step("x", actions=5), "not a sequence or iterator"),
+    ],
+)
+def test_bad_steps_are_named_and_nothing_is_lost(found, message):
+    search = ds.Search.default(Returning(found), seed=0)
+    proposal = search.ask()
+    with pytest.raises(ds.ProblemError, match=message):
+        search.tell(proposal, found)
+    assert search.pending == (proposal,)
+    search.tell(proposal, ds.Step("fine", value=1.0, actions=[]))
+    assert search.result().best_reward == 1.0
+    with pytest.raises(ds.EvaluationError, match=message):
+        ds.search(Returning(found), 5)
+
+
+@pytest.mark.parametrize("cost", [0.0, -1.0, float("nan"), "a"])
+def test_a_cost_must_be_positive(cost):
+    with pytest.raises(ds.ProblemError, match="must be a positive number"):
+        ds.search(Returning(ds.Step("x"), cost), 5)
+
+
+def test_settings_that_do_not_apply_are_refused():
+    for settings, message in [
+        ({"noisy": True}, "noisy does not apply"),
+        ({"covariance": ds.covariances.Overlap()}, "covariance does not apply"),
+        ({"on_error": 0.0}, "'raise' or 'skip'"),
+        ({"confidence": 0.9}, "confidence does not apply where one can stop after every step"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ds.search(BitPasses(0), 5, **settings)
+
+
+def test_a_problem_needs_expand_or_step_and_reward():
+    class Neither:
+        def root(self):
+            return 0
+
+        def actions(self, state):
+            return []
+
+    with pytest.raises(ds.ProblemError, match=r"no method step.*or, if steps are expensive.*expand"):
+        ds.search(Neither(), 5)  # type: ignore[arg-type]
+
+
+def test_tell_needs_a_pending_step():
+    search = ds.Search.default(BitPasses(0), seed=0)
+    proposal = search.ask()
+    step = search.problem.expand(*proposal.leaf)
+    with pytest.raises(ValueError, match="tell needs a proposal"):
+        search.tell(proposal.state, step)
+    search.tell(proposal, step)
+    with pytest.raises(ValueError, match="not pending"):
+        search.tell(proposal, step)
+
+
+# check_problem --------------------------------------------------------------------------------------------
+
+
+def test_check_problem_takes_as_many_steps_as_it_may():
+    problem = BitPasses(0)
+    assert "Steps with equal actions are alike" in ds.testing.check_problem(problem, rewards=7)
+    assert len(problem.taken) == 7
+    assert "prior of the problem" in ds.testing.check_problem(Language(0), rewards=3)
+    ds.testing.check_problem(Endless(), rewards=5)
+
+
+class Identity:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ("next", "return ds.Step"),
+        (ds.Step(["x"]), "not hashable"),
+        (ds.Step(Identity()), "compares by identity"),
+        (ds.Step("x", gain=float("inf")), "finite number"),
+    ],
+)
+def test_check_problem_names_what_is_wrong_with_steps(found, message):
+    with pytest.raises(ds.ProblemError, match=message):
+        ds.testing.check_problem(Returning(found))
+
+
+def test_check_problem_finds_states_that_change_and_actions_that_differ():
+    class Changing(Returning):
+        class Counter:
+            def __init__(self):
+                self.count = 0
+
+            def __eq__(self, other):
+                return True
+
+            def __hash__(self):
+                return 0
+
+            def __repr__(self):
+                return f"Counter({self.count})"
+
+        def __init__(self):
+            self.state, self.order, self._cost = self.Counter(), 0, 1.0
+
+        def root(self):
+            return self.state
+
+        def actions(self, state):
+            self.order += 1
+            return ["go", "stay"][:: 1 - 2 * (self.order % 2)]
+
+        def expand(self, state, action):
+            state.count += 1
+            return ds.Step("other" if action == "go" else state)
+
+    with pytest.raises(ds.ProblemError, match=r"mutable: expand changed the state"):
+        ds.testing.check_problem(Changing(), rewards=2)
+    with pytest.raises(ds.ProblemError, match="order"):
+        ds.testing.check_problem(Changing(), rewards=2)
