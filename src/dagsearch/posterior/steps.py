@@ -55,7 +55,7 @@ _SMALL = 0.2
 _RARE = 0.02
 # Share of the difference of a gain from the mean that comes again in the rest of the path, by experiment.
 _ECHO = 0.15
-# Deviations by which a certainty takes the best next steps of paths that are not known to be better than others.
+# Deviations by which a certainty takes unknown best next steps to be better than the known ones.
 _HOPE = 0.7
 # Number of steps below a state after which half of its V is taken for final.
 _HALF = 5.0
@@ -345,7 +345,8 @@ class StepBelief:
         steps = self._steps
         top = np.full(len(steps.graph), -np.inf)
         np.maximum.at(top, steps.slot_node[: steps.slots], self.slot_expected[: steps.slots])
-        return top[np.isfinite(top)]
+        found: FloatArray = top[np.isfinite(top)]
+        return found
 
     def improvements(self, goal: FloatArray) -> FloatArray:
         """Logarithm of the expected improvement per cost of every slot; −∞ of those that cannot be taken.
