@@ -57,8 +57,6 @@ _RARE = 0.02
 _ECHO = 0.15
 # Deviations by which a certainty takes unknown best next steps to be better than the known ones.
 _HOPE = 0.7
-# Deviations below which an improvement is too unlikely to be computed precisely.
-_FAR = 5.0
 # Number of steps below a state after which half of its V is taken for final.
 _HALF = 5.0
 
@@ -354,6 +352,8 @@ class StepBelief:
     def improvements(self, goal: FloatArray) -> FloatArray:
         """Logarithm of the expected improvement per cost of every slot; −∞ of those that cannot be taken.
 
+        Of those that are surely not the largest, it is a number below all others.
+
         Parameters
         ----------
         goal : array of shape ``(nodes,)``
@@ -435,6 +435,7 @@ def _improvements(slots, change, effect, gain, nodes, rest):  # type: ignore[no-
     reach, stop, level, goal = nodes
     end, slope, variance = rest
     found = np.full(node.size, -np.inf)
+    top, top_mean, top_deviation, top_cost = -1.0, -np.inf, 0.0, np.inf
     for slot in range(node.size):
         s, k = node[slot], kind[slot]
         if became[slot] != UNTAKEN or goal[s] == np.inf:
@@ -450,14 +451,17 @@ def _improvements(slots, change, effect, gain, nodes, rest):  # type: ignore[no-
                 continue
             var = gain_shared[1, s] + gain_own[1, s, k] + gain_private
             left = max(end - level[s] - 1.0, 0.0)
-            p = min(max(change_shared[0, s] + change_own[0, s, k], _RARE), 1.0)
             if left > 0.0:
                 mean += _ECHO * (mean - slope)
             mean += reach[s] + slope * left - goal[s]
             deviation = math.sqrt(var + variance * left)
-            if mean < -_FAR * deviation:  # most of many: its logarithm, roughly, without the error function
-                found[slot] = -0.5 * (mean / deviation) ** 2 - 2.0 * _FAR
+            if mean < top_mean and deviation <= top_deviation and cost[slot] >= top_cost:
+                found[slot] = -1e300  # less than one before
                 continue
+            p = min(max(change_shared[0, s] + change_own[0, s, k], _RARE), 1.0)
             improvement = p * _improvement(mean, deviation)
+            if p == 1.0 and improvement / cost[slot] > top:
+                top = improvement / cost[slot]
+                top_mean, top_deviation, top_cost = mean, deviation, cost[slot]
         found[slot] = math.log(max(improvement / cost[slot], 1e-300))
     return found
