@@ -507,7 +507,7 @@ class Search:
         arguments of the search that a journal cannot hold, such as a covariance or parts. The journal holds
         numbers and text, so these need not be given.
         """
-        return resume_search(cls, journal, problem, arguments)  # type: ignore[return-value]
+        return resume_search(cls, journal, cast(Problem, problem), arguments)  # type: ignore[return-value]
 
     # Running -----------------------------------------------------------------------------------------
 

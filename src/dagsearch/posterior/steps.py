@@ -70,14 +70,14 @@ class Field:
     def __init__(self) -> None:
         self.mean, self.common, self.root, self.walk, self.private = 0.0, 0.5, 0.5, 0.05, 0.5
         self._group = [0.0, 0.0]  # how first and repeated actions differ from the mean
-        self.shared, self.own = np.zeros((2, 64)), np.zeros((2, 8, 64))
-        """Mean and variance by node, and by kind and node."""
+        self.shared, self.own = np.zeros((2, 64)), np.zeros((2, 64, 8))
+        """Mean and variance by node, and by node and kind."""
         self._seen: list[tuple[list[int], list[float]]] = []  # nodes and values of every kind
         self._count, self._sum = np.zeros(64), np.zeros(64)  # of values by node
 
     def grow(self, kinds: int, nodes: int) -> None:
         """Make room."""
-        self.shared, self.own = grown(self.shared, 2, nodes), grown(self.own, 2, kinds, nodes)
+        self.shared, self.own = grown(self.shared, 2, nodes), grown(self.own, 2, nodes, kinds)
         self._count, self._sum = grown(self._count, nodes), grown(self._sum, nodes)
         while len(self._seen) < kinds:
             self._seen.append(([], []))
@@ -98,8 +98,8 @@ class Field:
     def extend(self, node: int, parent: int) -> None:
         """A new node: what is believed of its parent, a step away."""
         for moments, walk in ((self.shared, _SLOWER * self.walk), (self.own, self.walk)):
-            moments[0, ..., node] = moments[0, ..., parent]
-            moments[1, ..., node] = moments[1, ..., parent] + walk
+            moments[0, node] = moments[0, parent]
+            moments[1, node] = moments[1, parent] + walk
 
     def update(self, kind: int, parent: IntArray) -> None:
         """The beliefs after a value of one kind; how others differ is left as it was until the next fit."""
@@ -138,12 +138,13 @@ class Field:
         if nodes:
             precision[nodes] = 1.0 / self.private
             info[nodes] = (np.array(values) - self.shared[0, nodes]) / self.private
-        mean, variance = self.own[:, kind]
+        mean, variance = moments = np.empty((2, parent.size))
         pass_messages(parent, precision, info, self._group[kind % 2], self.root, self.walk, mean, variance)
+        self.own[:, : parent.size, kind] = moments
 
     def at(self, kind: "int | IntArray", node: "int | IntArray") -> tuple[FloatArray, FloatArray]:
         """Mean and variance, without the private part."""
-        moments = self.shared[:, node] + self.own[:, kind, node]
+        moments = self.shared[:, node] + self.own[:, node, kind]
         return moments[0], moments[1]
 
 
@@ -349,6 +350,8 @@ class StepBelief:
     def improvements(self, goal: FloatArray) -> FloatArray:
         """Logarithm of the expected improvement per cost of every slot; −∞ of those that cannot be taken.
 
+        Of those that are surely not the largest, it is a number below all others.
+
         Parameters
         ----------
         goal : array of shape ``(nodes,)``
@@ -430,24 +433,32 @@ def _improvements(slots, change, effect, gain, nodes, rest):  # type: ignore[no-
     reach, stop, level, goal = nodes
     end, slope, variance = rest
     found = np.full(node.size, -np.inf)
+    top, top_mean, top_deviation, top_cost = -np.inf, -np.inf, 0.0, np.inf
     for slot in range(node.size):
         s, k = node[slot], kind[slot]
         if became[slot] != UNTAKEN or goal[s] == np.inf:
             continue
         if np.isfinite(stop[s]):
-            mean = expected[slot] + effect_shared[0, s] + effect_own[0, k, s]
-            var = effect_shared[1, s] + effect_own[1, k, s] + effect_private
+            mean = expected[slot] + effect_shared[0, s] + effect_own[0, s, k]
+            var = effect_shared[1, s] + effect_own[1, s, k] + effect_private
             improvement = _scaled_improvement(mean, var, unit, max(goal[s] - reach[s] - stop[s], 0.0))
         else:
-            mean = expected[slot] + gain_shared[0, s] + gain_own[0, k, s]
+            mean = expected[slot] + gain_shared[0, s] + gain_own[0, s, k]
             if goal[s] == -np.inf:  # nothing to compare with yet
                 found[slot] = reach[s] + mean - slope * level[s]
                 continue
-            var = gain_shared[1, s] + gain_own[1, k, s] + gain_private
+            var = gain_shared[1, s] + gain_own[1, s, k] + gain_private
             left = max(end - level[s] - 1.0, 0.0)
-            p = min(max(change_shared[0, s] + change_own[0, k, s], _RARE), 1.0)
             mean += reach[s] + slope * left - goal[s]
-            found[slot] = math.log(p / cost[slot]) + _log_probability(mean / math.sqrt(var + variance * left))
+            deviation = math.sqrt(var + variance * left)
+            if mean < min(top_mean, 0.0) and deviation <= top_deviation and cost[slot] >= top_cost:
+                found[slot] = -1e300  # less than one before
+                continue
+            p = min(max(change_shared[0, s] + change_own[0, s, k], _RARE), 1.0)
+            found[slot] = math.log(p / cost[slot]) + _log_probability(mean / deviation)
+            if p == 1.0 and found[slot] > top:
+                top = found[slot]
+                top_mean, top_deviation, top_cost = mean, deviation, cost[slot]
             continue
         found[slot] = math.log(max(improvement / cost[slot], 1e-300))
     return found
