@@ -386,6 +386,6 @@ class StepAnswers:
         """The result after an error."""
         return self.result()
 
-    def recent_probability(self) -> float | None:
+    def recent_certainty(self) -> float | None:
         """Probability that no path is better than the best known one."""
         return self._search.belief_over_steps.certainty()
