@@ -35,7 +35,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammainc, log_ndtr
+from scipy.special import log_ndtr
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
@@ -378,8 +378,7 @@ class StepBelief:
         """Probability that no path is better than the best known one; ``None`` if it is not known.
 
         It is known where paths are only complete at their end: steps from there on are then independent,
-        given what the rest of a path brings. If no gain is positive, such as those of a text, the rest of a
-        path is a cost that is never negative, with a gamma law: what is worse than the best now stays so.
+        given what the rest of a path brings.
         """
         steps, graph = self._steps, self._steps.graph
         slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING)
@@ -394,10 +393,6 @@ class StepBelief:
         left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)
         above = steps.reach[node] + self.slot_expected[slots] + mean - steps.best
         variance = variance + self.gain.private + rest.variance * left
-        if rest.slope < 0.0 and np.all(steps.slot_gain[: steps.slots] <= 0.0):
-            cost = -rest.slope * np.maximum(left, 1.0)
-            more = gammainc(cost * cost / variance, np.maximum(above, 0.0) * cost / variance)
-            return float(np.exp(np.log1p(-more).sum()))
         top = self._best_next()
         likely = max(rest.slope, float(top.mean())) + _HOPE * float(top.std())
         return float(np.exp(log_ndtr(-(above + likely * left) / np.sqrt(variance)).sum()))
