@@ -66,6 +66,7 @@ def _inside(markdown: str, name: str) -> str:
     markdown = re.sub(
         rf"\]\({out}experiments/gallery/(\w+)/README\.md\)", rf"]({up}gallery/\1/index.md)", markdown
     )
+    markdown = re.sub(rf"\]\({out}experiments/(gallery/\w+/\w+\.png)\)", rf"]({up}\1)", markdown)
     markdown = re.sub(rf"\]\({out}(results/[^)]+\.png)\)", rf"]({up}\1)", markdown)
     return re.sub(rf"\[([^\]]*)\]\({out}[^)]*\)", r"\1", markdown)  # no such page on the site
 

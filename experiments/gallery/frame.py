@@ -257,14 +257,16 @@ def differences(runs: Sequence[Run], counts: Sequence[int], digits: int, record:
 
 def table(runs: Sequence[Run], counts: Sequence[int], digits: int) -> str:
     """The comparison in Markdown: best values after some numbers of evaluations, and times."""
-    rows = []
+    rows, once = [], len({run.seed for run in runs}) == 1  # no error can be told
+    form = "{:.{d}f}" if once else "{:.{d}f} ± {:.{d}f}"
     for method in dict.fromkeys(run.method for run in runs):
-        cells = ["{:.{d}f} ± {:.{d}f}".format(*at(runs, method, count), d=digits) for count in counts]
+        cells = [form.format(*at(runs, method, count), d=digits) for count in counts]
         own = np.mean([run.own_seconds / len(run.best) for run in runs if run.method == method])
         wall = np.mean([run.wall_seconds for run in runs if run.method == method])
         rows.append([method, *cells, f"{1000 * own:.1f}", f"{wall:.1f}"])
     heads = [f"after {count}" for count in counts]
-    return markdown.table(["mean ± standard error", *heads, "own ms / evaluation", "wall s / run"], rows)
+    head = "one run" if once else "mean ± standard error"
+    return markdown.table([head, *heads, "own ms / evaluation", "wall s / run"], rows)
 
 
 class Panel(NamedTuple):
