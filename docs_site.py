@@ -61,6 +61,7 @@ def _inside(markdown: str, name: str) -> str:
     up = "../" * name.count("/")
     if name.startswith("gallery/"):  # a README, one folder deeper in the repository
         markdown = markdown.replace(f"]({up}../docs/", f"]({up}")
+        markdown = re.sub(r"\]\(\.\./(\w+)/README\.md\)", r"](../\1/index.md)", markdown)
     out = re.escape(f"{up}../")
     markdown = re.sub(rf"\]\({out}examples/(\w+)\.py\)", rf"]({up}examples.md#\1)", markdown)
     markdown = re.sub(
