@@ -22,6 +22,9 @@ from support.browser import running_browser
 from support.clock import Clock
 
 
+collect_ignore = ["support/without_fcntl.py"]  # a plugin that must be imported before the library
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run tests marked long at their full length")
 

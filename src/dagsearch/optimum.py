@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
 
+from dagsearch._internal import special
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores, Scores, joint_draws
 from dagsearch.problem import State
@@ -56,7 +56,7 @@ class Optimum(NamedTuple):
         size of earlier errors in predicted standard deviations.
         """
         count = self.samples.shape[1]
-        factor = scale * np.exp(_UNSURE * ndtri((np.arange(count) + 0.5) / count))
+        factor = scale * np.exp(_UNSURE * special.ndtri((np.arange(count) + 0.5) / count))
         return self._replace(samples=self.mean + factor * (self.samples - self.mean))
 
     def probability(self, place: int, spread: float) -> float:
@@ -87,12 +87,12 @@ class Signs(NamedTuple):
     @property
     def features(self) -> FloatArray:
         """The numbers that the log odds are linear in, the intercept's 1 first."""
-        return np.array([1.0, logit(self.model), np.log(self.patience), self.skill])
+        return np.array([1.0, special.logit(self.model), np.log(self.patience), self.skill])
 
     @property
     def probability(self) -> float:
         """Probability that no leaf is better: right on average over the problems that it was fitted on."""
-        return float(expit(np.dot(_ODDS, self.features)))
+        return float(special.expit(np.dot(_ODDS, self.features)))
 
     @property
     def cautious(self) -> float:

@@ -545,7 +545,7 @@ def test_error_in_a_callback_loses_no_score():
         ({"max_seconds": 1e-6}, "seconds", 1),
         ({"patience": 2}, "patience", 19),
         ({"target_score": -10.0}, "target", 1),
-        ({"confidence": 0.01}, "confidence", 19),
+        ({"confidence": 0.01}, "confidence", 20),
         ({}, "exhausted", 20),
     ],
 )

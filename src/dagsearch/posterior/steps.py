@@ -35,8 +35,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
 
+from dagsearch._internal import special
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
@@ -395,7 +395,7 @@ class StepBelief:
         variance = variance + self.gain.private + rest.variance * left
         top = self._best_next()
         likely = max(rest.slope, float(top.mean())) + _HOPE * float(top.std())
-        return float(np.exp(log_ndtr(-(above + likely * left) / np.sqrt(variance)).sum()))
+        return float(np.exp(special.log_ndtr(-(above + likely * left) / np.sqrt(variance)).sum()))
 
 
 @compiled
