@@ -21,7 +21,6 @@ from dagsearch.space import Space
 from support.browser import running_browser
 from support.clock import Clock
 
-
 collect_ignore = ["support/without_fcntl.py"]  # a plugin that must be imported before the library
 
 
