@@ -134,7 +134,7 @@ def search(
         hint = did_you_mean(name, Settings.__annotations__, "help(dagsearch.search) lists all")
         raise TypeError(f"{name!r} is not a setting of a search: {hint}")
     checked_steer(execution.get("steer", False), journal is not None)  # before a journal is begun
-    checked_join(execution.get("join", False), journal is not None)
+    checked_join(execution.get("join", False), journal is not None, problem)
     checked_callback(execution.get("callback"))
     given = Given.of(problem, known, start)
     if journal is not None and has_begun(journal):

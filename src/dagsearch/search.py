@@ -561,7 +561,7 @@ class Search:
         deterministic = checked_flag("deterministic", deterministic)
         steer = checked_steer(steer, self.recorder.keeps_pending)
         callback = checked_callback(callback)
-        join = checked_join(join, self.recorder.keeps_pending)
+        join = checked_join(join, self.recorder.keeps_pending, self.problem)
         if join and executor is None and n_jobs is None:
             n_jobs = 1
         pool = make_pool(self.problem, executor, n_jobs, timeout, deterministic)

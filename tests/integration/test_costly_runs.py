@@ -168,6 +168,12 @@ def test_texts_are_as_good_as_those_of_a_beam_with_as_many_calls():
     assert np.mean(greedy) > 2.0
 
 
+def test_costly_steps_cannot_be_joined(tmp_path):
+    with pytest.raises(ValueError, match="join=True does not apply to costly steps"):
+        ds.search(Language(0, letters=4, length=3, sharp=2.0), 10, journal=tmp_path / "run.db", join=True)
+    assert not (tmp_path / "run.db").exists()
+
+
 def test_stopping_by_certainty_holds():
     right, stopped = 0, 0
     for seed in range(25):

@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectKBest, f_classif, f_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, TimeSeriesSplit, cross_val_score
+from sklearn.tree import DecisionTreeClassifier
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.data import Foresight
@@ -550,3 +551,13 @@ def test_a_killed_selection_goes_on_as_if_nothing_had_been(tmp_path, monkeypatch
                 selector(journal=tmp_path / "run.db", **arguments).fit(X, Y)
         fitted = selector(journal=tmp_path / "run.db", **arguments).fit(X, Y)
     assert subsets_of(fitted) == wanted
+
+
+def test_of_equal_scores_the_smallest_subset_is_chosen():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = np.column_stack([y, rng.normal(size=(60, 3))])  # the first column says it all
+    fitted = DAGSearchSelector(
+        DecisionTreeClassifier(random_state=0), n_features_to_select=(1, 4), budget=15, random_state=0
+    ).fit(X, y)
+    assert fitted.get_support(indices=True).tolist() == [0]

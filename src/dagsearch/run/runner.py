@@ -15,7 +15,7 @@ from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.texts import described, shortened, shown
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, ProblemError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD
-from dagsearch.problem import Edge, State, takes
+from dagsearch.problem import Edge, State, has_costly_steps, takes
 from dagsearch.results import Evaluation, Proposal, Result
 from dagsearch.run.pools import Pool, Running, breakdown
 from dagsearch.run.steering import Request
@@ -388,10 +388,12 @@ def checked_callback(callback: Callback | None) -> Callback | None:
     return callback
 
 
-def checked_join(join: bool, has_journal: bool) -> bool:
-    """``join``; raises if there is no journal, beside which processes meet."""
+def checked_join(join: bool, has_journal: bool, problem: object) -> bool:
+    """``join``; raises if there is no journal, beside which processes meet, and with costly steps."""
     if checked_flag("join", join) and not has_journal:
         raise ValueError("join=True needs a journal: other processes join the run by its path")
+    if join and has_costly_steps(problem):
+        raise ValueError("join=True does not apply to costly steps: n_jobs takes several at once")
     return bool(join)
 
 

@@ -183,7 +183,7 @@ def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[s
         "score_interval_": expected.interval,
         "optimism_": expected.optimism,
         "baseline_score_": expected.baseline,
-        "probability_best_": _probability_best(search, subset, fit),
+        "probability_best_": _probability_best(search, chosen.mean, fit),
         "inclusion_probability_": probability,
         "inclusion_interval_": interval,
         "ranking_": rankdata(np.argsort(order), method="ordinal").astype(np.int64),
@@ -210,10 +210,10 @@ def _screened(run: SelectionRun, features: Features) -> list[str]:
     ]
 
 
-def _probability_best(search: Search, chosen: frozenset[int], fit: Fit) -> float | None:
+def _probability_best(search: Search, score: float, fit: Fit) -> float | None:
     """Probability that no other subset scores higher on these folds; ``None`` if it is not known."""
     best = search.incumbent()
-    if not fit.known or best is None or best.leaf != chosen:
+    if not fit.known or best is None or round(score, 12) < round(best.reward, 12):
         return None
     return search.result().probability_best
 

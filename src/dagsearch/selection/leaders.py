@@ -22,7 +22,7 @@ class Choice(NamedTuple):
 
 
 def choose(record: Record, search: Search, rival: Subset | None, parsimonious: bool) -> Choice:
-    """The subset with the best mean score; of ties, the first.
+    """The subset with the best mean score; of ties, the smallest, then the first.
 
     Scoring the leaders again on other folds, preferring those with the best expected score, and taking a
     ranking's choice in tables with few rows were tried: the choices did worse on held-out rows, or no better.
@@ -43,7 +43,7 @@ def choose(record: Record, search: Search, rival: Subset | None, parsimonious: b
     for told in search.history:
         if told.leaf not in scored and told.leaf not in failed:
             scored[told.leaf] = Scored(tuple(sorted(told.leaf)), np.array([told.reward]), 0.0, None)
-    chosen = max(scored.values(), key=lambda one: one.mean)
+    chosen = max(scored.values(), key=lambda one: (round(one.mean, 12), -len(one.columns)))
     simpler = simpler_than(chosen, scored.values(), record.folds)
     ranked = None if rival is None else scored.get(rival)
     if simpler is None and ranked is not None and ranked is not chosen:

@@ -392,7 +392,7 @@ def _others(content: Mapping[str, Any], score: str) -> str:
     ]
     ranked = _compared(content, _RANKED)
     if ranked is not None and ranked[score] is not None:
-        found.append(f"{_number(ranked[score])} with the {ranked['features']} that are best one by one")
+        found.append(f"{_number(ranked[score])} with the best {ranked['features']} one by one")
     if not found and content["result"]["baseline"] is not None:
         found = [f"{_number(content['result']['baseline'])} with no features"]
     return ", against " + ", ".join(found) if found else ""
@@ -402,7 +402,8 @@ def _certainty(content: Mapping[str, Any]) -> str:
     """How certain the choice of features is."""
     chances = [feature["inclusion"] for feature in content["features"] if feature["selected"]]
     if any(chance is None for chance in chances) or not chances:
-        return "the certainty of the choice is unknown"
+        reason = content["model"]["reason"]
+        return "the certainty of the choice is unknown" + (f": {reason}" if reason else "")
     certain = sum(chance >= _CERTAIN for chance in chances)
     if certain == 0:
         return "none of them is certain to be needed: other subsets are about as good"

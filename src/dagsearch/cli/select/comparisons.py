@@ -41,6 +41,7 @@ def comparisons(
     data = np.column_stack([numbers(table.features.iloc[:, i]) for i in columns])
     with np.errstate(divide="ignore", invalid="ignore"):
         strength = np.nan_to_num(test(data, _target_numbers(table))[0], nan=0.0, posinf=np.inf)
+    strength[strength < 0.0] = np.inf  # a correlation of 1 was rounded up
     best = sorted(columns[i] for i in np.argsort(-strength, kind="stable")[:count])
     yield _compared(f"best {count} one by one ({test.__name__})", score(best), best, 1, new, False)
     needed = sum(len(columns) - taken for taken in range(count))

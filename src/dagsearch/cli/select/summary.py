@@ -24,8 +24,9 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
         lines += [*_sizes(content["by_size"], len(chosen)), ""]
     if content["model"]["trust"] > 0.0:  # otherwise a warning says so
         lines.append(f"{content['model']['sentence']}.")
-    lines += [*_simpler(content), *_honest(content)]
-    lines.append(_optimism(content["result"]))
+    if content["result"]["signal"] is not False:  # else there is nothing to recommend
+        lines += [*_simpler(content), *_optimism(content["result"])]
+    lines += _honest(content)
     for text in content["warnings"]:  # only the first line of each; the report has all of it
         if text not in notes or not announced:
             lines.append(f"{'note' if text in notes else 'warning'}: {printable(text.splitlines()[0])}")
@@ -59,19 +60,21 @@ def _simpler(content: Mapping[str, Any]) -> list[str]:
     names = ", ".join(printable(name) for name in simpler["features"])
     count = len(simpler["features"])
     return [
-        f"A simpler choice is within one standard error: {count} features (score {simpler['score']:.4f}): "
-        f"{names}."
+        f"A simpler choice is within one standard error: {count} feature{'s' if count > 1 else ''} (score "
+        f"{simpler['score']:.4f}): {names}."
     ]
 
 
-def _optimism(result: Mapping[str, Any]) -> str:
+def _optimism(result: Mapping[str, Any]) -> list[str]:
     if result["optimism"] is None:
-        return "Cross-validated scores are too high: they were used to choose. Held-out scores are not."
-    return (
+        return ["Cross-validated scores are too high: they were used to choose. Held-out scores are not."]
+    if f"{result['optimism']:.4f}" == "0.0000":
+        return []
+    return [
         f"On new rows, {result['expected_score']:.4f} is expected: the cross-validated score is about "
         f"{result['optimism']:.4f} too high, because it was used to choose ({result['nested_fits']} further "
         "fits estimate that)."
-    )
+    ]
 
 
 def _honest(content: Mapping[str, Any]) -> list[str]:
