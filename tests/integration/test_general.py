@@ -767,7 +767,7 @@ def test_results_do_not_depend_on_the_number_of_workers():
     )
     assert regrets(one.rows) == regrets(two.rows)
     assert one.settings == two.settings
-    assert set(one.figures) == {"general"}
+    assert set(one.figures) == {"general", "front"}
 
 
 def test_a_run_records_regret_and_own_time():
