@@ -401,6 +401,7 @@ def test_score_by_number_of_features(show):
 def test_how_well_scores_were_predicted_is_told(show):
     text = show(example()).locator("#calibration").inner_text()
     assert "The model predicted 71% of the variance of scores beforehand." in text
+    assert text.count("inside") == 1  # one sentence says how often intervals held
     made = scarce()
     shown = show(made)
     assert made["model"]["sentence"] in shown.locator("#headline").inner_text()

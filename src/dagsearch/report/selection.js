@@ -41,8 +41,9 @@ function simplerChoice({ result }) {
 /* How far the model's predictions count; how often they held is told by the section itself. */
 function modelText(model) {
   if (!model) return "";
-  const trusted = known(model.trust) ? ` Weight of the model in the probabilities below: ${percent(model.trust)}.` : "";
-  return `${model.sentence}.${trusted}`;
+  if (model.reason) return `${model.sentence}.`;
+  const predicted = known(model.skill) ? `The model predicted ${percent(Math.max(model.skill, 0))} of the variance of scores beforehand. ` : "";
+  return `${predicted}Weight of the model in the probabilities below: ${percent(model.trust)}.`;
 }
 
 const warningsSection = ({ warnings }) => section("warnings", warnings.length > 1 ? "Warnings" : "Warning", null, list(null, warnings));
