@@ -36,7 +36,7 @@ _LONGEST, _LONGEST_HEAD = 1 << 20, 1 << 14
 # A connection may take this many seconds to send its first request; so many may be about to.
 _SECONDS_TO_ASK, _MOST_SILENT = 10.0, 64
 # Connections that the system holds until they are accepted; all of them may be accepted at once.
-_BACKLOG = 64
+_BACKLOG = 32
 # Seconds that the server's end waits for answers that are being sent.
 _SECONDS_TO_END = 2
 # What a browser on this machine may call it, at whatever port.
