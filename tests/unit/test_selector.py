@@ -214,8 +214,8 @@ def test_same_seed_same_search(n_jobs):
     assert seen[0] == seen[1] != seen[2]
 
 
-def test_parallel_scores_are_those_of_one_process():
-    fitted = selector(n_jobs=2, budget=7).fit(X, Y)
+def test_parallel_scores_are_those_of_one_process(tmp_path):
+    fitted = selector(n_jobs=2, budget=7, journal=tmp_path / "run.db").fit(X, Y)
     seen = subsets_of(fitted)
     assert len(set(seen)) == 7
     for subset, score in zip(seen, fitted.history_["mean_test_score"], strict=True):

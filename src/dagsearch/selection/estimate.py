@@ -21,7 +21,7 @@ from dagsearch.data import REACH
 from dagsearch.problems.ground import SubsetProblem
 from dagsearch.selection.leaders import standard_error
 from dagsearch.selection.rankings import first_subsets, glance
-from dagsearch.selection.scoring import SubsetScorer, within
+from dagsearch.selection.scoring import SubsetScorer, undivided, within
 
 Splits = Sequence[tuple[IntArray, IntArray]]
 """Row numbers for training and for testing, for every fold."""
@@ -204,7 +204,7 @@ def nested_selection(
             best = list(max(scored, key=lambda one: -np.inf if one.failure else one.mean).columns)
         return judge.on_fold(best, number), fits
 
-    found = Parallel(n_jobs=n_jobs)(delayed(judged)(number) for number in range(len(outer)))
+    found = Parallel(n_jobs=n_jobs)(delayed(undivided)(judged, number) for number in range(len(outer)))
     if any(one is None for one in found):
         return None
     scores = [score for score, _ in found]

@@ -110,10 +110,10 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
     scoring = checked_scorer(estimator, selector.scoring)
     routed = routed_metadata(selector, scoring, params)
     splits = fold_splits(selector.cv, estimator, data, target, routed.splitter.split)
-    of_rows = routed.estimator.fit, routed.scorer.score
+    of_rows, silent = (routed.estimator.fit, routed.scorer.score), selector._silent
 
-    def on(folds: Splits) -> SubsetScorer:
-        return SubsetScorer(clone(estimator), scoring, data, target, folds, *of_rows, selector._silent)
+    def on(folds: Splits) -> SubsetScorer:  # goes to workers: the selector, with its journal, cannot
+        return SubsetScorer(clone(estimator), scoring, data, target, folds, *of_rows, silent)
 
     features = selector._features()
     counted = rows_that_count(int(data.shape[0]), routed.estimator.fit)

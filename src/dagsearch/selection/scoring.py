@@ -6,14 +6,14 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from scipy.stats import beta
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
@@ -128,6 +128,15 @@ class SubsetScorer:
         return float(self._scorer(fitted, _safe_indexing(data, fold.test), *test_target, **fold.score_params))
 
 
+def undivided(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a worker of joblib; what it calls runs in this worker.
+
+    On a Dask cluster, joblib would send the trees of a forest to other workers one by one, and wait.
+    """
+    with parallel_config("threading", n_jobs=1):
+        return call(*arguments)
+
+
 class BatchPool:
     """Scores a batch of subsets at a time with joblib; the results are :class:`Scored`.
 
@@ -166,7 +175,7 @@ class BatchPool:
         if self._batch_size == 1:
             found = [self._scorer(subset) for subset in subsets]
         else:
-            found = self._parallel(delayed(self._scorer)(subset) for subset in subsets)
+            found = self._parallel(delayed(undivided)(self._scorer, subset) for subset in subsets)
         for one, scored in zip(running, found, strict=True):
             one.future.set_result(scored)
         self._left = self._batch_size
