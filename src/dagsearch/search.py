@@ -167,8 +167,10 @@ class Search:
     def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
         refused = self.posterior.condition(episodes, recorded)
         if self.portfolio.descent is not None:
-            # Now, not when they are read: the last digits must not depend on who looked in between.
+            # Now, not when they are read: nothing must depend on who looked in between.
             self.posterior.scores.refresh()
+            mean = self.posterior.scores.mean
+            episodes = [one._replace(residual=one.reward - float(mean[one.leaf])) for one in episodes]
         self.explored_values.outdated(episodes)
         self.explored_values.keep_up()
         if refused:

@@ -206,3 +206,19 @@ def test_a_search_goes_on_after_a_move():
     assert sum(move.visits for move in known) >= 50
     player.think(after("connect_four", [1]))
     assert player.search is not search
+
+
+def test_looking_at_beliefs_between_rewards_changes_nothing():
+    game = OpenSpielGame("hex", board_size=3)
+    asked = []
+    for looks in (False, True):
+        search, own = game_search(game, seed=0), []
+        for _ in range(40):
+            proposals = search.ask(3)
+            own += [proposal.leaf for proposal in proposals]
+            for proposal in proposals:
+                search.tell(proposal, game.reward(proposal.leaf))
+                if looks:
+                    search.belief(game.root())
+        asked.append(own)
+    assert asked[0] == asked[1]

@@ -101,8 +101,8 @@ class MoveValues(MoveAverages):
         graph.v_mean[seen], graph.v_var[seen] = _with_rewards(mean, variance + own, count, self.mean[seen])
 
     def _credit_of(self, episode: Episode) -> float:
-        """What the belief, which knows the reward already, does not explain of it."""
-        return float(episode.reward - self.scores.mean[episode.leaf])
+        """What the belief does not explain of the reward."""
+        return episode.residual
 
 
 class _Statistics(NamedTuple):

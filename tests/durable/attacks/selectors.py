@@ -33,9 +33,9 @@ _Y = _X[:, 1] - _X[:, 4] + 0.5 * _RNG.normal(size=_ROWS)
 BUDGETS = (8, 12, 16)
 """Numbers of subsets; a later fit may raise the number."""
 VARIANTS: dict[str, dict[str, Any]] = {
-    "selector": {"repeats": 0},
-    "selector, warm start": {"repeats": 0, "warm_start": [[0, 1, 2], [3, 4, 5]]},
-    "selector, leaders scored again": {"warm_start": {(0, 1, 2): 0.1}},
+    "selector": {},
+    "selector, warm start": {"warm_start": [[0, 1, 2], [3, 4, 5]]},
+    "selector, a known score": {"warm_start": {(0, 1, 2): 0.1}},
 }
 """Kinds of selector: arguments by name."""
 
@@ -230,6 +230,6 @@ class SelectorWorld:
         lost = (Counter(set(self._confirmed)) - Counter(self._told())).total()
         self.figures["rewards lost"] += lost
         assert lost == 0, f"rewards lost: {lost}"
-        again = sum(columns in told for columns in fitted) if VARIANTS[self.name].get("repeats") == 0 else 0
+        again = sum(columns in told for columns in fitted)
         self.figures["repeated beyond pending"] += again
         assert again == 0, f"repeated beyond pending: {again}"
