@@ -46,8 +46,8 @@ def add_parser(commands: "Commands") -> None:
         choices=_OTHERS,
         default=["grave", "mcts-solver"],
         help=(
-            "GRAVE or RAVE, GRAVE that sees moves that end the game before it tries them, or OpenSpiel's MCTS "
-            "with or without its solver (default: grave mcts-solver)"
+            "GRAVE or RAVE, GRAVE that sees moves that end the game before it tries them, or "
+            "OpenSpiel's MCTS with or without its solver (default: grave mcts-solver)"
         ),
     )
     arena.add_argument(
