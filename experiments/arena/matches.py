@@ -18,8 +18,6 @@ from dagsearch.search import Search
 PLAYERS = ("dag", "grave", "grave-ahead", "rave", "mcts", "mcts-solver")
 """Ours, GRAVE and RAVE with a solver, GRAVE that also sees moves that end the game before it tries them, and
 OpenSpiel's Monte Carlo tree search without and with its solver."""
-OPPONENTS = PLAYERS[1:]
-"""All but ours."""
 _OF_THE_LIBRARY: dict[str, Callable[..., Search]] = {
     "grave": baselines.grave,
     "grave-ahead": partial(baselines.grave, look_ahead=True),
@@ -35,7 +33,7 @@ class Record(NamedTuple):
     game: str
     """OpenSpiel's name, with parameters."""
     against: str
-    """One of :data:`OPPONENTS`."""
+    """One of :data:`PLAYERS`."""
     budget: str
     """Budget of both players per move: ``100 roll-outs`` or ``0.05 s``."""
     number: int
@@ -63,7 +61,7 @@ class Pairing:
     game: str
     """OpenSpiel's name, optionally with parameters, as in ``hex(board_size=5)``."""
     against: str
-    """One of :data:`OPPONENTS`."""
+    """One of :data:`PLAYERS`."""
     simulations: int | None
     """Roll-outs per move of both players; ``None`` if ``seconds`` limits them."""
     seconds: float | None
