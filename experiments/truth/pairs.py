@@ -6,7 +6,7 @@ j. At the shares p of the evaluated leaves that have the parts, a part is worth 
 choice.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -226,29 +226,20 @@ def summary(outcome: Outcome) -> str:
     return "\n\n".join(map(markdown.aligned, tables))
 
 
-Shown = Callable[[Sequence[Told]], tuple[Sequence[Effect], Sequence[Effect]]]
-
-
-def shown_by_the_page(told: Sequence[Told]) -> tuple[Sequence[Effect], Sequence[Effect]]:
-    """Effects of parts and of pairs."""
-    found = worth_of(told, _MOST, _MOST)
-    return found.effects, found.pairs
-
-
-def one_run(name: str, number: int, shown: Shown = shown_by_the_page) -> list[Row]:
-    """Search a problem, and compare what is shown with the truth."""
+def one_run(name: str, number: int) -> list[Row]:
+    """Search a problem, and compare what the page shows of it with the truth."""
     kind = {**KINDS, **NOISE_FREE}[name]
     truth = Truth(kind, number)
     search = Search.default(truth.problem(), initial=default_initial(kind.evaluations), seed=number)
     search.run(kind.evaluations)
     record = Record()
     record.add_evaluations(search.history)
-    return compared(name, number, truth, record.told, shown)
+    return compared(name, number, truth, record.told)
 
 
-def compared(name: str, number: int, truth: Truth, told: Sequence[Told], shown: Shown) -> list[Row]:
-    """Rows that say of everything that is shown whether it holds."""
-    effects, pairs = shown(told)
+def compared(name: str, number: int, truth: Truth, told: Sequence[Told]) -> list[Row]:
+    """Rows that say of everything that the page shows whether it holds."""
+    effects, pairs, _ = worth_of(told, _MOST, _MOST)
     part, pair = truth.worth(told)
     rows = []
     for at, one in enumerate(effects):
