@@ -249,6 +249,20 @@ def test_the_scores_against_grave_are_those_of_the_results():
 
 
 @pytest.mark.parametrize(
+    ("name", "text"),
+    [("grave-ahead", "{} ± {} against it"), ("grave", "{} ± {} against GRAVE as published")],
+)
+def test_the_mean_scores_against_grave_are_those_of_the_results(name, text):
+    games = [
+        [record.score for record in records]
+        for (game, _, budget), records in played(name).items()
+        if budget == "100 roll-outs" and not game.startswith("dots")
+    ]
+    error = np.sqrt(sum(np.var(scores, ddof=1) / len(scores) for scores in games)) / len(games)
+    assert text.format(f"{np.mean(games):.2f}", f"{error:.2f}") in " ".join(PAGE)
+
+
+@pytest.mark.parametrize(
     ("game", "shown"),
     [
         ("hex(board_size=5)", "Hex, 5 × 5, baselines"),
