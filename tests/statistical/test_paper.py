@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.space import Space
 
 # Statements about many seeds.
 pytestmark = pytest.mark.slow
@@ -77,18 +76,3 @@ def test_softmax_is_a_working_simplification():
     share = best_share(50, beta=1.0, backup=ds.backups.Softmax())
     random = best_share(50, beta=1.0, covariance=ds.covariances.Overlap(items=lambda state: []))
     assert share > random + 0.02
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_default_search_finds_the_synthetic_optimum(seed):
-    problem = ds.problems.Synthetic(seed=seed)
-    assert ds.search(problem, 60, seed=seed).best_state == problem.best_state
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_default_search_beats_random_subsets_of_pixels(seed):
-    problem = ds.problems.DigitsPixels()
-    rng = np.random.default_rng(seed)
-    random = [Space(problem).walk(problem.root(), rng)[0] for _ in range(100)]
-    result = ds.search(problem, 100, seed=seed)
-    assert result.best_reward > max(map(problem.reward, random)) + 0.02
