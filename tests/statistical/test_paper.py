@@ -64,8 +64,7 @@ def best_share(rollouts, **settings):
 @pytest.mark.slow
 def test_synthetic_comes_near_the_optimum_within_50_rollouts():
     """With the best β; over 200 problems it is 0.945."""
-    shares = {beta: best_share(50, beta=beta) for beta in (0.01, 0.1, 1.0, 2**0.5, 10.0)}
-    assert max(shares.values()) >= 0.92
+    assert any(best_share(50, beta=beta) >= 0.92 for beta in (0.01, 0.1, 1.0, 2**0.5, 10.0))
 
 
 def test_synthetic_with_children_one_at_a_time_finds_the_optimum():
