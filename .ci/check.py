@@ -8,7 +8,7 @@ BESIDE = (
     ("ruff", "check", "."),
     ("ruff", "format", "--check", "."),
     ("mypy",),
-    ("docs_site",),
+    ("docs.site",),
 )
 """What runs one after the other while the tests run."""
 # With more than eight processes, each would hardly do more than start.

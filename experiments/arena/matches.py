@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +13,16 @@ from dagsearch import baselines
 from dagsearch.covariances import Covariance
 from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
 from dagsearch.games.players import DAGSearchPlayer, SearchPlayer
+from dagsearch.search import Search
 
-PLAYERS = ("dag", "grave", "rave", "mcts", "mcts-solver")
-"""Ours, GRAVE and RAVE with a solver, and OpenSpiel's Monte Carlo tree search without and with its solver."""
-OPPONENTS = PLAYERS[1:]
-"""All but ours."""
+PLAYERS = ("dag", "grave", "grave-ahead", "rave", "mcts", "mcts-solver")
+"""Ours, GRAVE and RAVE with a solver, GRAVE that also sees moves that end the game before it tries them, and
+OpenSpiel's Monte Carlo tree search without and with its solver."""
+_OF_THE_LIBRARY: dict[str, Callable[..., Search]] = {
+    "grave": baselines.grave,
+    "grave-ahead": partial(baselines.grave, look_ahead=True),
+    "rave": baselines.rave,
+}
 # Simulations of its first move, from which an opponent with a time limit measures its speed.
 _FIRST_SIMULATIONS = 20
 
@@ -27,7 +33,7 @@ class Record(NamedTuple):
     game: str
     """OpenSpiel's name, with parameters."""
     against: str
-    """One of :data:`OPPONENTS`."""
+    """One of :data:`PLAYERS`."""
     budget: str
     """Budget of both players per move: ``100 roll-outs`` or ``0.05 s``."""
     number: int
@@ -55,7 +61,7 @@ class Pairing:
     game: str
     """OpenSpiel's name, optionally with parameters, as in ``hex(board_size=5)``."""
     against: str
-    """One of :data:`OPPONENTS`."""
+    """One of :data:`PLAYERS`."""
     simulations: int | None
     """Roll-outs per move of both players; ``None`` if ``seconds`` limits them."""
     seconds: float | None
@@ -125,8 +131,8 @@ def _player(name: str, pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
     if name == "dag":
         rng, covariance = np.random.default_rng(seed), pairing.covariance
         return DAGSearchPlayer(*limits, covariance=covariance, beta=pairing.beta, seed=rng)
-    if name in ("grave", "rave"):
-        return SearchPlayer(getattr(baselines, name), *limits, seed=np.random.default_rng(seed))
+    if name in _OF_THE_LIBRARY:
+        return SearchPlayer(_OF_THE_LIBRARY[name], *limits, seed=np.random.default_rng(seed))
     from open_spiel.python.algorithms import mcts
 
     random_state = np.random.RandomState(np.random.default_rng(seed).integers(2**32))

@@ -7,7 +7,6 @@ import numpy as np
 
 from dagsearch.methods import default_initial
 from dagsearch.problems import DigitsPixels, Synthetic
-from dagsearch.search import Search
 from experiments.benchmarks.variants import PORTFOLIOS
 from experiments.general.optima import scale_of
 from experiments.general.problems import TASKS
@@ -15,29 +14,26 @@ from experiments.general.stated import stated
 from experiments.harness.drawing import figure
 from experiments.harness.markdown import table
 from experiments.harness.runner import Curve, Outcome, Request, Row, curves, run_rounds
-from experiments.paper import convnet, mnist
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GENERAL, DIGITS, SYNTHETIC, MNIST = "general", "digits", "synthetic", "mnist"
-MARKS = {GENERAL: (25, 50), DIGITS: (100, 200), SYNTHETIC: (15, 20), MNIST: (400, 1_200)}
+GENERAL, DIGITS, SYNTHETIC = "general", "digits", "synthetic"
+MARKS = {GENERAL: (25, 50), DIGITS: (100, 200), SYNTHETIC: (15, 20)}
 """Numbers of evaluations in the table; of the general problems also the end."""
 
 
 def run(request: Request) -> Outcome:
-    """Every share of descents on the general problems, digits and the synthetic one; MNIST with ``data``."""
+    """Every share of descents on the general problems, digits and the synthetic one."""
     quick = request.quick
     seeds, runs, splits = (1, 1, 1) if quick else (4, 5, 3)
-    problems = list(TASKS)[::6] if quick else list(TASKS)
+    problems = list(TASKS)[:13:6] if quick else list(TASKS)
     sizes = [(name, seeds, 30 if quick else TASKS[name].budget) for name in problems]
     sizes += [(f"{DIGITS} {split}", runs, 30 if quick else 200) for split in range(splits)]
     sizes += [(SYNTHETIC, 2 if quick else 50, 20 if quick else 50)]
     methods = list(PORTFOLIOS)[::-1]  # those with most descents take longest, and come first
     tasks = [(method, name, n, budget) for method in methods for name, ns, budget in sizes for n in range(ns)]
     rows = run_rounds(one_run, tasks, request.jobs, request.progress)
-    if request.data is not None:
-        rows += _pixels(request)
     about = {"seeds": seeds, "runs": runs, "problems": problems}
     return Outcome("portfolio", rows, about, {"portfolio": _draw(rows)})
 
@@ -67,26 +63,6 @@ def _rows(method: str, setting: str, number: int, values: np.ndarray, marks: Seq
     return [Row(method, setting, number, mark, float(values[min(mark, len(values)) - 1])) for mark in marks]
 
 
-def _pixels(request: Request) -> list[Row]:
-    """The same on the pixels of MNIST."""
-    runs, steps, epochs = (2, 40, 1) if request.quick else (3, 1_200, convnet.EPOCHS)
-    found, net, _ = mnist.network(request, epochs)
-    score = convnet.SubsetAccuracy(net, found.validation, found.validation_labels, request.device)
-    tasks = [(method, number) for method in PORTFOLIOS for number in range(runs)]
-    done, _ = mnist.advance_together(tasks, score, steps, request, _compose)
-    rows = []
-    for one in done:
-        best = {row.step: row.value for row in one.rows}
-        for mark in MARKS[MNIST]:
-            last = max(step for step in best if step <= max(mark, min(best)))
-            rows.append(Row(one.method, MNIST, one.number, mark, best[last]))
-    return rows
-
-
-def _compose(method: str, number: int) -> Search:
-    return PORTFOLIOS[method](mnist.pixels(), number, 20)
-
-
 # The table ---------------------------------------------------------------------------------------------
 
 
@@ -105,12 +81,12 @@ def portfolio_table(rows: Sequence[Row]) -> str:
             error = apart.std(ddof=1) / np.sqrt(apart.size)
             shown = f"{regret.mean():.3f}"
             cells.append(shown if method == methods[0] else f"{shown} ({apart.mean():+.3f} ± {error:.3f})")
-        for name, digits in ((DIGITS, 4), (SYNTHETIC, 2), (MNIST, 3)):
-            curve = found.get((method, name))
-            cells.append("–" if curve is None else _marked(curve, MARKS[name], digits))
+        for name, digits in ((DIGITS, 4), (SYNTHETIC, 2)):
+            curve = found[method, name]
+            cells.append(" / ".join(f"{curve.mean[curve.at(mark)]:.{digits}f}" for mark in MARKS[name]))
         lines.append(cells)
-    heads = ["descents", "regret at 25", "at 50", "at the end", "digits at 100 / 200"]
-    return table([*heads, "synthetic by 15 / 20", "MNIST at 400 / 1,200"], lines)
+    heads = ["descents", "regret at 25", "at 50", "at the end", "digits at 100 / 200", "synthetic by 15 / 20"]
+    return table(heads, lines)
 
 
 def _regrets(
@@ -122,10 +98,6 @@ def _regrets(
         curve = found[method, f"{name}, end" if mark is None else name]
         every.append(curve.values[:, -1 if mark is None else curve.at(mark)])
     return np.concatenate(every)
-
-
-def _marked(curve: Curve, marks: Sequence[int], digits: int) -> str:
-    return " / ".join(f"{curve.mean[curve.at(mark)]:.{digits}f}" for mark in marks)
 
 
 def _draw(rows: Sequence[Row]) -> "Figure":

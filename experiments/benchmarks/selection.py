@@ -245,7 +245,7 @@ METHODS: dict[str, Callable[[Round, int], Answer]] = {
 
 def run(quick: bool, jobs: int, progress: bool) -> Outcome:
     """All methods on all tables."""
-    budget = 25 if quick else BUDGET
+    budget = 15 if quick else BUDGET
     names = list(TASKS)[1:2] if quick else list(TASKS)
     splits = {name: 1 if quick else TASKS[name]().splits for name in names}
     methods, missing = _installed()

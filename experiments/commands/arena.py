@@ -25,7 +25,7 @@ _SETTINGS = (
     "uct_c",
     "covariance",
 )
-_OTHERS = ("grave", "rave", "mcts", "mcts-solver")
+_OTHERS = ("grave", "grave-ahead", "rave", "mcts", "mcts-solver")
 
 
 def add_parser(commands: "Commands") -> None:
@@ -45,7 +45,10 @@ def add_parser(commands: "Commands") -> None:
         nargs="+",
         choices=_OTHERS,
         default=["grave", "mcts-solver"],
-        help="GRAVE or RAVE, or OpenSpiel's MCTS with or without its solver (default: grave mcts-solver)",
+        help=(
+            "GRAVE or RAVE, GRAVE that sees moves that end the game before it tries them, or "
+            "OpenSpiel's MCTS with or without its solver (default: grave mcts-solver)"
+        ),
     )
     arena.add_argument(
         "--player", choices=("dag", *_OTHERS), default="dag", help="who plays against them (default: ours)"

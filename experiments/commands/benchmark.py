@@ -36,7 +36,7 @@ _ABOUT = (
     "the best reward contain the truth as often as they should? selection: feature selectors on "
     "held-out rows of twelve tables (five minutes on 16 cores). batches: eight evaluations at once, "
     "on digits. portfolio: how many leaves "
-    "descents should propose, on all of these; MNIST only with --data (ten minutes on 16 cores). "
+    "descents should propose, on the general problems, digits and synthetic (ten minutes on 16 cores). "
     "general: every kind of choice against other methods, for docs/general.md (ten minutes on 16 "
     "cores, into results/general). "
     "speed: what a step costs, for docs/speed.md (ten minutes on one core, into results/speed). "
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     from experiments import benchmarks, general, speed
     from experiments.benchmarks import forecast, load
 
-    refused = [] if options.name in ("mnist", "portfolio") else ["data", "weights", "device"]
+    refused = [] if options.name == "mnist" else ["data", "weights", "device"]
     refused += [] if options.name == "digits" else ["no_peers"]
     refused += [] if options.name == "general" else _GENERAL
     refused += [] if options.name == "load" else ["evaluations"]

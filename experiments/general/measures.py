@@ -104,9 +104,9 @@ class Measures:
             values.append(curve.values[:, -1 if step is None else curve.at(step)])
         return np.concatenate(values)
 
-    def ranks(self, problems: Sequence[str], step: int | None = None) -> dict[str, Mean]:
-        """Rank of every method, 1 is best; runs that end alike share their ranks."""
-        regrets = np.array([self.regret(method, problems, step) for method in self.methods])
+    def ranks(self, problems: Sequence[str]) -> dict[str, Mean]:
+        """Rank of every method at the end, 1 is best; runs that end alike share their ranks."""
+        regrets = np.array([self.regret(method, problems) for method in self.methods])
         ranks = rankdata(np.round(regrets, 6), axis=0)
         return {method: Mean.of(row) for method, row in zip(self.methods, ranks, strict=True)}
 

@@ -110,10 +110,12 @@ def grow(search: Search, size: Size, rng: np.random.Generator, until: float) -> 
 
 
 class Codes:
-    """Sequences of ``depth`` choices; the number of features is independent of the branching."""
+    """Sequences of six choices; the number of features is independent of the branching."""
 
-    def __init__(self, branching: int, features: int, depth: int = 6) -> None:
-        self.branching_factor, self.features, self.depth = branching, features, depth
+    depth = 6
+
+    def __init__(self, branching: int, features: int) -> None:
+        self.branching_factor, self.features = branching, features
 
     def root(self) -> tuple[int, ...]:
         """Nothing chosen."""

@@ -67,12 +67,12 @@ def median_of(measure: Callable[[], float], repeats: int) -> float:
     return statistics.median(measure() for _ in range(repeats))
 
 
-def seconds_of(call: Callable[[], Any], least: float = 0.02, repeats: int = 5) -> float:
-    """Seconds of one call: median over repeats, each of at least ``least`` seconds."""
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Seconds of one call: median over five repeats, each of at least 20 ms."""
     call()  # warm up
     began = clock()
     call()
-    calls = max(1, math.ceil(least / max(clock() - began, 1e-7)))
+    calls = max(1, math.ceil(0.02 / max(clock() - began, 1e-7)))
 
     def measure() -> float:
         began = clock()
@@ -80,7 +80,7 @@ def seconds_of(call: Callable[[], Any], least: float = 0.02, repeats: int = 5) -
             call()
         return (clock() - began) / calls
 
-    return median_of(measure, repeats)
+    return median_of(measure, 5)
 
 
 class Split:

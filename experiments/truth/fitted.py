@@ -10,6 +10,8 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from experiments.general import problems as general
 from experiments.general.optima import scale_of
 from experiments.general.problems.base import Instance
+from experiments.general.problems.orders import one_order, round_trip
+from experiments.general.problems.strings import merit_factor
 from experiments.general.spaces import AnySize, Condition, Letters, Order, Places, Subset
 from experiments.truth.known import Known, enumerated, noisy
 
@@ -59,13 +61,6 @@ def epistasis(number: int) -> Instance:
         return np.asarray(sum(tables[place][tuple(points[:, with_whom[place]].T)] for place in range(8)))
 
     return Instance(Letters(8, 4), scores)
-
-
-def round_trip(number: int) -> Instance:
-    """A round trip through 8 towns: its length, negative."""
-    towns = np.random.default_rng([number, 104]).random((8, 2))
-    distance = np.linalg.norm(towns[:, None] - towns, axis=2)
-    return Instance(Order(8), lambda points: -np.sum(distance[points, np.roll(points, -1, axis=1)], axis=1))
 
 
 def late_jobs(number: int) -> Instance:
@@ -291,34 +286,6 @@ def places_of_facilities(number: int) -> Instance:
     return Instance(Order(8), scores)
 
 
-def machines(number: int) -> Instance:
-    """8 jobs through four machines in one order: when the last is done, negative; there are ties."""
-    times = np.random.default_rng([number, 124]).integers(1, 100, size=(8, 4))
-
-    def scores(points: IntArray) -> FloatArray:
-        done = np.zeros((len(points), 4))
-        for job in points.T:
-            for machine in range(4):
-                ready = done[:, machine - 1] if machine else 0.0
-                done[:, machine] = np.maximum(done[:, machine], ready) + times[job, machine]
-        return np.asarray(-done[:, -1])
-
-    return Instance(Order(8), scores)
-
-
-def signs(number: int) -> Instance:
-    """12 to 16 signs with low autocorrelation: Golay's merit factor."""
-    length = 12 + number % 5
-
-    def scores(points: IntArray) -> FloatArray:
-        signs = 2.0 * points - 1.0
-        shifts = range(1, length)
-        energy = sum((signs[:, :-shift] * signs[:, shift:]).sum(axis=1) ** 2 for shift in shifts)
-        return np.asarray(length**2 / (2.0 * energy))
-
-    return Instance(Letters(length, 2), scores)
-
-
 def stages(number: int) -> Instance:
     """7 stages, 5 treatments: what grows between them, and a price that falls with use."""
     rng = np.random.default_rng([number, 125])
@@ -392,7 +359,10 @@ FITTED = {
     "facilities": enumerated(80, facilities),
     "glass": enumerated(100, glass),
     "epistasis": enumerated(120, epistasis),
-    "round-trip": enumerated(100, round_trip),
+    # A round trip through 8 towns.
+    "round-trip": enumerated(
+        100, lambda number: round_trip(np.random.default_rng([number, 104]).random((8, 2)))
+    ),
     "late-jobs": enumerated(100, late_jobs),
     "hills": enumerated(60, hills),
     "waves": enumerated(60, waves),
@@ -414,8 +384,12 @@ FITTED = {
     "dispersion": enumerated(80, dispersion),
     "cut": enumerated(100, cut),
     "places": enumerated(120, places_of_facilities),
-    "machines": enumerated(80, machines),
-    "signs": enumerated(100, signs),
+    # 8 jobs through four machines in one order; there are ties.
+    "machines": enumerated(
+        80, lambda number: one_order(np.random.default_rng([number, 124]).integers(1, 100, size=(8, 4)))
+    ),
+    # 12 to 16 signs with low autocorrelation.
+    "signs": enumerated(100, lambda number: merit_factor(12 + number % 5)),
     "stages": enumerated(100, stages),
     "recipe": enumerated(60, recipe),
     "bins": enumerated(100, bins),

@@ -160,7 +160,7 @@ class History:
         predicted: Gaussian | None = None,
         known: bool = False,
     ) -> Evaluation:
-        """Add an evaluation."""
+        """Add an evaluation, and keep what a subclass keeps of it."""
         before = self.evaluations
         best = max(reward, before[-1].best_reward) if before else reward
         evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted, known=known)
@@ -169,7 +169,11 @@ class History:
         if reward > (-math.inf if self.best is None else self.best.reward):
             self.best, self.since_best = evaluation, 0
         before.append(evaluation)
+        self._keep(evaluation)
         return evaluation
+
+    def _keep(self, evaluation: Evaluation) -> None:
+        """Called with every evaluation that was added."""
 
     def incumbent(self) -> Evaluation | None:
         """The best evaluation."""
@@ -197,28 +201,18 @@ class Data(History):
         self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
         self._moved = False  # whether the root has
 
-    def add(
-        self,
-        leaf: State,
-        actions: tuple[Action, ...] | None,
-        reward: float,
-        seconds: float,
-        predicted: Gaussian | None = None,
-        known: bool = False,
-    ) -> Evaluation:
-        """Add an evaluation, and keep it among the best if it is one of them."""
-        evaluation = super().add(leaf, actions, reward, seconds, predicted, known)
-        if actions is not None and (not self._moved or self._leads(actions, leaf)):
+    def _keep(self, evaluation: Evaluation) -> None:
+        """Keep an evaluation among the best if it is one of them."""
+        if evaluation.actions is not None and (not self._moved or self._leads(evaluation)):
             self.reached.append(evaluation)
             self._rank(evaluation)
-        return evaluation
 
-    def _leads(self, actions: Sequence[Action], leaf: State) -> bool:
-        """Whether actions lead to a leaf, though the root may have moved since; not asked in games."""
-        if self._explored.space.has_players:
+    def _leads(self, evaluation: Evaluation) -> bool:
+        """Whether actions lead to their leaf, though the root may have moved since; not asked in games."""
+        if self._explored.space.has_players or evaluation.actions is None:
             return False
-        reached = self._explored.space.replayed(actions)
-        return reached is not None and self._explored.same(reached, leaf)
+        reached = self._explored.space.replayed(evaluation.actions)
+        return reached is not None and self._explored.same(reached, evaluation.leaf)
 
     def move_root(self) -> None:
         """The root has moved: proposers start from leaves below it, of which none is known yet."""

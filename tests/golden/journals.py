@@ -1,7 +1,8 @@
 """Kept journals: they must be resumed, and go on as they did, for as long as their format is the present one.
 
-``python journals.py --write FOLDER NAME...`` writes journals, and ``journals.json`` beside them. Those of the
-default search are written anew whenever the default changes, the others only if the format does.
+``PYTHONPATH=.. python journals.py --write FOLDER NAME...`` writes journals, and ``journals.json`` beside
+them. Those of the default search are written anew whenever the default changes, the others only if the
+format does.
 """
 
 import json
@@ -17,33 +18,9 @@ from dagsearch.posterior import scores_for
 from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.values.backups import MomentMatching
+from support.small import Nim
 
 HERE = Path(__file__).parent
-
-
-class Nim:
-    """Take 1 to 3 of a heap; who takes the last wins."""
-
-    def __init__(self, heap=15, player=ds.MAX):
-        self.start = heap, player
-
-    def root(self):
-        return self.start
-
-    def actions(self, state):
-        return range(1, min(3, state[0]) + 1)
-
-    def step(self, state, action):
-        return state[0] - action, -state[1]
-
-    def player(self, state):
-        return state[1]
-
-    def from_state(self, state):
-        return Nim(*state)
-
-    def reward(self, leaf):
-        return float(-leaf[1])
 
 
 def nim_parts():

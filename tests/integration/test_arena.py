@@ -14,6 +14,7 @@ from dagsearch.covariances import moves, pieces
 from dagsearch.problems import OpenSpielGame
 from experiments import arena
 from experiments.__main__ import main
+from experiments.arena import matches
 from experiments.arena.matches import Pairing, Record, play_game, random_opening
 from experiments.harness.csv_files import read_csv
 
@@ -108,6 +109,16 @@ def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
     assert list(read_csv(tmp_path / "arena.csv.gz")[0]) == list(Record._fields)
 
 
+@pytest.mark.parametrize(("name", "games"), [("grave", 1), ("grave-ahead", 0)])
+def test_grave_sees_a_win_ahead_only_if_its_name_says_so(name, games):
+    state = pyspiel.load_game("tic_tac_toe").new_initial_state()
+    for move in (0, 3, 1, 4):
+        state.apply_action(move)
+    player = matches._player(name, pairing(simulations=1), state.get_game(), [0])
+    player.step(state)
+    assert player.rollouts == games
+
+
 def test_other_covariances_play_other_games():
     usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (moves, pieces))
     assert usual[:6] == other[:6]
@@ -185,7 +196,8 @@ def test_analysis_marks_the_winning_move(capsys):
     assert "player 0 wins" in capsys.readouterr().out
 
 
-ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).parents[2] / "results" / "arena"
+PAGE = (Path(__file__).parents[2] / "docs" / "games.md").read_text().splitlines()
 ON_THE_PAGE = {
     "arena": {
         "connect_four": "Connect Four",
@@ -197,36 +209,57 @@ ON_THE_PAGE = {
 }
 
 
+def played(*names):
+    return arena.by_pairing([record for name in names for record in arena.read(RESULTS / f"{name}.csv.gz")])
+
+
+def check_line(shown, *scores):
+    """Compare the first cells of the page's line with scores; a cell has a mean, or an interval, too."""
+    (line,) = [line for line in PAGE if line.startswith(f"| {shown} | ")]
+    cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:]
+    assert len(cells) >= len(scores)
+    for cell, result in zip(cells, scores, strict=False):
+        numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
+        assert numbers == pytest.approx([result.mean, result.low, result.high][: len(numbers)], abs=0.00501)
+
+
 @pytest.mark.parametrize("name", ON_THE_PAGE)
 def test_the_scores_of_the_page_are_those_of_the_results(name):
-    page = (ROOT / "docs" / "games.md").read_text()
-    found = arena.by_pairing(arena.read(ROOT / "results" / "arena" / f"{name}.csv.gz"))
+    found = played(name)
+    columns = [(against, budget) for against in ("mcts-solver", "mcts") for budget in (50, 100, 200)]
     for game, shown in ON_THE_PAGE[name].items():
-        (line,) = [line for line in page.splitlines() if line.startswith(f"| {shown} | ")]
-        cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:]
-        for cell, (against, budget) in zip(
-            cells, [(a, b) for a in ("mcts-solver", "mcts") for b in (50, 100, 200)], strict=True
-        ):
-            result = arena.score(found[game, against, f"{budget} roll-outs"])
-            numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
-            expected = [result.mean, result.low, result.high][: len(numbers)]
-            assert numbers == pytest.approx(expected, abs=0.00501)
+        check_line(shown, *(arena.score(found[game, a, f"{budget} roll-outs"]) for a, budget in columns))
 
 
 def test_the_scores_against_grave_are_those_of_the_results():
-    page = (ROOT / "docs" / "games.md").read_text()
-    folder = ROOT / "results" / "arena"
-    found = arena.by_pairing([*arena.read(folder / "grave.csv.gz"), *arena.read(folder / "mcts.csv.gz")])
+    found = played("grave", "grave-ahead", "mcts")
+    columns = [
+        ("grave", 100),
+        ("grave", 300),
+        ("grave-ahead", 100),
+        ("mcts-solver", 100),
+        ("mcts-solver", 300),
+    ]
     games = {game for game, _, _ in found}
     assert len(games) == 8
     for game in games:
-        (line,) = [line for line in page.splitlines() if line.startswith(f"| `{game}` | ")]
-        cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:5]
-        shown = [(against, budget) for against in ("grave", "mcts-solver") for budget in (100, 300)]
-        for cell, (against, budget) in zip(cells, shown, strict=True):
-            result = arena.score(found[game, against, f"{budget} roll-outs"])
-            numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
-            assert numbers == pytest.approx([result.mean, result.low, result.high], abs=0.00501)
+        check_line(
+            f"`{game}`", *(arena.score(found[game, a, f"{budget} roll-outs"]) for a, budget in columns)
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("grave-ahead", "{} ± {} against it"), ("grave", "{} ± {} against GRAVE as published")],
+)
+def test_the_mean_scores_against_grave_are_those_of_the_results(name, text):
+    games = [
+        [record.score for record in records]
+        for (game, _, budget), records in played(name).items()
+        if budget == "100 roll-outs" and not game.startswith("dots")
+    ]
+    error = np.sqrt(sum(np.var(scores, ddof=1) / len(scores) for scores in games)) / len(games)
+    assert text.format(f"{np.mean(games):.2f}", f"{error:.2f}") in " ".join(PAGE)
 
 
 @pytest.mark.parametrize(
@@ -237,14 +270,9 @@ def test_the_scores_against_grave_are_those_of_the_results():
     ],
 )
 def test_grave_rave_and_uct_are_in_the_order_of_the_literature(game, shown):
-    page = (ROOT / "docs" / "games.md").read_text()
-    (line,) = [line for line in page.splitlines() if line.startswith(f"| {shown} | ")]
-    cells = [cell.strip() for cell in line.strip("| ").split(" | ")][1:]
-    for cell, (player, against) in zip(
-        cells, [("grave", "rave"), ("grave", "mcts"), ("rave", "mcts")], strict=True
-    ):
-        played = arena.by_pairing(arena.read(ROOT / "results" / "arena" / f"order-{player}.csv.gz"))
-        result = arena.score(played[game, against, "100 roll-outs"])
-        assert result.mean >= 0.5
-        numbers = [float(number) for number in re.findall(r"[0-9.]+", cell)]
-        assert numbers == pytest.approx([result.mean, result.low, result.high], abs=0.00501)
+    scores = [
+        arena.score(played(f"order-{player}")[game, against, "100 roll-outs"])
+        for player, against in (("grave", "rave"), ("grave", "mcts"), ("rave", "mcts"))
+    ]
+    assert min(result.mean for result in scores) >= 0.5
+    check_line(shown, *scores)

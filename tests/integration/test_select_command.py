@@ -22,7 +22,7 @@ from dagsearch.cli.select import comparisons, task
 from dagsearch.cli.select.options import Request
 from dagsearch.cli.select.summary import summary
 from dagsearch.record import Scored
-from dagsearch.selection import SelectionReport
+from dagsearch.selection import SelectionReport, scoring
 from dagsearch.selection.page import selection_view
 from dagsearch.selection.scoring import quiet
 from dagsearch.sklearn import DAGSearchSelector
@@ -52,6 +52,7 @@ def folder(tmp_path, monkeypatch):
     """The current folder, with the table in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(scoring, "_DRAWS", 40)  # intervals of held-out scores take most of the time
     example().to_csv("table.csv", index=False)
     before = set(sys.modules)
     yield tmp_path
@@ -735,7 +736,7 @@ def test_what_was_found_survives_a_failure_of_nested_cross_validation(select, mo
 @pytest.mark.parametrize("path", ["splits:three", "splits:made", "sklearn.model_selection.LeaveOneOut"])
 def test_own_folds(select, folder, path):
     (folder / "splits.py").write_text(SPLITS)
-    code, _, err = select("--cv", path, "--out", "out", "--scoring", "neg_mean_absolute_error")
+    code, _, err = select("--cv", path, "--out", "out", "--scoring", "neg_mean_absolute_error", budget="3")
     assert (code, err) == (0, "")
     assert result()["settings"]["cv"].startswith(("ShuffleSplit(n_splits=3", "LeaveOneOut"))
 

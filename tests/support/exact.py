@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.values.gaussians import LOG_SQRT_2PI, SQRT_HALF, checked_prior, rows_of, shaped, truncation
+from dagsearch.values.gaussians import LOG_SQRT_2PI, SQRT_HALF, checked_prior, truncation
 
 # Ends of pieces, in standard deviations from the centre of a branch.
 _REACH = np.arange(-10.0, 11.0)
@@ -25,8 +25,8 @@ _CHUNK = 2_000_000  # entries of the (points × variables) tables held at a time
 
 def exact_max_of_many(
     means: ArrayLike, variances: ArrayLike, prior: Sequence[float] | None = None
-) -> tuple[FloatArray | float, FloatArray | float]:
-    """The same as :func:`dagsearch.gaussians.max_of_many` without approximation.
+) -> tuple[float, float]:
+    """The same as :func:`dagsearch.values.gaussians.max_of_many` without approximation.
 
     Examples
     --------
@@ -34,10 +34,7 @@ def exact_max_of_many(
     >>> round(mean, 4), round(var, 4)
     (1.5388, 0.3443)
     """
-    mean_rows, var_rows, shape = rows_of(means, variances)
-    pairs = zip(mean_rows, var_rows, strict=True)
-    moments = [exact_maximum(mean, var, *checked_prior(prior)) for mean, var in pairs]
-    return shaped(np.array(moments).reshape(-1, 2).T, shape)
+    return exact_maximum(np.asarray(means), np.asarray(variances), *checked_prior(prior))
 
 
 def exact_maximum(

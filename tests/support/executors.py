@@ -27,6 +27,3 @@ def cluster(count):
         distributed.Client(local) as client,
     ):
         yield client.get_executor()
-
-
-EXECUTORS = {"threads": threads, "processes": processes, "cluster": cluster}

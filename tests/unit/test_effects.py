@@ -127,7 +127,7 @@ def test_pairs_picked_out_of_thousands_hold():
     for seed in range(4):
         truth = pairs.Truth(kind, seed)
         told = drawn(truth.reward, 84, 150, seed, 0.0, 8)
-        rows = pairs.compared("here", seed, truth, told, pairs.shown_by_the_page)
+        rows = pairs.compared("here", seed, truth, told)
         held = [row.value for row in rows if row.setting == "pair in its interval"]
         shown, right = shown + len(held), right + int(sum(held))
     assert shown - right <= max(1, 0.1 * shown)

@@ -18,6 +18,7 @@ from dagsearch.journal.journal import read_events
 from dagsearch.problems import Decision, FunctionProblem
 from dagsearch.space import Space
 from dagsearch.testing import check_problem
+from support.small import CoinFlips
 
 worked = []
 
@@ -617,26 +618,12 @@ def test_other_mistakes_are_told():
         ds.maximize(hides, budget=2, seed=0)
 
 
-class Own:
-    def root(self):
-        return ()
-
-    def actions(self, state):
-        return [0, 1] if len(state) < 3 else []
-
-    def step(self, state, action):
-        return (*state, action)
-
-    def reward(self, leaf):
-        return sum(leaf)
-
-
-class OneArgument(Own):
+class OneArgument(CoinFlips):
     def step(self, state):
         return state
 
 
-class NoLeaf(Own):
+class NoLeaf(CoinFlips):
     def reward(self):
         return 1.0
 
@@ -688,7 +675,7 @@ def test_a_missing_argument_is_named():
 
 @pytest.mark.parametrize("leaf", [7, None, 2.5])
 def test_states_without_parts_are_warned_about(leaf):
-    class Single(Own):
+    class Single(CoinFlips):
         def root(self):
             return "root"
 

@@ -96,14 +96,15 @@ def test_the_reference_is_the_last_node_with_enough_rewards():
     assert expected != node
 
 
+@pytest.mark.parametrize("look_ahead", [False, True])
 @pytest.mark.parametrize("name", ["hex(board_size=3)", "connect_four", "breakthrough(rows=5,columns=4)"])
-def test_the_compiled_rule_decides_as_python_does(name):
+def test_the_compiled_rule_decides_as_python_does(name, look_ahead):
     class InPython(Grave):
         """Inherits ``follow``, which is then not used."""
 
     found = []
     for python in (False, True):
-        search = baselines.grave(OpenSpielGame(name), ref=5.0, seed=3)
+        search = baselines.grave(OpenSpielGame(name), ref=5.0, look_ahead=look_ahead, seed=3)
         if python:
             plain = search.portfolio.descent.policy
             search.portfolio.descent.policy = InPython(plain._averages, plain.reads, plain.ref, plain.bias)
@@ -121,6 +122,31 @@ def test_solved_games_are_not_searched_on():
     search = baselines.grave(OpenSpielGame("nim(pile_sizes=1;2)"), seed=0)
     assert search.run(500).stopped == "exhausted"
     assert search.explored.graph.lower[0] == search.explored.graph.upper[0]
+
+
+@pytest.mark.parametrize("look_ahead", [False, True])
+def test_moves_that_end_the_game_are_known_before_they_are_tried(look_ahead):
+    search = searched("tic_tac_toe", 200, look_ahead=look_ahead)
+    graph, problem = search.explored.graph, search.problem
+    missing, found = 0, 0
+    for node in {node for path in search.paths for node in path}:
+        if graph.terminal[node]:
+            continue
+        state, known = graph.states[node], set(graph.edge_action[graph.edges(node)].tolist())
+        for number, action in enumerate(problem.actions(state)):
+            if not problem.actions(problem.step(state, action)):
+                found += 1
+                missing += number not in known
+    assert found > 5
+    assert missing == 0 if look_ahead else missing > 0
+
+
+def test_a_win_that_is_seen_ahead_needs_no_random_game():
+    game = OpenSpielGame("connect_four")
+    search = baselines.grave(game.from_state(game.position([0, 6, 0, 6, 0, 6])), look_ahead=True, seed=1)
+    assert search.run(50).stopped == "exhausted"
+    assert len(search.history) == 0
+    assert search.best_action(search.problem.root()) == 0
 
 
 def test_bad_constants_and_other_problems_are_named():

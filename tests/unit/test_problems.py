@@ -8,6 +8,7 @@ from dagsearch.baselines import TreeState
 from dagsearch.problems import DigitsPixels, Subsets, Synthetic, TicTacToe
 from dagsearch.space import Space
 from dagsearch.testing import check_problem
+from support.small import CoinFlips
 
 
 def reachable(problem):
@@ -186,24 +187,8 @@ def test_our_own_problems_pass(problem):
     check_problem(problem)
 
 
-class Base:
-    """A sound problem: three coin flips. Each test breaks one thing."""
-
-    def root(self):
-        return ()
-
-    def actions(self, state):
-        return [0, 1] if len(state) < 3 else []
-
-    def step(self, state, action):
-        return (*state, action)
-
-    def reward(self, leaf):
-        return float(sum(leaf))
-
-
 def broken(**members):
-    return type("Broken", (Base,), members)()
+    return type("Broken", (CoinFlips,), members)()
 
 
 class Identity:
@@ -404,7 +389,7 @@ def test_compiled_descents_are_not_fooled_by_the_actions_at_the_root():
 
 
 def test_a_shortcut_of_a_base_class_does_not_speak_for_other_actions():
-    class Even(Base):
+    class Even(CoinFlips):
         def random_leaf(self, state, rng):
             return (1, 1, 1), [1] * (3 - len(state))
 

@@ -19,6 +19,7 @@ from dagsearch.proposers.rollouts import Uniform
 from dagsearch.run.pools import SerialPool
 from dagsearch.values.backups import MomentMatching, Softmax
 from support.searches import exhaustive
+from support.small import Nim
 
 EXPANSIONS = [AllChildren(), OneChild()]
 
@@ -28,28 +29,6 @@ def small(seed=0, n=8, k=3):
     rng = np.random.default_rng(seed)
     rewards: dict[frozenset[int], float] = {}
     return ds.problems.Subsets(n, k, lambda leaf: rewards.setdefault(leaf, float(rng.normal())))
-
-
-class Nim:
-    """Take 1 to 3 of a heap; who takes the last wins. Equal states at different depths."""
-
-    def __init__(self, heap=9):
-        self.heap = heap
-
-    def root(self):
-        return self.heap, ds.MAX
-
-    def actions(self, state):
-        return range(1, min(3, state[0]) + 1)
-
-    def step(self, state, action):
-        return state[0] - action, -state[1]
-
-    def player(self, state):
-        return state[1]
-
-    def reward(self, leaf):
-        return float(-leaf[1])
 
 
 # Brute force ----------------------------------------------------------------------------------
@@ -70,7 +49,7 @@ def test_exhaustion_gives_all_765_values_of_tic_tac_toe(expansion, backup, minim
 
 
 @pytest.mark.parametrize("expansion", EXPANSIONS)
-@pytest.mark.parametrize("problem", [small(), Nim(), ds.as_tree(Nim(6)), ds.as_tree(small(n=5))])
+@pytest.mark.parametrize("problem", [small(), Nim(9), ds.as_tree(Nim(6)), ds.as_tree(small(n=5))])
 def test_exhaustion_gives_minimax_values_and_the_optimum(problem, expansion, minimax):
     search = exhaustive(problem, expansion=expansion)
     result = search.run(10_000)

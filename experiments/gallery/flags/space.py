@@ -1,6 +1,6 @@
 """The choices: a level of optimisation, flags that are on or off, and a few numbers."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 LEVELS = ("-O1", "-O2", "-O3", "-Os")
 """Levels that the flags are added to; the levels alone are what the search must beat."""
@@ -36,6 +36,6 @@ def preset(level: str, enabled: Collection[str]) -> dict[str, str]:
     return chosen | {"level": level} | {name: options[0] for name, options in _NUMBERS.items()}
 
 
-def command(chosen: Mapping[str, str], places: Mapping[str, Sequence[str]] = PLACES) -> list[str]:
+def command(chosen: Mapping[str, str]) -> list[str]:
     """The compiler's arguments in the order of the places, the level first."""
-    return [chosen[name] for name in places]
+    return [chosen[name] for name in PLACES]

@@ -70,12 +70,12 @@ def load(name: str) -> Table:
     return Table(name, with_categories_and_gaps(data.data), target)
 
 
-def with_categories_and_gaps(features: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def with_categories_and_gaps(features: pd.DataFrame) -> pd.DataFrame:
     """Every third column as one of five grades by quantile, and 15 % of all cells deleted at random.
 
     The tables that come with scikit-learn are complete and hold numbers; tables that people have do not.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     found = features.copy()
     for column in found.columns[::3]:
         if pd.api.types.is_numeric_dtype(found[column]):

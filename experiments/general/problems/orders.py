@@ -25,13 +25,17 @@ def tardiness(number: int) -> Instance:
 
 def tour(number: int) -> Instance:
     """A round trip through 14 random towns: its length, negative."""
-    towns = np.random.default_rng([number, 21]).random((14, 2))
+    return round_trip(np.random.default_rng([number, 21]).random((14, 2)))
+
+
+def round_trip(towns: FloatArray) -> Instance:
+    """A round trip through towns in the plane: its length, negative."""
     distance = np.linalg.norm(towns[:, None] - towns, axis=2)
 
     def scores(points: IntArray) -> FloatArray:
         return np.asarray(-np.sum(distance[points, np.roll(points, -1, axis=1)], axis=1))
 
-    return Instance(Order(14), scores)
+    return Instance(Order(len(towns)), scores)
 
 
 def assignment(number: int) -> Instance:
@@ -50,18 +54,23 @@ def assignment(number: int) -> Instance:
 
 def flow_shop(number: int) -> Instance:
     """12 jobs through five machines, in the same order on each: the time when all are done, negative."""
-    times = np.random.default_rng([number, 23]).integers(1, 100, size=(12, 5))
+    return one_order(np.random.default_rng([number, 23]).integers(1, 100, size=(12, 5)))
+
+
+def one_order(times: IntArray) -> Instance:
+    """Jobs through machines, in the same order on each: the time when all are done, negative."""
+    jobs, machines = times.shape
 
     def scores(points: IntArray) -> FloatArray:
-        done = np.zeros((len(points), 6))  # the first column stays 0: nothing comes before the first machine
-        for position in range(12):
-            job = times[points[:, position]]
-            for machine in range(5):
+        # The first column stays 0: nothing comes before the first machine.
+        done = np.zeros((len(points), machines + 1))
+        for job in points.T:
+            for machine in range(machines):
                 start = np.maximum(done[:, machine], done[:, machine + 1])
-                done[:, machine + 1] = start + job[:, machine]
+                done[:, machine + 1] = start + times[job, machine]
         return -done[:, -1]
 
-    return Instance(Order(12), scores)
+    return Instance(Order(jobs), scores)
 
 
 def job_shop(number: int) -> Instance:

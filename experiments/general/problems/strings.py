@@ -24,15 +24,20 @@ def landscape(number: int) -> Instance:
 
 def autocorrelation(number: int) -> Instance:
     """50 signs with low autocorrelation: Golay's merit factor. There is one instance."""
+    return merit_factor(50)
+
+
+def merit_factor(length: int) -> Instance:
+    """Some signs with low autocorrelation: Golay's merit factor."""
 
     def scores(points: IntArray) -> FloatArray:
         signs = 2.0 * points - 1.0
         energy = np.zeros(len(points))
-        for shift in range(1, 50):
+        for shift in range(1, length):
             energy += np.sum(signs[:, :-shift] * signs[:, shift:], axis=1) ** 2
-        return np.asarray(50**2 / (2.0 * energy))
+        return np.asarray(length**2 / (2.0 * energy))
 
-    return Instance(Letters(50, 2), scores)
+    return Instance(Letters(length, 2), scores)
 
 
 def best_autocorrelation(number: int) -> IntArray:

@@ -16,7 +16,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.methods import default_backup
 from dagsearch.problem import Problem
 from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.expansions import Expansion, NoChildren, OneChild, default_expansion
+from dagsearch.proposers.expansions import ChildAndLeaves, Expansion, NoChildren, OneChild, default_expansion
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import RandomGame, Uniform
 from dagsearch.search import Search
@@ -147,7 +147,9 @@ def uct_rave(
     )
 
 
-def grave(problem: Problem, *, ref: float = 25.0, bias: float = 1e-5, seed: Seed = None) -> Search:
+def grave(
+    problem: Problem, *, ref: float = 25.0, bias: float = 1e-5, look_ahead: bool = False, seed: Seed = None
+) -> Search:
     """GRAVE (Cazenave 2015) with a solver, for games: see :mod:`dagsearch.baselines.grave`.
 
     One position is added per random game. Positions whose value is proven are not searched again.
@@ -160,6 +162,9 @@ def grave(problem: Problem, *, ref: float = 25.0, bias: float = 1e-5, seed: Seed
         :class:`dagsearch.problems.OpenSpielGame` does; its rewards must be free and certain.
     ref, bias
         Constants of :class:`Grave`; by default those of the publication.
+    look_ahead : bool
+        Whether moves that end the game are known before they are tried, as they are to
+        :class:`dagsearch.players.DAGSearchPlayer`; in the publication they are not.
     seed
         See :class:`dagsearch.Search`.
     """
@@ -172,10 +177,11 @@ def grave(problem: Problem, *, ref: float = 25.0, bias: float = 1e-5, seed: Seed
         )
     averages = MoveAverages(moves, numbers)
     backup = WithProofs(averages, *space.reward_range)
+    expansion = ChildAndLeaves() if look_ahead else OneChild()
     return Search(
         problem,
         scores=NoScores(),
-        proposers=Descent(Grave(averages, backup, ref, bias), RandomGame(), OneChild()),
+        proposers=Descent(Grave(averages, backup, ref, bias), RandomGame(), expansion),
         backup=backup,
         seed=seed,
     )

@@ -221,7 +221,7 @@ class WhitenedScores(JointScores):
         """By how much rewards reduce the prior variance, from φ."""
 
 
-def greedy_landmarks(covariance: Covariance, rows: Rows, most: int = _MOST_LANDMARKS) -> IntArray:
+def greedy_landmarks(covariance: Covariance, rows: Rows) -> IntArray:
     """Indices of the rows that explain the others best: each time the least explained (pivoted Cholesky).
 
     Of very many rows, only some are looked at.
@@ -230,7 +230,7 @@ def greedy_landmarks(covariance: Covariance, rows: Rows, most: int = _MOST_LANDM
     rows = rows[some]
     left = covariance.variances(rows).copy()
     smallest = _NOTHING * float(left.max(initial=0.0))
-    columns = np.zeros((min(most, len(rows)), len(rows)))
+    columns = np.zeros((min(_MOST_LANDMARKS, len(rows)), len(rows)))
     chosen: list[int] = []
     while len(chosen) < len(columns) and left.max() > smallest:
         pivot = int(left.argmax())

@@ -86,11 +86,6 @@ class SubsetScorer:
             for train, test in splits
         ]
 
-    @property
-    def training_rows(self) -> list[IntArray]:
-        """Row numbers for training, of every fold."""
-        return [fold.train for fold in self._folds]
-
     def on_fold(self, columns: Sequence[int], number: int) -> float | None:
         """Score on one fold; ``None`` if it fails."""
         data = _safe_indexing(self._data, sorted(columns), axis=1)

@@ -1,4 +1,4 @@
-"""Builds the documentation site into ``site``: ``python -m docs_site``.
+"""Builds the documentation site into ``site``: ``python -m docs.site``.
 
 Pages of ``docs`` read well on a code host, where links such as ``../results/digits.png`` and
 ``../examples/ask_tell.py`` lead out of ``docs``. The site is built from copies in ``build/docs`` whose links
@@ -16,7 +16,7 @@ from typing import Any
 
 import griffe
 
-ROOT = Path(__file__).parent
+ROOT = Path(__file__).parents[1]
 DOCS, COPIES, SITE = ROOT / "docs", ROOT / "build" / "docs", ROOT / "site"
 SHIM = "javascripts/iframe-worker.js"  # the theme would load it from elsewhere
 _ROLE = re.compile(r":(?:class|meth|func|attr|data):`([^`]+)`")
@@ -34,9 +34,9 @@ def main() -> int:
     return code
 
 
-def copy_pages(folder: Path = COPIES) -> None:
-    """Write every page with links that stay inside, the pictures and the script, to a folder."""
-    shutil.rmtree(folder, ignore_errors=True)
+def copy_pages() -> None:
+    """Write every page with links that stay inside, the pictures and the script, to ``COPIES``."""
+    shutil.rmtree(COPIES, ignore_errors=True)
     pages = {page.relative_to(DOCS).as_posix(): page.read_text() for page in DOCS.rglob("*.md")}
     pages["examples.md"] = _examples()
     others = {SHIM: DOCS / SHIM}
@@ -46,9 +46,9 @@ def copy_pages(folder: Path = COPIES) -> None:
         pages[f"{application}/index.md"] = readme.read_text()
         others |= {f"{application}/{one.name}": one for one in readme.parent.glob("*.png")}
     for name, text in pages.items():
-        _made(folder / name).write_text(_inside(text, name))
+        _made(COPIES / name).write_text(_inside(text, name))
     for name, other in others.items():
-        shutil.copy(other, _made(folder / name))
+        shutil.copy(other, _made(COPIES / name))
 
 
 def _made(path: Path) -> Path:
