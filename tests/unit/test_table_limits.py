@@ -39,11 +39,11 @@ def refused(*arguments):
 
 
 @pytest.mark.slow
-def test_a_small_archive_of_a_gigabyte_is_refused(tmp_path):
+def test_a_small_archive_of_gigabytes_is_refused(tmp_path):
     path = tmp_path / "bomb.csv.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(b"x,y\n")
-        for _ in range(1_001):
+        for _ in range(2_100):
             file.write(b"1,2\n" * 250_000)
     assert path.stat().st_size < 20_000_000
     assert refused(path) == (
