@@ -138,8 +138,7 @@ function gainSection(run) {
     : run.game ? "The value of a game may rise or fall: going on makes it more certain."
     : run.settled ? `Every ${run.words.leaf} has been evaluated: there is nothing left to gain.` : "Too little is known to say what going on would gain.",
     rows.length ? table(heads, rows, { label: "Gain of going on", class: "cards" }) : null,
-    html("h3", {}, "Rules for stopping"),
-    rules.length ? html("table", { class: "rules" }, html("tbody", {}, rules)) : html("p", {}, "No rule is known from this record."));
+    rules.length ? [html("h3", {}, "Rules for stopping"), html("table", { class: "rules" }, html("tbody", {}, rules))] : null);
 }
 
 function effectsSection(run) {
