@@ -28,7 +28,7 @@ PICTURES = Path(__file__).resolve().parent.parent / "results" / "watching"
 SENSORS = [f"sensor_{i:03d}_{'temperature' if i % 3 else 'pressure_at_the_inlet'}" for i in range(300)]
 WINDOWS = {"pipeline": ("wide", 1400), "sensors": ("phone", 390)}
 """Name of the window in which each search is shown, and its width in pixels."""
-_DRAWN = 8_000  # milliseconds until a dashboard has drawn its figures
+_PATIENCE = 300_000  # milliseconds that the dashboard may take to draw its figures
 
 
 def pipeline(choose: Any) -> float:
@@ -78,7 +78,8 @@ def optunas(folder: Path) -> None:
     with _dashboard(storage) as address:
         for number, (name, width) in enumerate(WINDOWS.values(), start=1):
             with opened(f"{address}/dashboard/studies/{number}", width) as page:
-                page.wait_for_timeout(_DRAWN)
+                page.wait_for_selector("text=Params =", timeout=_PATIENCE)
+                page.wait_for_selector("g.bars", timeout=_PATIENCE, state="attached")  # importances come last
                 page.screenshot(path=PICTURES / f"optuna-{name}.png")
 
 

@@ -98,6 +98,7 @@ function sidesOf(group) {
   return before.every(known) && uneven(group, before) < uneven(group, best) + 120 ? before : best;
 }
 function arrange() {
+  if (getComputedStyle(main).gridTemplateColumns.split(" ").length < 2) return;
   main.classList.add("measured");
   const [row, gap] = [4, 20];
   const measured = [...main.children].map((element) => ({ element, id: element.id, height: element.offsetHeight + gap,
@@ -106,7 +107,10 @@ function arrange() {
   const opened = ({ element }) => [...element.querySelectorAll("details[open] > .sideways")].reduce((sum, one) => sum + one.offsetHeight, 0);
   for (const one of measured) one.weight = one.height - opened(one);
   const rows = (height) => Math.ceil(height / row);
-  const put = ({ element }, begin, end) => element.style.setProperty("--rows", `${begin + 1} / ${end - gap / row + 1}`);
+  const put = ({ element }, begin, end) => {
+    element.style.setProperty("--rows", `${begin + 1} / ${end - gap / row + 1}`);
+    element.style.setProperty("--least", `${(end - begin) * row - gap}px`);
+  };
   let top = 0;
   while (measured.length) {
     const full = measured.findIndex((one) => !one.half);
@@ -127,6 +131,7 @@ function arrange() {
   }
 }
 const observer = new ResizeObserver(arrange);
+main.addEventListener("toggle", arrange, true); // a table that is closed leaves its section as high as it was
 
 /* Only what has changed is replaced, and never what the reader is using. */
 const shownAs = new Map();
