@@ -79,7 +79,8 @@ def optunas(folder: Path) -> None:
         for number, (name, width) in enumerate(WINDOWS.values(), start=1):
             with opened(f"{address}/dashboard/studies/{number}", width) as page:
                 page.wait_for_selector("text=Params =", timeout=_PATIENCE)
-                page.wait_for_selector("g.bars", timeout=_PATIENCE, state="attached")  # importances come last
+                # Of the timeline, and of the importances, which come last.
+                page.locator("g.bars").nth(1).wait_for(state="attached", timeout=_PATIENCE)
                 page.screenshot(path=PICTURES / f"optuna-{name}.png")
 
 

@@ -67,7 +67,7 @@ def test_a_table_is_no_journal(command, capsys, tmp_path, monkeypatch):
     assert cli.main([*command, "table.csv"]) == 1
     shown = capsys.readouterr().err
     assert "table.csv is not a journal" in shown
-    assert "tables are for 'dagsearch select'" in shown
+    assert "'dagsearch select' takes tables" in shown
 
 
 def test_demo(capsys, tmp_path):

@@ -195,7 +195,7 @@ def last_head(path: Any, first: bytes) -> tuple[Head, int]:
     if not first.startswith(_START):
         raise JournalError(
             f"{path} is not a journal of dagsearch, or its beginning is damaged. The file was not changed; "
-            "give the one that journal= or --journal named (tables are for 'dagsearch select'), or restore a copy"
+            "give that of journal= or --journal ('dagsearch select' takes tables), or restore a copy of it"
         )
     raise JournalError(
         f"{path} is damaged, or not a journal of dagsearch: its first lines are not what was written. The "
