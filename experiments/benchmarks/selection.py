@@ -23,7 +23,6 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.problems import Subsets
 from dagsearch.selection import SubsetScorer
 from dagsearch.selection.rankings import glance, numeric_table, standardised
-from dagsearch.selection.scoring import heldout_interval
 from dagsearch.sklearn import DAGSearchSelector
 from experiments.benchmarks.selection_tables import TASKS
 from experiments.benchmarks.subset_peers import (
@@ -43,8 +42,6 @@ logger = logging.getLogger(__name__)
 
 OURS = "DAGSearchSelector"
 FOLDS, BUDGET = 5, 100
-# Seeds of the search that are compared with each other on the first split of a table.
-_SEEDS = 4
 # Part of the rows that is held out.
 _HELD_OUT = 0.3
 # Forward and floating selection choose from this number of columns, the best one by one, if there are more.
@@ -83,22 +80,12 @@ class Round(NamedTuple):
         scoring = check_scoring(self.estimator)
         return SubsetScorer(self.estimator, scoring, self.data, self.target, self.splits, {}, {})
 
-    def judged(self, columns: Sequence[int]) -> dict[str, float]:
-        """Score of columns on rows that took no part in the selection, and whether its interval covers.
-
-        With fresh rows, they give the score; then it is known so well that the interval of the score on the
-        held-out rows can be checked.
-        """
-        chosen, scoring = list(columns), check_scoring(self.estimator)
+    def judged(self, columns: Sequence[int]) -> float:
+        """Score of columns on rows that took no part in the selection: fresh ones, or those held out."""
+        chosen = list(columns)
         fitted = clone(self.estimator).fit(_safe_indexing(self.data, chosen, axis=1), self.target)
-        unseen = _safe_indexing(self.unseen, chosen, axis=1)
-        score = float(scoring(fitted, unseen, self.unseen_target))
-        if self.fresh is None:
-            return {"held out": score}
-        interval = heldout_interval(scoring, fitted, unseen, self.unseen_target, score)
-        assert interval is not None
-        truth = float(scoring(fitted, _safe_indexing(self.fresh[0], chosen, axis=1), self.fresh[1]))
-        return {"held out": truth, "interval covers": float(interval[0] <= truth <= interval[1])}
+        data, target = (self.unseen, self.unseen_target) if self.fresh is None else self.fresh
+        return float(check_scoring(self.estimator)(fitted, _safe_indexing(data, chosen, axis=1), target))
 
 
 def _round(name: str, number: int) -> Round:
@@ -124,16 +111,11 @@ def _round(name: str, number: int) -> Round:
 Answer = tuple[Sequence[int], int]
 
 
-def _fitted(part: Round, budget: int, seed: int) -> DAGSearchSelector:
+def _ours(part: Round, budget: int) -> Answer:
     kind = StratifiedKFold if part.classification else KFold
     folds = kind(FOLDS, shuffle=True, random_state=part.seed)
-    return DAGSearchSelector(
-        part.estimator, n_features_to_select=part.k, budget=budget, cv=folds, random_state=seed
-    ).fit(part.data, part.target)
-
-
-def _ours(part: Round, budget: int) -> Answer:
-    selector = _fitted(part, budget, part.seed)
+    settings: dict[str, Any] = {"n_features_to_select": part.k, "cv": folds, "random_state": part.seed}
+    selector = DAGSearchSelector(part.estimator, budget=budget, **settings).fit(part.data, part.target)
     extra = 0 if selector._run.nested is None else selector._run.nested.fits
     fits = FOLDS * len(selector.history_["features"]) + extra
     return np.flatnonzero(selector.support_).tolist(), fits
@@ -256,9 +238,7 @@ def run(quick: bool, jobs: int, progress: bool) -> Outcome:
         for name in names[::-1]
         for number in range(splits[name])
     ]
-    seeds = [(name, budget, seed) for name in names[::-1] for seed in range(2 if quick else _SEEDS)]
     rows = [*_overhead(20 if quick else 100), *run_rounds(_one, tasks, jobs, progress)]
-    rows += agreement(run_rounds(_statements, seeds, jobs, progress))
     about = {"splits": splits, "budget": budget, "folds": FOLDS, "held_out": _HELD_OUT, "missing": missing}
     return Outcome("selection", rows, about, {"selection": draw(rows)})
 
@@ -299,44 +279,12 @@ def _one(method: str, name: str, number: int, budget: int) -> list[Row]:
     columns, fits = METHODS[method](part, budget)
     seconds = time.perf_counter() - began
     found = {
-        **part.judged(columns),
+        "held out": part.judged(columns),
         "cross-validated": part.scorer()(columns).mean,
         "fits": float(fits),
         "seconds": seconds,
     }
     return [Row(method, f"{name}, {what}", number, 0, value) for what, value in found.items()]
-
-
-def _statements(name: str, budget: int, seed: int) -> list[Row]:
-    """What a search states about the features: its inclusion probabilities of 0.5 or more, by column."""
-    one = _fitted(_round(name, 0), budget, seed)
-    stated = np.nan_to_num(one.inclusion_probability_)
-    rows = [
-        Row(OURS, f"{name}, included", seed, int(i), float(stated[i])) for i in np.flatnonzero(stated > 0.5)
-    ]
-    measured = {"skill": one.model_fit_.skill or 0.0, "coverage": one.model_fit_.coverage or 0.0}
-    return [*rows, *(Row(OURS, f"{name}, {what}", seed, 0, value) for what, value in measured.items())]
-
-
-def agreement(rows: Sequence[Row]) -> list[Row]:
-    """How far searches with different seeds agree, from what each one states.
-
-    Of the features that a search states at 0.9 or more, how many do the other searches state above 0.5?
-    """
-    kept = [row for row in rows if not row.setting.endswith(", included")]
-    seeds: dict[str, dict[int, dict[int, float]]] = {}
-    for row in kept:
-        seeds.setdefault(row.setting.rpartition(", ")[0], {})[row.round] = {}
-    for row in rows:
-        if row.setting.endswith(", included"):
-            seeds[row.setting.rpartition(", ")[0]][row.round][row.step] = row.value
-    for name, stated in seeds.items():
-        for seed, own in stated.items():
-            sure = [column for column, value in own.items() if value >= 0.9]
-            agreed = [column in other for column in sure for key, other in stated.items() if key != seed]
-            kept.append(Row(OURS, f"{name}, stated", seed, 0, float(len(sure))))
-            kept.append(Row(OURS, f"{name}, agreed", seed, 0, float(np.mean(agreed)) if agreed else np.nan))
-    return kept
 
 
 class Standing(NamedTuple):

@@ -13,18 +13,14 @@ from experiments.harness.runner import Curve, Row, curves, read_rows
 
 Curves = Mapping[tuple[str, str], Curve]
 
-# Tables that are made from the file of the selectors.
-_OF_SELECTION = ("overhead", "certainty", "covered")
-
 
 def tables(folder: Path) -> dict[str, str]:
     """Every table whose file is in the folder, by name."""
     makers = {"synthetic": _synthetic, "digits": _digits, "tictactoe": _game, "calibration": _calibration}
     makers |= {"mnist": _mnist, "selection": _selection, "overhead": _overhead, "batches": _batches}
-    makers |= {"certainty": _certainty, "covered": _covered}
     found = {}
     for name, make in makers.items():
-        path = folder / f"{'selection' if name in _OF_SELECTION else name}.csv.gz"
+        path = folder / f"{'selection' if name == 'overhead' else name}.csv.gz"
         if path.exists():
             found[name] = make(curves(read_rows(path)))
     if (folder / "selection.csv.gz").exists():
@@ -124,34 +120,6 @@ def _standings(rows: Sequence[Row]) -> str:
     never = sum(not any(s.behind for (_, other), s in compared.items() if other == name) for name in TASKS)
     lines.append([f"tables where no method is ahead of ours: {never} of {len(TASKS)}", "", "", ""])
     return table(["against", "ours ahead", "level", "ours behind"], lines)
-
-
-def _certainty(found: Curves) -> str:
-    """What several seeds state about the same features, by table and over all."""
-    rows, stated, agreed = [], 0.0, 0.0
-    for name in TASKS:
-        sure, share = (found[OURS, f"{name}, {what}"].values[:, 0] for what in ("stated", "agreed"))
-        stated += float(sure.sum())
-        agreed += float(np.nansum(sure * share))
-        skill, coverage = (found[OURS, f"{name}, {what}"].mean[0] for what in ("skill", "coverage"))
-        level = float(np.nansum(sure * share)) / sure.sum() if sure.sum() else np.nan
-        shown = "–" if np.isnan(level) else f"{level:.0%}"
-        rows.append([name, f"{sure.mean():.1f}", shown, f"{skill:.2f}", f"{coverage:.0%}"])
-    rows.append(["all", f"{stated:.0f} in all", f"{agreed / max(stated, 1.0):.0%}", "", ""])
-    head = ["table", "features stated at 0.9 or more", "of these above 0.5 by other seeds"]
-    return table([*head, "skill", "scores inside predicted 90% intervals"], rows)
-
-
-def _covered(found: Curves) -> str:
-    """How often the intervals of held-out scores cover the score on fresh rows, over all methods."""
-    rows = []
-    for name in TASKS:
-        known = [curve for (_, setting), curve in found.items() if setting == f"{name}, interval covers"]
-        if known:
-            ours = found[OURS, f"{name}, interval covers"].values[:, 0]
-            every = np.concatenate([curve.values[:, 0] for curve in known])
-            rows.append([name, f"{ours.sum():.0f} of {len(ours)}", f"{every.mean():.0%} of {len(every)}"])
-    return table(["table", "of our selections", "of the selections of all methods"], rows)
 
 
 def _overhead(found: Curves) -> str:

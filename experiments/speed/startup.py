@@ -40,7 +40,7 @@ def startup(quick: bool) -> Measurement:
             colds.append(_printed(_FIRST_SEARCH, cache))
             warms.append(_printed(_FIRST_SEARCH, cache))
     figures = [
-        Figure("import dagsearch", statistics.median(imports), "s", 0.5),
+        Figure("import dagsearch", statistics.median(imports), "s", 0.4),
         Figure("pause of a first search, compiled before", statistics.median(warms), "s", 2.0),
         Figure("the same, once after installation", statistics.median(colds), "s", None),
     ]

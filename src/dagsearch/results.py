@@ -11,7 +11,7 @@ from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from dagsearch.report.report import Report
 
@@ -164,12 +164,12 @@ class Result:
 
         return Report.of_result(self)
 
-    def plot(self) -> "list[Axes]":
-        """Draw the search with matplotlib, and return the axes: three of them, or one with little to draw.
+    def plot(self) -> "Figure":
+        """Draw the search with matplotlib: ``result.plot().savefig("search.png")`` writes the figure.
 
-        The rewards and the best of them so far, with a forecast; how much of the reward each choice explains;
-        and the best reward found with each combination of the two choices that explain most.
-        ``plot()[0].figure.savefig("search.png")`` writes the figure.
+        Its panels are the rewards and the best of them so far, with a forecast; how much of the reward each
+        choice explains; and the best reward found with each combination of the two choices that explain most.
+        With little to draw, there is only the first.
         """
         from dagsearch.report.plots import plotted
 

@@ -279,7 +279,7 @@ def test_a_file_without_some_of_its_lines_is_refused(journal, gone):
 def test_other_files_are_refused(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("not a database at all, but long enough to be looked at" * 20)
-    refused(text, "damaged, or not a journal")
+    refused(text, "notes.txt is not a journal of dagsearch")
     other = tmp_path / "other.db"
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE event (number)")

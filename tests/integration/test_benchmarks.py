@@ -57,5 +57,5 @@ def test_every_table_has_one_place(parts):
         for name in made:
             assert sum(text.count(f"<!-- {name} -->") for text in where) == 1, (page, name)
     wanted = {"synthetic", "digits", "mnist", "tictactoe", "calibration", "batches", "portfolio", "load"}
-    wanted |= {"selection", "standings", "certainty", "covered", "overhead", "picture"}
+    wanted |= {"selection", "standings", "overhead", "picture"}
     assert {name for page in beyond for name in parts[page]} == wanted

@@ -39,6 +39,37 @@ def test_bad_usage_exits_with_2(arguments, capsys):
     assert "error" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["select", "--budgt", "10"], "there is no option --budgt; did you mean 'budget'?"),
+        (["select", "t.csv", "--target", "y", "--budgt=10"], "did you mean 'budget'?"),
+        (["demo", "--colour"], "there is no option --colour; see the usage above"),
+    ],
+)
+def test_an_option_that_does_not_exist_is_named_with_the_one_that_was_meant(arguments, hint, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    assert stopped.value.code == 2
+    assert hint in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_an_option_may_be_shortened(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["demo", "--budg", "0"])
+    assert "--budget" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", [["show"], ["resume"], ["watch"], ["report", "--out", "page.html"]])
+def test_a_table_is_no_journal(command, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("table.csv").write_text("a,b\n1,2\n")
+    assert cli.main([*command, "table.csv"]) == 1
+    shown = capsys.readouterr().err
+    assert "table.csv is not a journal" in shown
+    assert "'dagsearch select' takes tables" in shown
+
+
 def test_demo(capsys, tmp_path):
     picture = tmp_path / "demo.png"
     assert cli.main(["demo", "--budget", "40", "--out", str(picture)]) == 0

@@ -120,10 +120,24 @@ def test_a_slice_is_of_choices_that_leaves_have_together():
 def drawn(result):
     from matplotlib import pyplot
 
-    axes = result.plot()
-    axes[0].figure.canvas.draw()
-    pyplot.close(axes[0].figure)
-    return axes
+    figure = result.plot()
+    figure.canvas.draw()
+    pyplot.close(figure)
+    return [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
+
+
+def test_a_figure_is_saved_in_one_line_and_shown_once(tmp_path, monkeypatch):
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+    result = ds.maximize(weighted, 20, seed=0)
+    result.plot().savefig(tmp_path / "search.png")
+    assert (tmp_path / "search.png").read_bytes().startswith(b"\x89PNG")
+    assert len(pyplot.get_fignums()) == 1  # pyplot.show() shows it
+    pyplot.close("all")
+    monkeypatch.setattr(pyplot, "get_backend", lambda: "module://matplotlib_inline.backend_inline")
+    result.plot()
+    assert pyplot.get_fignums() == []
 
 
 @pytest.mark.parametrize("function", [ds.maximize, ds.minimize])

@@ -1,5 +1,6 @@
 """The page of a search in a browser: what it shows, and that nothing in it can act."""
 
+import itertools
 import json
 import re
 
@@ -10,7 +11,7 @@ import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.journal.encoding import Part
 from dagsearch.record import Record, Told
-from dagsearch.report import Report
+from dagsearch.report import Report, words
 from dagsearch.report.html import html_page, policy, snippet
 from dagsearch.report.report import Watched
 from dagsearch.report.view import Viewed
@@ -248,10 +249,104 @@ def test_what_is_not_there_takes_no_room(browser, tmp_path):
 @in_browser
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("9.38e-6", "9.4 · 10⁻⁶"), ("-2.5e12", "−2.5 · 10¹²"), ("0.0312", "0.0312"), ("1234.5", "1235")],
+    [
+        ("9.38e-6", "9.4 · 10⁻⁶"),
+        ("-2.5e12", "−2.5 · 10¹²"),
+        ("0.0312", "0.0312"),
+        ("1234.5", "1235"),
+        ("-7134201.4", "−7,134,201"),
+    ],
 )
 def test_numbers_are_written_as_people_write_them(browser, journal, value, shown):
     page = browser.new_page()
     page.set_content(Report.of_journals(journal).to_html())
     assert page.evaluate(f"number({value})") == shown
+    assert words.number(float(value)) in (shown, "1234")  # which Python rounds to even
     page.close()
+
+
+@in_browser
+def test_what_is_small_beside_the_rewards_has_no_power_of_ten(browser, journal):
+    page = browser.new_page()
+    page.set_content(Report.of_journals(journal).to_html())
+    assert page.evaluate(
+        "[beside(4.7e-5, 0.2), beside(1e-6, 0.2), beside(4.7e-5, 1e-4), beside(0.3, 1)]"
+    ) == [
+        "< 0.0001",
+        "0",
+        "4.7 · 10⁻⁵",
+        "0.3000",
+    ]
+    assert page.evaluate("[duration(0.0028), duration(2.34), duration(15)]") == ["0 s", "2.3 s", "15 s"]
+    page.close()
+
+
+def boxes(page):
+    """Left, top and bottom of each section of half the width, by columns."""
+    found = page.locator("main > section").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(({left, top, bottom, width}) =>"
+        " [left, top, bottom, width])"
+    )
+    columns = {}
+    for left, top, bottom, width in found:
+        if width < 800:
+            columns.setdefault(left, []).append((top, bottom))
+    return columns
+
+
+@in_browser
+def test_two_columns_have_no_holes(show, tmp_path):
+    def reward(choose):  # many options, so that what they are worth is a long table
+        return 0.1 * choose("a", range(15)) - choose("b", range(9)) % 4
+
+    ds.maximize(reward, 60, seed=0, journal=tmp_path / "run.db")
+    page = show(Report.of_journals(tmp_path / "run.db").to_html(), 390)
+    page.set_viewport_size({"width": 1400, "height": 900})  # a window that was narrow at first
+    page.wait_for_function("() => document.getElementById('progress').style.getPropertyValue('--column')")
+    closed = page.locator("#progress").bounding_box()["height"]
+    for heights in ([closed], [closed + 50, 9999.0], [closed]):  # closed, open, and closed again
+        for _ in range(600):
+            section, after = (page.locator(name).bounding_box() for name in ("#progress", "#explored"))
+            settled = after["y"] >= section["y"] + section["height"]
+            if settled and heights[0] <= section["height"] <= heights[-1]:
+                break
+            page.wait_for_timeout(100)
+        assert heights[0] <= section["height"] <= heights[-1]
+        columns = boxes(page)
+        assert section["x"] == min(columns)  # the first section is on the left, and stays there
+        assert sorted(map(len, columns.values())) in ([1, 3], [2, 2])
+        assert len({column[0][0] for column in columns.values()}) == 1
+        assert len({column[-1][1] for column in columns.values()}) == 1  # both end at the same height
+        for column in columns.values():
+            for (_, bottom), (top, _) in itertools.pairwise(column):
+                assert 20 <= top - bottom < 24
+        page.locator("#progress summary").click()
+
+
+@in_browser
+def test_sections_keep_their_columns_when_heights_change_a_little(show, journal):
+    page = show(Report.of_journals(journal).to_html())
+    group = [{"id": name, "weight": height} for name, height in [("a", 300), ("b", 200), ("c", 200)]]
+    assert page.evaluate("group => sidesOf(group)", group) == [0, 1, 1]
+    page.evaluate("columns.set('a', 0); columns.set('b', 0); columns.set('c', 1)")
+    assert page.evaluate("group => sidesOf(group)", group) == [0, 1, 1]  # 300 is too uneven
+    group[0]["weight"] = 120
+    assert page.evaluate("group => sidesOf(group)", group) == [0, 0, 1]  # 120 is not
+
+
+@in_browser
+def test_names_are_broken_between_words_and_long_leaves_told_by_differences(show, tmp_path):
+    names = [f"sensor_{i:02d}_temperature_at_the_inlet" for i in range(30)]
+    problem = ds.problems.Subsets(names, 10, reward=lambda chosen: float(sum(int(n[7:9]) for n in chosen)))
+    ds.search(problem, 60, seed=0, journal=tmp_path / "run.db")
+    page = show(Report.of_journals(tmp_path / "run.db").to_html(), 390)
+    assert inside(page) == (0, 1)
+    assert page.locator("#effects .name wbr").count() > 0
+    rows = page.locator("#leaves tbody tr")
+    assert rows.nth(0).locator(".part").count() == 10
+    assert "in common" in rows.nth(1).inner_text()
+    assert rows.nth(1).locator(".part").count() < 10
+    drawn = page.locator("#effects .name").evaluate_all(
+        "all => all.map(one => one.scrollWidth - one.clientWidth)"
+    )
+    assert max(drawn) <= 0

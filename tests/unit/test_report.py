@@ -373,9 +373,9 @@ def test_comparisons_are_readable_on_a_phone(show):
         ["Features", "8"],
         ["Subsets", "212"],
         ["Score", "0.9630"],
-        ["new rows, 90%", "0.9510 to 0.9750"],
+        ["On new rows, 90%", "0.9510 to 0.9750"],
         ["Hold-out", "0.9530"],
-        ["its 90% interval", "0.9230 to 0.9830"],
+        ["Hold-out, 90%", "0.9230 to 0.9830"],
     ]
     frame = page.locator("#comparisons .sideways")
     assert frame.evaluate("box => box.scrollWidth <= box.clientWidth")  # nothing to scroll to
@@ -404,9 +404,25 @@ def test_how_well_scores_were_predicted_is_told(show):
     assert text.count("inside") == 1  # one sentence says how often intervals held
     made = scarce()
     shown = show(made)
-    assert made["model"]["sentence"] in shown.locator("#headline").inner_text()
     assert made["model"]["sentence"] in shown.locator("#inclusion").inner_text()
+    assert shown.get_by_text(made["model"]["sentence"]).count() == 1
     assert shown.locator("#inclusion tbody").count() == 0  # no wall of empty bars
+
+
+@in_browser
+def test_predicted_intervals_end_where_scores_do(show):
+    made = example()
+    made["result"]["bounds"] = [0.0, 1.0]
+    for entry in made["history"]:
+        entry["predicted"] = [0.98, 0.2]
+    figure = show(made).locator("#calibration svg[tabindex]")
+    ends = re.findall(r"H([\d.]+)", figure.locator(".whisker").get_attribute("d"))
+    assert len(ends) > 100
+    assert len(set(ends)) == 1
+    shown = [float(text.replace("−", "-")) for text in figure.locator("text").all_text_contents()[:-1]]
+    assert 0.0 <= min(shown) < max(shown) <= 1.0
+    edge = figure.evaluate("one => one.viewBox.baseVal.width")
+    assert float(ends[0]) < edge - 12
 
 
 @in_browser
@@ -423,7 +439,9 @@ def test_code_can_be_copied(show):
 def test_names_are_shown_as_text(show):
     page = show(hostile())
     for place in ["#headline .chips li", "#warnings li", "#inclusion tbody th"]:
-        shown = page.locator(place).evaluate_all("all => all.map(one => one.firstChild.data)")
+        shown = page.locator(place).evaluate_all(
+            "all => all.map(one => [...one.childNodes].map(node => node.data ?? '').join(''))"
+        )
         assert shown[:5] == list(map(visible, HOSTILE))
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2

@@ -608,7 +608,7 @@ def test_small_budget_is_warned_of(budget):
         ({"warm_start": [0, 1, 2]}, "warm_start must be a sequence of subsets, got 0"),
         ({"warm_start": [("a", "b")]}, r"warm_start: \('a', 'b'\) cannot be chosen"),
         ({"warm_start": {("a", "b", "c"): np.nan}}, "warm_start: the score of .* must be finite, got nan"),
-        ({"scoring": "acuracy"}, "scoring"),
+        ({"scoring": "acuracy"}, "no scorer .acuracy.; did you mean .accuracy."),
         ({"scoring": ["r2", "max_error"]}, "scoring must be one score"),
         ({"cv": []}, "cv gave no folds"),
         ({"cv": "five"}, "cv"),

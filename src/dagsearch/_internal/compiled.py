@@ -1,11 +1,12 @@
-"""The decorator for all compiled functions of this package."""
+"""The decorator for all compiled functions of this package.
+
+Numba is imported at the first call of one of them: the import takes longer than that of all else together.
+"""
 
 import logging
 from collections.abc import Callable
-from functools import cache
+from functools import cache, update_wrapper
 from typing import Any, TypeVar, cast
-
-from numba import njit
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -14,21 +15,43 @@ logger = logging.getLogger(__name__)
 
 def compiled(function: _Function) -> _Function:
     """Compile at the first call, and store the machine code on disk for later processes."""
-    return _compiled(function)
+    return cast(_Function, Compiled(function, {}))
 
 
 def inlined(function: _Function) -> _Function:
     """Compile into the callers: a call that takes an array counts its references, too slow in a hot loop."""
-    return _compiled(function, inline="always")
+    return cast(_Function, Compiled(function, {"inline": "always"}))
 
 
-def _compiled(function: _Function, **options: Any) -> _Function:
+class Compiled:
+    """Stands for the compiled function, in Python and, by Numba's attributes, in other compiled functions."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self._options = options
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "dispatcher":  # only once: it is found without this method then
+            self.dispatcher = _dispatcher(self.__wrapped__, self._options)
+            return self.dispatcher
+        return getattr(self.dispatcher, name)
+
+    def __reduce__(self) -> str:
+        return str(self.__name__)  # by reference, as functions are
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    from numba import njit
+
     try:
-        return cast(_Function, njit(cache=True, **options)(function))
+        return njit(cache=True, **options)(function)
     except RuntimeError as error:  # no folder can be written to: neither that of the package nor at home
         logger.debug("%s", error)
         _say_once()
-        return cast(_Function, njit(**options)(function))
+        return njit(**options)(function)
 
 
 @cache

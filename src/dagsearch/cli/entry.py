@@ -7,12 +7,15 @@ imports belong inside ``run``.
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import takewhile
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from dagsearch import __version__
+from dagsearch._internal.hints import did_you_mean
 from dagsearch.cli import backup, demo, example, join, play, report, resume, select, show, watch
 
 if TYPE_CHECKING:
@@ -40,7 +43,7 @@ def run_one_of(commands: Sequence[Command], program: str, about: str, arguments:
     if sys.stdout is None or sys.stderr is None:  # the shell has closed it
         nowhere = open(os.devnull, "w")  # noqa: SIM115
         sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
-    options = _parser(commands, program, about).parse_args(arguments)
+    options = _parsed(commands, program, about, arguments)
     try:
         code = int(options.run(options))
         sys.stdout.flush()
@@ -69,7 +72,10 @@ def _discard(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _parser(commands: Sequence[Command], program: str, about: str) -> argparse.ArgumentParser:
+def _parsed(
+    commands: Sequence[Command], program: str, about: str, arguments: Sequence[str] | None
+) -> argparse.Namespace:
+    """The options; ends the process if one is unknown, and says which was meant."""
     parser = argparse.ArgumentParser(
         prog=program, description=about, epilog=f"Run '{program} COMMAND --help' for a command's options."
     )
@@ -77,4 +83,14 @@ def _parser(commands: Sequence[Command], program: str, about: str) -> argparse.A
     named = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for command in commands:
         command.add_parser(named)
-    return parser
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given and given[0] in named.choices:  # argparse would first ask for what is missing
+        chosen = named.choices[given[0]]
+        known = set(re.findall(r"--([\w-]+)", chosen.format_help()))
+        options = [one.partition("=")[0] for one in takewhile(lambda one: one != "--", given)]
+        for name in [one.removeprefix("--") for one in options if one.startswith("--")]:
+            if not any(option.startswith(name) for option in known):
+                chosen.error(
+                    f"there is no option --{name}; {did_you_mean(name, known, 'see the usage above')}"
+                )
+    return parser.parse_args(given)

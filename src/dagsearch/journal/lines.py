@@ -192,6 +192,11 @@ def last_head(path: Any, first: bytes) -> tuple[Head, int]:
             f"{path} has format {int(start)}, but this version of dagsearch reads format {FORMAT}: install "
             "the version that wrote it"
         )
+    if not first.startswith(_START):
+        raise JournalError(
+            f"{path} is not a journal of dagsearch, or its beginning is damaged. The file was not changed; "
+            "give that of journal= or --journal ('dagsearch select' takes tables), or restore a copy of it"
+        )
     raise JournalError(
         f"{path} is damaged, or not a journal of dagsearch: its first lines are not what was written. The "
         "file was not changed; check the path, or restore an earlier copy of it"

@@ -1,6 +1,7 @@
 /* A drawing of states and decisions that can be moved and zoomed, with what is known of one state beside it. */
 
-const box = { width: 152, height: 40, column: 196, row: 50 };
+const box = { width: 152, height: 40, between: 44, row: 50 };
+const letter = 7.2; // width of a letter of a state's name, on average
 const seen = { run: null, view: null, node: null }; // kept when the page is updated
 
 /* The best path is a straight line on top; below it, nodes are placed near their parents. */
@@ -21,7 +22,7 @@ function place(nodes, edges) {
     const order = (a, b) => (a === b ? 0 : a < b ? -1 : 1);
     layers.get(depth)
       .sort((a, b) => order(wishes.get(a), wishes.get(b)) || order(value(b), value(a)))
-      .forEach((node, row) => places.set(node.id, { x: column * box.column, y: row * box.row }));
+      .forEach((node, row) => places.set(node.id, { x: column * (box.width + box.between), y: row * box.row }));
   });
   return places;
 }
@@ -37,7 +38,7 @@ function drawNode(node, at, strength) {
   return svg("g", { class: node.best ? "node on-best" : "node", role: "img", "aria-label": facts.join("; "),
       transform: `translate(${at.x} ${at.y})`, style: { "--strength": strength } },
     svg("rect", { width: box.width, height: box.height, rx: 6 }),
-    svg("text", { x: 10, y: 17, "aria-hidden": "true" }, shorten(node.title, 18)),
+    svg("text", { x: 10, y: 17, "aria-hidden": "true" }, shorten(node.title, Math.floor((box.width - 16) / letter))),
     svg("text", { class: "small", x: 10, y: 32, "aria-hidden": "true" }, node.small));
 }
 
@@ -144,6 +145,7 @@ function describeNode(panel, node) {
 
 /* `nodes` have id, depth, best, title, small, value and facts. */
 function explorer(run, nodes, edges, smallIsGood) {
+  box.width = clamp(16 + letter * Math.max(...nodes.map((node) => node.title.length)), 110, innerWidth < 560 ? 156 : 216);
   const places = place(nodes, edges);
   const sorted = [...nodes].sort((a, b) => places.get(a.id).x - places.get(b.id).x || places.get(a.id).y - places.get(b.id).y);
   const [low, high] = extent(nodes.map((node) => node.value));
@@ -183,7 +185,7 @@ function explorer(run, nodes, edges, smallIsGood) {
   const button = (name, text, click) => html("button", { type: "button", "aria-label": name, title: name, click }, text);
   whenPlaced.push(view.settle);
   return html("div", { class: "dag" },
-    html("div", { class: "view", style: { height: `${clamp(0.8 * world.height + 90, 320, 520)}px` } }, drawing,
+    html("div", { class: "view", style: { height: `${clamp(world.height + 88, 240, 520)}px` } }, drawing,
       html("div", { class: "zoom" }, button("Zoom in", "+", () => view.zoom(1.3)), button("Zoom out", "−", () => view.zoom(1 / 1.3)),
         button("Reset view", "Reset", view.reset))),
     panel);

@@ -53,9 +53,9 @@ function number(value) {
   if (!known(value)) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  const scientific = size !== 0 && (size < 5e-5 || size >= 1e6);
   const decimals = size < 1 ? 4 : Math.max(0, 3 - Math.floor(Math.log10(size)));
-  return (scientific ? powerOfTen(value) : value.toFixed(decimals)).replaceAll("-", "−");
+  const text = size < 5e-5 || size >= 1e12 ? powerOfTen(value) : size >= 1e4 ? Math.round(value).toLocaleString("en") : value.toFixed(decimals);
+  return text.replaceAll("-", "−");
 }
 /* Very large and very small numbers: 9.4 · 10⁻⁶. */
 function powerOfTen(value) {
@@ -63,7 +63,10 @@ function powerOfTen(value) {
   return `${digits} · 10${[...String(Number(power))].map((one) => (one === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[one])).join("")}`;
 }
 /* A number that matters only in comparison with a larger one. */
-const beside = (value, scale) => (known(value) && Math.abs(value) < 1e-4 * Math.abs(scale) ? "0" : number(value));
+function beside(value, scale) {
+  if (known(value) && Math.abs(value) < 1e-4 * Math.abs(scale)) return "0";
+  return value > 0 && value < 5e-5 && scale >= 1e-3 ? "< 0.0001" : number(value);
+}
 const signed = (value) => (value > 0 ? "+" : "") + number(value);
 const count = (value) => (known(value) ? value.toLocaleString("en") : "–");
 function percent(value) {
@@ -73,12 +76,14 @@ function percent(value) {
 }
 function duration(seconds) {
   if (!known(seconds)) return "–";
-  if (seconds < 90) return `${seconds < 10 ? seconds.toPrecision(2) : Math.round(seconds)} s`;
+  if (seconds < 90) return seconds < 0.05 ? "0 s" : `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 const range = (interval) => (interval?.every(known) ? `${number(interval[0])} to ${number(interval[1])}` : "–");
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const clock = (at) => new Date(1000 * at).toLocaleString();
+/* A name may be broken after these characters, rather than anywhere. */
+const breakable = (text) => text.split(/(?<=[_\-./:,=])/).flatMap((part, i) => (i ? [html("wbr"), part] : [part]));
 const shorten = (text, length) => (text.length > length ? text.slice(0, length - 1) + "…" : text);
 
 /* What a mark means, on hover and by arrow keys; screen readers are told, too. */
@@ -231,7 +236,7 @@ function bars(key, heads, entries, [low, high], mark) {
     const [from, to] = [Math.min(0, one.value ?? 0), Math.max(0, one.value ?? 0)].map(share);
     const drawn = known(one.low) && known(one.high);
     const made = html("tr", { class: one.chosen ? "chosen" : null },
-      html("th", { class: "name", scope: "row" }, one.label, one.chosen ? html("span", { class: "unseen" }, ` (${mark})`) : null),
+      html("th", { class: "name", scope: "row" }, breakable(one.label), one.chosen ? html("span", { class: "unseen" }, ` (${mark})`) : null),
       html("td", {}, html("div", { class: "track", "aria-hidden": "true" },
         html("div", { class: "fill", style: { left: `${from}%`, width: `${to - from}%` } }),
         low < 0 ? html("div", { class: "zero", style: { left: `${share(0)}%` } }) : null,

@@ -87,6 +87,52 @@ function sections() {
     leavesSection(run), own(comparisonsSection, found?.comparisons.length), pendingSection(run), own(settingsSection),
     content.runs.length > 1 ? comparisonSection() : null].filter(known);
 }
+/* On a wide screen, sections of half its width stand in two columns of about the same height, without holes. Each keeps
+   its column when the page is updated, unless that would leave much room empty; tables that were opened do not count. */
+const columns = new Map(); // of sections, by their ids
+const uneven = (group, sides) => Math.abs(group.reduce((sum, { weight }, i) => sum + (sides[i] ? weight : -weight), 0));
+function sidesOf(group) {
+  const before = group.map(({ id }) => columns.get(id));
+  const all = Array.from({ length: 2 ** (group.length - 1) }, (_, which) => group.map((_, i) => (which >> (i - 1)) & (i ? 1 : 0)));
+  const best = all.reduce((one, other) => (uneven(group, other) < uneven(group, one) ? other : one));
+  return before.every(known) && uneven(group, before) < uneven(group, best) + 120 ? before : best;
+}
+function arrange() {
+  if (getComputedStyle(main).gridTemplateColumns.split(" ").length < 2) return;
+  main.classList.add("measured");
+  const [row, gap] = [4, 20];
+  const measured = [...main.children].map((element) => ({ element, id: element.id, height: element.offsetHeight + gap,
+    half: getComputedStyle(element).gridColumnEnd !== "-1" }));
+  main.classList.remove("measured");
+  const opened = ({ element }) => [...element.querySelectorAll("details[open] > .sideways")].reduce((sum, one) => sum + one.offsetHeight, 0);
+  for (const one of measured) one.weight = one.height - opened(one);
+  const rows = (height) => Math.ceil(height / row);
+  const put = ({ element }, begin, end) => {
+    element.style.setProperty("--rows", `${begin + 1} / ${end - gap / row + 1}`);
+    element.style.setProperty("--least", `${(end - begin) * row - gap}px`);
+  };
+  let top = 0;
+  while (measured.length) {
+    const full = measured.findIndex((one) => !one.half);
+    const group = measured.splice(0, full < 0 ? measured.length : full);
+    if (group.length) {
+      const sides = sidesOf(group);
+      const ends = [top, top];
+      const spots = group.map((one, i) => [ends[sides[i]], (ends[sides[i]] += rows(one.height))]);
+      const bottom = Math.max(...ends);
+      group.forEach((one, i) => {
+        columns.set(one.id, sides[i]);
+        one.element.style.setProperty("--column", sides[i] + 1);
+        put(one, spots[i][0], sides.lastIndexOf(sides[i]) === i ? bottom : spots[i][1]); // the last one fills its column
+      });
+      top = bottom;
+    }
+    for (const one of measured.splice(0, 1)) put(one, top, (top += rows(one.height)));
+  }
+}
+const observer = new ResizeObserver(arrange);
+main.addEventListener("toggle", arrange, true); // a table that is closed leaves its section as high as it was
+
 /* Only what has changed is replaced, and never what the reader is using. */
 const shownAs = new Map();
 const focusable = "a, button, input, select, summary, [tabindex]";
@@ -109,6 +155,9 @@ function render() {
     shownAs.set(fresh.id, place);
   }
   whenPlaced.forEach((draw) => draw());
+  arrange();
+  observer.disconnect();
+  [...main.children].forEach((one) => observer.observe(one));
   for (const [id, place] of shownAs)
     if (place >= 0) document.getElementById(id).querySelectorAll(focusable)[place]?.focus({ preventScroll: true });
   shownAs.clear();

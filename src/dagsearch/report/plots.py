@@ -13,6 +13,7 @@ from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Largest numbers of choices whose importance is drawn, and of values of a choice in the picture of two.
 _CHOICES, _VALUES = 12, 25
@@ -122,8 +123,8 @@ def _two_of(result: Result, found: Sequence[tuple[str, float]]) -> tuple[str, st
     return first, next(usual, others[0])
 
 
-def plotted(result: Result) -> "list[Axes]":
-    """Axes with what can be drawn of a result."""
+def plotted(result: Result) -> "Figure":
+    """A figure with what can be drawn of a result."""
     try:
         pyplot = importlib.import_module("matplotlib.pyplot")
     except ModuleNotFoundError as error:
@@ -140,7 +141,9 @@ def plotted(result: Result) -> "list[Axes]":
     if panels > 2:
         shown = _draw_slice(drawn[2], slice_of(result, _two_of(result, found)))
         figure.colorbar(shown, ax=drawn[2], label="best reward")
-    return drawn
+    if "inline" in pyplot.get_backend():  # a notebook shows what is returned, and pyplot's figures once more
+        pyplot.close(figure)
+    return figure  # type: ignore[no-any-return]
 
 
 def _draw_rewards(axes: "Axes", result: Result) -> None:

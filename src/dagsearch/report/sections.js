@@ -27,7 +27,7 @@ function headline(run) {
   ].filter(known);
   return html("section", { id: "headline", "aria-labelledby": "title" },
     html("p", { class: "source" }, run.source.join(" · ")),
-    html("h1", { id: "title" }, run.sentence),
+    html("h1", { id: "title" }, run.sentence.replace(/(\d) (s|min|h|days|%)(?!\p{L})/gu, "$1\u00a0$2")),
     run.best_leaf ? list("chips", run.best_leaf.slice(0, 40)) : null,
     html("dl", { class: "facts" }, run.selection ? selectionFacts(run.selection) : searchFacts(run)),
     run.selection ? simplerChoice(run.selection) : null,
@@ -95,21 +95,23 @@ function calibrationSection(run) {
   const text = `${percent(covered[0.9])} of ${count(calibration.count)} ${words.reward}s were inside the 90% interval that was predicted for them` +
     (!run.selection && known(calibration.skill) ? `; of the latter half, the predictions explain ${percent(Math.max(calibration.skill, 0))} of the variance.` : ".");
   const draw = (width) => {
-    const reach = (one) => 1.645 * one.predicted[1];
     const ys = spanned(extent(points.map((one) => one.reward)));
-    // Wide intervals end at the frame: they must not squeeze what was predicted well.
-    const within = (value) => clamp(value, 2 * ys[0] - ys[1], 2 * ys[1] - ys[0]);
-    const xs = spanned([...ys, ...points.flatMap((one) => [within(one.predicted[0] - reach(one)), within(one.predicted[0] + reach(one))])]);
+    // No interval goes beyond what a reward can be; wide ones end at the frame: they must not squeeze what was predicted well.
+    const [lowest, highest] = run.bounds.map((end, i) => end ?? (i ? Infinity : -Infinity));
+    const possible = (value) => clamp(value, lowest, highest);
+    const end = (one, side) => possible(one.predicted[0] + side * 1.645 * one.predicted[1]);
+    const framed = (value) => clamp(value, 2 * ys[0] - ys[1], 2 * ys[1] - ys[0]);
+    const xs = spanned(points.flatMap((one) => [one.reward, framed(end(one, -1)), framed(end(one, 1))]));
     return plot(width, {
       label: `Predicted against actual ${words.reward}`, xs, ys, xName: `predicted ${words.reward}`,
-      points: points.map((one) => [one.predicted[0], one.reward, [
+      points: points.map((one) => [possible(one.predicted[0]), one.reward, [
         `${capital(words.reward)} ${number(one.reward)}`, `Predicted ${number(one.predicted[0])} ± ${number(one.predicted[1])}`,
         `${capital(words.evaluation)} ${one.step}`]]),
       marks: (x, y) => [
         svg("path", { class: "axis", fill: "none", d: path([[x(ys[0]), y(ys[0])], [x(ys[1]), y(ys[1])]]) }),
         svg("path", { class: "whisker", d: points.map((one) =>
-          `M${x(one.predicted[0] - reach(one)).toFixed(1)} ${y(one.reward).toFixed(1)}H${x(one.predicted[0] + reach(one)).toFixed(1)}`).join("") }),
-        dots(points.map((one) => [x(one.predicted[0]), y(one.reward)]), points.length > 150),
+          `M${x(end(one, -1)).toFixed(1)} ${y(one.reward).toFixed(1)}H${x(end(one, 1)).toFixed(1)}`).join("") }),
+        dots(points.map((one) => [x(possible(one.predicted[0])), y(one.reward)]), points.length > 150),
       ],
     });
   };
@@ -136,8 +138,7 @@ function gainSection(run) {
     : run.game ? "The value of a game may rise or fall: going on makes it more certain."
     : run.settled ? `Every ${run.words.leaf} has been evaluated: there is nothing left to gain.` : "Too little is known to say what going on would gain.",
     rows.length ? table(heads, rows, { label: "Gain of going on", class: "cards" }) : null,
-    html("h3", {}, "Rules for stopping"),
-    rules.length ? html("table", { class: "rules" }, html("tbody", {}, rules)) : html("p", {}, "No rule is known from this record."));
+    rules.length ? [html("h3", {}, "Rules for stopping"), html("table", { class: "rules" }, html("tbody", {}, rules))] : null);
 }
 
 function effectsSection(run) {
@@ -164,8 +165,8 @@ function effectsSection(run) {
 }
 
 /* What the drawing shows of a state: what was evaluated below it. */
-function evaluatedNode(node, { words, game }) {
-  const value = game ? node.mean : node.reward;
+function evaluatedNode(node, { words }, byMean) {
+  const value = byMean ? node.mean : node.reward;
   return { ...node, title: node.label, value, small: `${number(value)} · ${count(node.count)}`,
     facts: [[`Best ${words.reward} below`, number(node.reward)], [`Mean ${words.reward} below`, number(node.mean)], [`${capital(words.leaves)} below`, count(node.count)]] };
 }
@@ -175,14 +176,17 @@ function dagSection(run) {
   const { words } = run;
   const { dag } = run;
   if (!dag || dag.nodes.length < 2) return section("explored", heading, "There is nothing to show yet.");
-  const nodes = dag.nodes.map((node) => evaluatedNode(node, run));
+  // In a game, and where the best below is the same nearly everywhere, only means tell states apart.
+  const best = dag.nodes.filter((node) => number(node.reward) === number(dag.nodes[0].reward)).length;
+  const byMean = run.game || best > 0.7 * dag.nodes.length;
+  const nodes = dag.nodes.map((node) => evaluatedNode(node, run, byMean));
   const text = `From left to right the parts of the ${words.best}, each with the alternatives that ${run.game ? "were evaluated most" : `led to the next best ${words.reward}s`}. ` +
-      `Numbers: ${run.game ? "mean" : "best"} ${words.reward} below, and number of ${words.leaves}${run.evaluations > 3000 ? " among the best 3,000" : ""}.`;
+      `Numbers: ${byMean ? "mean" : "best"} ${words.reward} below, and number of ${words.leaves}${run.evaluations > 3000 ? " among the best 3,000" : ""}.`;
   const heads = [{ name: "Step" }, { name: "State after it", kind: "long" }, ...nodes[0].facts.map(([name]) => ({ name, kind: "figure" }))];
   return section("explored", heading, text + (dag.more ? ` ${count(dag.more)} further parts are not drawn.` : ""),
     list("legend", [
       [html("span", { class: "swatch path" }), `the ${words.best}`],
-      [html("span", { class: "swatch promise" }), `${words.reward}, bad to good`],
+      [html("span", { class: "swatch promise" }), `${byMean ? "mean " : ""}${words.reward}, bad to good`],
       html("span", { class: "by-hand" }, "Drag to move; zoom with the buttons, two fingers, or the wheel after a click."),
     ]),
     explorer(run.name, nodes, dag.edges, run.minimized),
@@ -194,10 +198,16 @@ function leavesSection(run) {
   const intervals = run.leaves.some((leaf) => leaf.interval);
   const heads = [{ name: "Rank" }, { name: capital(words.reward), kind: "figure" }, ...(intervals ? [{ name: "90% interval", kind: "figure" }] : []),
     { name: "Number", kind: "figure" }, { name: capital(words.leaf), kind: "long" }];
-  const rows = run.leaves.map((leaf, i) => [String(i + 1), number(leaf.reward), ...(intervals ? [range(leaf.interval)] : []), count(leaf.step), html("span", {},
-    leaf.parts.map(([name, different]) => html("span", { class: different ? "part plus" : "part" }, different ? html("span", { class: "unseen" }, "different: ") : null, name)),
-    leaf.lacks.map((name) => html("span", { class: "part minus" }, html("span", { class: "unseen" }, "without "), name)),
-  )]);
+  const rows = run.leaves.map((leaf, i) => {
+    // Of a long leaf, what it has in common with the first one is only counted.
+    const brief = i && leaf.parts.length > 8 && !run.game;
+    const shown = leaf.parts.filter(([, different]) => different || !brief);
+    return [String(i + 1), number(leaf.reward), ...(intervals ? [range(leaf.interval)] : []), count(leaf.step), html("span", {},
+      shown.map(([name, different]) => html("span", { class: different ? "part plus" : "part" }, different ? html("span", { class: "unseen" }, "different: ") : null, name)),
+      leaf.lacks.map((name) => html("span", { class: "part minus" }, html("span", { class: "unseen" }, "without "), name)),
+      brief ? html("span", { class: "part soft" }, `${shown.length || leaf.lacks.length ? "and " : ""}${count(leaf.parts.length - shown.length)} in common`) : null,
+    )];
+  });
   const lower = run.selection && run.leaves.some((leaf) => leaf.reward > run.leaves[0].reward)
     ? " The chosen subset comes first. Another one has a higher score on these folds, but the lead is not larger than chance explains, or other folds of the same rows did not confirm it." : "";
   return section("leaves", run.game ? `The latest ${words.leaves}` : `The best ${words.leaves} side by side`,

@@ -6,7 +6,7 @@ const stops = {
   exhausted: "All subsets scored", callback: "By a callback", interrupted: "Interrupted", steered: "By request",
 };
 
-function selectionFacts({ result, data, honest, model }) {
+function selectionFacts({ result, data, honest }) {
   const within = (interval) => (interval?.every(known) ? `90% interval ${range(interval)}` : null);
   const join = (...notes) => notes.filter(known).join(", ") || null;
   const facts = [
@@ -24,7 +24,7 @@ function selectionFacts({ result, data, honest, model }) {
   facts.push(known(result.probability_best)
     ? fact("No other subset scores higher", percent(result.probability_best),
       "probability, on these folds; it does not say how well this one predicts")
-    : fact("No other subset scores higher", "not known", model?.sentence));
+    : fact("No other subset scores higher", "not known"));
   facts.push(fact("Subsets scored", count(result.evaluations),
     join(known(result.seconds) ? `in ${duration(result.seconds)}` : null, result.failed ? `${count(result.failed)} failed` : null)));
   facts.push(fact("Stopped", stops[result.stopped] ?? result.stopped ?? "–"));
@@ -40,8 +40,7 @@ function simplerChoice({ result }) {
 
 /* How far the model's predictions count; how often they held is told by the section itself. */
 function modelText(model) {
-  if (!model) return "";
-  if (model.reason) return `${model.sentence}.`;
+  if (!model || model.reason) return ""; // the reason is in the headline
   const predicted = known(model.skill) ? `The model predicted ${percent(Math.max(model.skill, 0))} of the variance of scores beforehand. ` : "";
   return `${predicted}Weight of the model in the probabilities below: ${percent(model.trust)}.`;
 }
@@ -112,18 +111,19 @@ function heatCell(change, row, column, most, roomy) {
 }
 function drawSubstitutes(width, { selected, candidates, change }) {
   const most = change.flat().filter(known).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
-  const names = clamp(width * 0.3, 90, 190);
-  const cell = clamp((width - names) / candidates.length - 2, 20, 56);
+  const names = clamp(width * 0.36, 90, 190);
+  const above = clamp(7 * Math.max(...candidates.map((name) => name.length)), 40, 190);
+  const cell = clamp((width - names) / candidates.length - 2, 14, 56);
   const cells = selected.map((row, i) => candidates.map((column, j) => heatCell(change[i]?.[j] ?? null, row, column, most, cell >= 40 && most >= 0.001)));
   rove(cells.flat(), inGrid(selected.length * candidates.length, candidates.length));
   const total = names + candidates.length * (cell + 2) + 4;
   return html("div", {},
     html("p", { class: "legend" }, html("span", {}, `worse by ${number(most)}`, html("span", { class: "ramp" }), `better by ${number(most)}`)),
     html("div", { class: "sideways" },
-      html("table", { class: "heat", style: { "--cell": `${cell}px`, "--names": `${names}px`, width: `${total}px` } },
+      html("table", { class: "heat", style: { "--cell": `${cell}px`, "--names": `${names}px`, "--above": `${above}px`, width: `${total}px` } },
         html("thead", {}, html("tr", {}, html("th", { scope: "col" }, "chosen ↓  instead →"),
           candidates.map((name) => html("th", { scope: "col" }, html("div", { class: "cut" }, name))))),
-        html("tbody", {}, selected.map((name, i) => html("tr", {}, html("th", { class: "cut", scope: "row" }, name), cells[i]))))));
+        html("tbody", {}, selected.map((name, i) => html("tr", {}, html("th", { scope: "row" }, breakable(name)), cells[i]))))));
 }
 function substitutesSection({ substitutes }) {
   const heading = "How features substitute for each other";
@@ -136,7 +136,7 @@ function substitutesSection({ substitutes }) {
 function comparisonsSection({ comparisons, result }) {
   const heldOut = [result, ...comparisons].some((row) => known(row.holdout_score));
   const ranged = [result, ...comparisons].some((row) => row.holdout_interval);
-  const heads = [{ name: "Method" }, ...["Features", "Subsets", "Score", "new rows, 90%", ...(heldOut ? ["Hold-out"] : []), ...(ranged ? ["its 90% interval"] : [])]
+  const heads = [{ name: "Method" }, ...["Features", "Subsets", "Score", "On new rows, 90%", ...(heldOut ? ["Hold-out"] : []), ...(ranged ? ["Hold-out, 90%"] : [])]
     .map((name) => ({ name, kind: "figure" }))];
   const own = { ...result, name: html("strong", {}, "this selection"), features: result.features.length, subsets: result.evaluations, interval: result.score_interval };
   const rows = [own, ...comparisons].map((row) => [row.name, count(row.features), count(row.subsets), number(row.score), range(row.interval),

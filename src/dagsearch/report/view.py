@@ -132,6 +132,7 @@ class Viewed:
             "events": record.events,
             "state": state,
             "minimized": record.minimized,
+            "bounds": [None, record.largest if record.largest < math.inf else None],
             "sentence": sentence(
                 None if best is None else sign * told[best].reward,
                 0 if best is None else best + 1,

@@ -4,17 +4,23 @@ from dagsearch.report.forecasts import Forecast
 
 # An improvement with a smaller probability is not to be expected.
 _HARDLY = 0.05
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None) -> str:
-    """A number with four significant digits."""
-    return "unknown" if value is None else f"{value:.4g}".replace("-", "−")
+    """A number with four significant digits, or all digits before the point; as the page's script does."""
+    if value is None:
+        return "unknown"
+    if value != 0.0 and not 1e-4 <= abs(value) < 1e12:
+        digits, power = f"{value:.1e}".split("e")
+        return f"{digits.replace('-', '−')} · 10{str(int(power)).translate(_RAISED)}"
+    return (f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}").replace("-", "−")
 
 
 def duration(seconds: float) -> str:
     """A time span, rounded."""
     if seconds < 90.0:
-        return f"{seconds:.2g} s" if seconds < 10.0 else f"{seconds:.0f} s"
+        return f"{seconds:.1f} s" if 0.05 <= seconds < 10.0 else f"{seconds:.0f} s"
     if seconds < 5400.0:
         return f"{seconds / 60.0:.0f} min"
     return f"{seconds / 3600.0:.1f} h" if seconds < 172800.0 else f"{seconds / 86400.0:.0f} days"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn import get_config
 from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch, check_array, get_tags, indexable
@@ -360,7 +360,16 @@ def checked_scorer(estimator: Any, scoring: Any) -> Any:
     """The scorer that the argument ``scoring`` stands for."""
     if isinstance(scoring, (list, tuple, set, dict)):
         raise ValueError(f"scoring must be one score, by name or as a callable, got {scoring!r}")
+    if isinstance(scoring, str):
+        check_scorer_name("scoring", scoring)
     return check_scoring(estimator, scoring=scoring)
+
+
+def check_scorer_name(argument: str, name: str) -> None:
+    """Raise if scikit-learn has no scorer of this name."""
+    if name not in get_scorer_names():
+        advice = did_you_mean(name, get_scorer_names(), "see sklearn.metrics.get_scorer_names()")
+        raise ValueError(f"{argument}: scikit-learn has no scorer {name!r}; {advice}")
 
 
 def routed_metadata(selector: Any, scorer: Any, params: Mapping[str, Any]) -> Bunch:

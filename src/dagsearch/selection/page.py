@@ -46,6 +46,7 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "sentence": report["headline"],
         "words": {**SELECTION_WORDS, "best": "chosen subset"},
         "rows": _facts(report),
+        "bounds": result["bounds"],
         "best": result["score"],
         "best_leaf": result["features"],
         "state": "ended",

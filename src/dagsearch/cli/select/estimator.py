@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
@@ -30,7 +30,7 @@ from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.imports import imported
 from dagsearch._internal.typing import IntArray
 from dagsearch.cli.select.options import AUTO, Request
-from dagsearch.selection.arguments import last_step
+from dagsearch.selection.arguments import check_scorer_name, last_step
 from dagsearch.tables import Table, TableError, prepared
 from dagsearch.tables.clean import is_prepared, listed
 from dagsearch.tables.read import INPUT
@@ -156,9 +156,10 @@ def scoring_for(name: str | None, target: Any, classification: bool) -> str:
     """The name of a scorer of scikit-learn that can score the target, by default accuracy or r2."""
     if name is None:
         return "accuracy" if classification else "r2"
-    if name not in get_scorer_names():
-        advice = did_you_mean(name, get_scorer_names(), "see sklearn.metrics.get_scorer_names()")
-        raise TableError(f"--scoring: scikit-learn has no scorer {name!r}; {advice}")
+    try:
+        check_scorer_name("--scoring", name)
+    except ValueError as error:
+        raise TableError(str(error)) from error
     values = np.asarray(target)
     data = np.zeros((len(values), 1))
     trivial = DummyClassifier(strategy="prior") if classification else DummyRegressor()
