@@ -36,8 +36,11 @@ def moves(problem: "OpenSpielGame", total: float = _TOTAL) -> "Moves":
 
     ``total`` is the variance that the moves of a random game have together.
     """
-    length = float(np.mean([len(leaf.moves) for leaf in Space(problem).random_leaves]))
-    return Moves(problem, total / max(1.0, length - len(problem.root().moves)))
+    root, leaves = len(problem.root().moves), Space(problem).random_leaves
+    length = float(np.mean([len(leaf.moves) for leaf in leaves]))
+    distinct = problem.game.num_distinct_actions()
+    made = {move % distinct for leaf in leaves for move in leaf.moves[root:]}
+    return Moves(problem, total / max(1.0, length - root), sorted(made))
 
 
 class Moves(FeatureMap):
@@ -53,21 +56,24 @@ class Moves(FeatureMap):
         The game, from its root.
     move : float
         Variance of the worth of a move.
+    expected : sequence of int
+        Moves that are numbered at once. Others are numbered when they are first seen, and the last digits of
+        sums depend on this order.
     """
 
     rates_children = True
     private = 0.0
 
-    def __init__(self, problem: "OpenSpielGame", move: float) -> None:
-        self.move = move
+    def __init__(self, problem: "OpenSpielGame", move: float, expected: Sequence[int] = ()) -> None:
+        self.move, self._expected = move, expected
         self._root = len(problem.root().moves)
         self._distinct = problem.game.num_distinct_actions()
-        self._index = Index({None: 0})
+        self._index = Index({action: number for number, action in enumerate((None, *expected))})
         self._common, self._worth = math.sqrt(_SHARED), math.sqrt(move)
 
     def at(self, problem: "OpenSpielGame") -> "Moves":
         """The same covariance for the game from another root."""
-        return Moves(problem, self.move)
+        return Moves(problem, self.move, self._expected)
 
     @property
     def dimension(self) -> int:
@@ -77,7 +83,7 @@ class Moves(FeatureMap):
         index, distinct, worth = self._index, self._distinct, self._worth
         starts, columns, values = [0], list[int](), list[float]()
         for state in states:
-            made = state.moves[self._root :]
+            made = sorted(state.moves[self._root :])  # the order must not show in the last digits
             columns += [0, *[index[move % distinct] for move in made]]
             values += [self._common, *[worth if move < distinct else -worth for move in made]]
             starts.append(len(columns))
