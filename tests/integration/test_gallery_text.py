@@ -73,6 +73,11 @@ def test_a_step_is_one_call_and_the_last_character_needs_none():
     assert step.actions == ()
 
 
+def test_seeds_make_no_difference():
+    runs = [ds.search(Continuation("ab", 5, Bigrams(0)), 60, seed=seed) for seed in range(3)]
+    assert runs[0].history == runs[1].history == runs[2].history
+
+
 def test_the_first_complete_text_is_that_of_best_first_search():
     """Before a text is complete, steps are rated by R + d + c n with c the mean of the best gains."""
     problem = Continuation("ab", 6, Bigrams(1))
