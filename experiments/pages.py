@@ -9,6 +9,8 @@ from pathlib import Path
 from experiments import speed
 from experiments.benchmarks import forecast, load
 from experiments.benchmarks import tables as benchmarks
+from experiments.gallery import frame, passes, text
+from experiments.gallery.text import certainty
 from experiments.general import page as general
 from experiments.general.measures import Measures
 from experiments.harness import markdown
@@ -18,7 +20,7 @@ from experiments.truth import page as truth
 from experiments.truth import pairs
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS, DOCS = ROOT / "results", ROOT / "docs"
+RESULTS, DOCS, GALLERY = ROOT / "results", ROOT / "docs", ROOT / "experiments" / "gallery"
 
 
 def parts() -> dict[str, Mapping[str, str]]:
@@ -26,12 +28,19 @@ def parts() -> dict[str, Mapping[str, str]]:
     beyond = benchmarks.tables(RESULTS / "beyond")
     found = Measures(read_rows(RESULTS / "general" / "general.csv.gz"))
     front = general.front(found)
+    orders = frame.read(GALLERY / "passes")
     return {
         "general.md": general.tables(found),
         "speed.md": speeds.tables(speeds.read(RESULTS / "speed", list(speed.MEASUREMENTS))),
         "beyond.md": beyond,
         "selectors.md": beyond,
         "parallel.md": {**beyond, "load": load.table(read_rows(RESULTS / "load" / "load.csv.gz"))},
+        "costly.md": {
+            "passes": passes.means(orders),
+            "merging": passes.merging(orders),
+            "text": text.compared(frame.read(GALLERY / "text")),
+            "certainty": certainty.table(certainty.read(GALLERY / "text" / "certainty.csv")),
+        },
         "index.md": {"front": front.format(docs="")},
         "../README.md": {"front": front.format(docs="docs/")},
         "truth.md": truth.tables(RESULTS / "truth"),

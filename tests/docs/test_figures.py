@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.gallery import frame
+from experiments.gallery import frame, passes
 from experiments.harness.runner import best_setting, read_rows
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +109,26 @@ def test_the_text_of_the_compiler_flags_says_what_its_runs_say():
     stated = ", ".join(f"`{level}` {levels[level]}" for level in ("-O1", "-O2"))
     assert f"`-Os` alone gives {levels['-Os']}, {stated} and `-O3` {levels['-O3']}" in page
     assert f"no run of either found less than {min(min(run.best) for run in runs):.0f}" in page
+
+
+def test_the_text_of_costly_steps_says_what_the_runs_of_the_passes_say():
+    page, runs = text_of("docs/costly.md"), frame.read(GALLERY / "passes")
+    own = np.mean([run.own_seconds / len(run.best) for run in runs if run.method == passes.OURS])
+    assert f"The search itself takes {1000 * own:.1f} ms of processor time per application" in page
+    about = text_of("experiments/gallery/passes/README.md")
+    for text in (page, about):
+        assert "by more than two standard errors" in text
+    cells = passes.merging(runs).splitlines()[-1].split("|")[2:-1]
+    assert len(cells) == len(passes.COUNTS)
+    for ratio, error in (map(float, cell.split(" ± ")) for cell in cells):
+        assert abs(np.log(ratio)) <= 2.0 * error
+    means = passes.by_seed(runs)
+    others = {run.method for run in runs} - {passes.OURS, passes.ON_A_TREE}
+    for count in passes.COUNTS:
+        ours = frame.at(means, passes.OURS, count)[0]
+        assert ours > max(frame.at(means, other, count)[0] for other in others)
+    assert "After 250 passes, 1.03 was the aim and is missed" in about
+    assert frame.at(means, passes.OURS, 250)[0] < 1.03
 
 
 def test_the_text_of_the_indexes_says_what_its_runs_say():

@@ -1,6 +1,7 @@
 """Costly steps in workers, with a journal, on the page; how well the search does, and whether it is right."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -184,3 +185,34 @@ def test_stopping_by_certainty_holds():
             right += result.best_reward > problem.optimum() - 1e-9
     assert stopped >= 20
     assert right >= 0.85 * stopped
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_path_is_certain_once_every_other_one_has_lost_more_already(seed):
+    problem = Language(seed, letters=6, length=5, sharp=2.0)
+    search = ds.Search.default(problem, seed=0)
+    steps = search.values
+    lost_more = False
+    while not lost_more:
+        assert len(search.history) < 500
+        proposal = search.ask()
+        search.tell(proposal, problem.expand(*proposal.leaf))
+        slots = np.flatnonzero(steps.open)
+        reached = steps.reach[steps.slot_node[slots]] + steps.slot_prior[slots]
+        lost_more = bool(np.all(reached <= steps.best))
+    assert slots.size > 0
+    assert search.belief_over_steps.certainty() == 1.0
+    assert steps.best == pytest.approx(problem.optimum())
+
+
+def test_a_path_is_not_certain_while_others_may_gain():
+    class Gains(Language):
+        def expand(self, text, letter):
+            step = super().expand(text, letter)
+            return ds.Step(step.state, step.gain + 3.0, step.value)  # gains are no logarithms
+
+    problem = Gains(0, letters=6, length=5, sharp=2.0)
+    search = ds.Search.default(problem, seed=0)
+    search.run(20)
+    assert search.values.best > -math.inf
+    assert search.belief_over_steps.certainty() < 1.0

@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import dagsearch as ds
-from experiments.gallery import frame
+from experiments.gallery import frame, passes
 from experiments.gallery.passes import by_seed
 from experiments.gallery.passes.__main__ import main
 from experiments.gallery.passes.compiler import EMBEDDED, LLVM, Module, installed
@@ -131,6 +132,19 @@ def test_an_application_counts_once_in_a_run():
     for _ in range(3):
         evaluate((problem.start, "sroa"))
     assert len(evaluate.rewards) == 1
+
+
+def test_merging_is_measured_on_pairs_of_runs():
+    def run(method, seed, *best):
+        return frame.Run(method, seed, list(best), 1.0, 1.0)
+
+    runs = [run(passes.OURS, 0, 2.0), run(passes.OURS, 100, 8.0), run(passes.OURS, 101, 100.0)]
+    assert passes.merging(runs) == ""
+    runs += [run(passes.ON_A_TREE, 0, 1.0), run(passes.ON_A_TREE, 100, 1.0)]
+    found = passes.merging(runs)
+    assert "dagsearch over dagsearch on a tree, 2 pairs" in found
+    assert found.count(f"4.000 ± {np.log(8.0 / 2.0) / 2.0:.3f}") == len(passes.COUNTS)
+    assert "| dagsearch, 2 seeds |" in passes.means(runs)
 
 
 def test_the_table_has_geometric_means_over_programs():

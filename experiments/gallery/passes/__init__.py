@@ -1,5 +1,6 @@
 """Which compiler passes, in which order? LLVM."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,7 @@ from experiments.harness import markdown
 
 COUNTS = (100, 250, 500, 1000, 2000)
 """Numbers of applied passes in the table of the README."""
+OURS, ON_A_TREE = "dagsearch", "dagsearch on a tree"
 RUNS_PER_PROGRAM = 100
 """A run's number is that of its program, times this, plus its seed."""
 
@@ -48,7 +50,40 @@ def table(runs: Sequence[frame.Run]) -> str:
             [_names()[number], *(f"{frame.at(own, method, COUNTS[-1])[0]:.3f}" for method in methods)]
         )
     each = markdown.table([f"program, after {COUNTS[-1]}", *methods], rows)
-    return f"{frame.table(by_seed(runs), COUNTS, digits=3)}\n\n{each}"
+    return "\n\n".join(filter(None, (means(runs), merging(runs), each)))
+
+
+def means(runs: Sequence[frame.Run]) -> str:
+    """The geometric means over all programs, with the number of seeds of every method."""
+    found = by_seed(runs)
+    seeds = Counter(run.method for run in found)
+    named = [run._replace(method=f"{run.method}, {_counted(seeds[run.method])}") for run in found]
+    return frame.table(named, COUNTS, digits=3)
+
+
+def merging(runs: Sequence[frame.Run]) -> str:
+    """The search over the same one on a tree, run by run with the same program and seed."""
+    ours, tree = ({run.seed: run.best for run in runs if run.method == name} for name in (OURS, ON_A_TREE))
+    both = sorted(ours.keys() & tree.keys())
+    if not both:
+        return ""
+    cells = []
+    for count in COUNTS:
+        ratios = [np.log(_at(ours[seed], count) / _at(tree[seed], count)) for seed in both]
+        mean, error = np.mean(ratios), np.std(ratios, ddof=1) / np.sqrt(len(ratios))
+        cells.append(f"{np.exp(mean):.3f} ± {error:.3f}")
+    return markdown.table(
+        [f"{OURS} over {ON_A_TREE}, {len(both)} pairs", *(f"after {count}" for count in COUNTS)],
+        [["instructions left there over those left here", *cells]],
+    )
+
+
+def _at(best: Sequence[float], count: int) -> float:
+    return best[min(count, len(best)) - 1]
+
+
+def _counted(seeds: int) -> str:
+    return "1 seed" if seeds == 1 else f"{seeds} seeds"
 
 
 def _names() -> Sequence[str]:

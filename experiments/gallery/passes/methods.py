@@ -8,6 +8,7 @@ import numpy as np
 
 import dagsearch as ds
 from experiments.gallery.frame import Method
+from experiments.gallery.passes import ON_A_TREE, OURS
 from experiments.gallery.passes.compiler import Module
 from experiments.gallery.passes.problem import Applications, PassOrder
 from experiments.harness.evaluations import EvaluationFailed, Evaluations
@@ -182,8 +183,8 @@ def _random(problem: PassOrder, rng: np.random.Generator, length: int) -> list[s
 
 
 _ALL: dict[str, Callable[..., None]] = {
-    "dagsearch": ours,
-    "dagsearch on a tree": on_a_tree,
+    OURS: ours,
+    ON_A_TREE: on_a_tree,
     "whole orders": whole_orders,
     "greedy": greedy,
     "genetic": genetic,

@@ -87,8 +87,8 @@ def _after(run: frame.Run, calls: float) -> float:
     return run.best[min(int(calls), len(run.best)) - 1] if calls >= 1.0 else -np.inf
 
 
-def table(runs: Sequence[frame.Run]) -> str:
-    """Log-likelihoods at equal numbers of calls, and how often the best known text is found."""
+def compared(runs: Sequence[frame.Run]) -> str:
+    """Log-likelihoods at equal numbers of calls."""
     curves, rows = Curves(runs), []
     for name in (*map(beam, WIDTHS), *map(ults_of, ULTS_WIDTHS)):
         if name in curves:
@@ -110,11 +110,16 @@ def table(runs: Sequence[frame.Run]) -> str:
         f"ours, {SHARE:.0%} of its calls",
         "ours, all its calls",
     ]
-    compared = markdown.table([*heads, "calls for the same"], rows)
+    return markdown.table([*heads, "calls for the same"], rows)
+
+
+def table(runs: Sequence[frame.Run]) -> str:
+    """The same, and how often the best known text is found."""
+    curves = Curves(runs)
     ends = [
         [name, f"{curves.mean_calls(name):.0f}", f"{curves.final(name):.2f}", f"{curves.optimal(name):.0%}"]
         for name in (OURS, beam(max(WIDTHS)), beam(REFERENCE))
         if name in curves
     ]
     heads = ["at the end", "calls", "mean log-likelihood", "best known text"]
-    return f"{compared}\n\n{markdown.table(heads, ends)}"
+    return f"{compared(runs)}\n\n{markdown.table(heads, ends)}"

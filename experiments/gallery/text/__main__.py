@@ -9,7 +9,7 @@ import numpy as np
 
 import dagsearch as ds
 from experiments.gallery import frame
-from experiments.gallery.text import OURS, RUNS_PER_PROMPT, WIDTHS, Curves, beam, table
+from experiments.gallery.text import OURS, RUNS_PER_PROMPT, WIDTHS, Curves, beam, certainty, table
 from experiments.gallery.text.methods import Calls, budget, methods
 from experiments.gallery.text.model import CharacterModel
 from experiments.gallery.text.problem import Continuation
@@ -72,7 +72,8 @@ def contests(model: CharacterModel, small: bool) -> list[frame.Contest]:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    runs = frame.compare(contests(CharacterModel(), options.small), options.seeds, options.jobs)
+    model = CharacterModel()
+    runs = frame.compare(contests(model, options.small), options.seeds, options.jobs)
     about = {
         "what": "log-likelihood after each call of the model; number of a run = 100 × prompt + seed",
         "lengths": [_SHORTEST, _LONGEST],
@@ -80,7 +81,14 @@ def _compare(options: argparse.Namespace) -> int:
     }
     frame.write(options.out, runs, about, ["textgenrnn", "ults", "torch"])
     _draw(options.out / "comparison.png", runs)
-    frame.publish(options.out, table(runs))
+    lengths, prompts = ((4,), PROMPTS[:2]) if options.small else (certainty.LENGTHS, PROMPTS)
+    stops = [
+        certainty.searched(certainty.Remembered(prompt, length, model), number)
+        for length in lengths
+        for number, prompt in enumerate(prompts)
+    ]
+    certainty.write(options.out / "certainty.csv", stops)
+    frame.publish(options.out, table(runs), certainty=certainty.table(stops))
     return 0
 
 

@@ -56,6 +56,8 @@ _SMALL = 0.2
 _RARE = 0.02
 # Deviations by which a certainty takes the best next steps of paths not known to be better than others.
 _HOPE = 0.7
+# Rounding errors of a regression, by which an expected gain may be above 0.
+_NOTHING = 1e-6
 # Number of steps below a state after which half of its V is taken for final.
 _HALF = 5.0
 
@@ -395,7 +397,21 @@ class StepBelief:
         variance = variance + self.gain.private + rest.variance * left
         top = self._best_next()
         likely = max(rest.slope, float(top.mean())) + _HOPE * float(top.std())
-        return float(np.exp(special.log_ndtr(-(above + likely * left) / np.sqrt(variance)).sum()))
+        z = (above + likely * left) / np.sqrt(variance)
+        if self._only_loses():
+            z = z[above > 0.0]  # the rest of any other path would have to gain
+        return float(np.exp(special.log_ndtr(-z).sum()))
+
+    def _only_loses(self) -> bool:
+        """Whether no gain was ever positive, nor is expected to be, such as logarithms of probabilities."""
+        steps = self._steps
+        taken = np.array(self._taken, dtype=np.int64)
+        stop = steps.graph.stop[: len(steps.graph)]
+        return bool(
+            np.all(steps.slot_gain[taken] <= 0.0)
+            and np.all(stop[np.isfinite(stop)] <= 0.0)
+            and np.all(self.slot_expected[: steps.slots] <= _NOTHING)
+        )
 
 
 @compiled
