@@ -1,5 +1,6 @@
 """Journals of selectors and on the command line."""
 
+import importlib
 import json
 import shlex
 import signal
@@ -355,6 +356,21 @@ def test_searches_are_resumed_by_their_problem(tmp_path, capsys, monkeypatch):
         == 0
     )
     assert "after 34 evaluations" in capsys.readouterr().out
+
+
+def test_a_function_is_resumed_by_its_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "of_mine.py").write_text(
+        "def cost(choose):\n    return abs(choose('x', range(30)) - 7.0) + choose('y', range(9))\n"
+    )
+    function = importlib.import_module("of_mine").cost
+    ds.minimize(function, 12, seed=0, journal="run.db")
+    whole = ds.minimize(function, 30, seed=0)
+    assert main(["resume", "run.db", "--problem", "of_mine:cost", "--budget", "30"]) == 0
+    told = capsys.readouterr().out
+    assert f"best reward {whole.best_reward:.6g} after 30 evaluations" in told
+    assert repr(whole.best_state) in told
 
 
 def test_what_is_no_journal_is_said(tmp_path, capsys):

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from dagsearch.cli.common import Commands, failed, seconds
-from dagsearch.cli.resume import imported_problem
+from dagsearch.cli.resume import PROBLEM, imported_problem
 from dagsearch.errors import DagSearchError
 from dagsearch.journal.joining import join
 
@@ -25,7 +25,7 @@ def add_parser(commands: Commands) -> None:
         "--problem",
         required=True,
         metavar="MODULE:NAME",
-        help="import path of the problem, or of a class or function without arguments that makes it",
+        help=PROBLEM,
     )
     parser.add_argument(
         "--patience",

@@ -3,17 +3,25 @@
 import argparse
 import inspect
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 from dagsearch._internal.imports import imported
 from dagsearch.cli.common import Commands, failed, positive
 from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.errors import DagSearchError
+from dagsearch.functions import turned
 from dagsearch.journal.journal import JournalError, read_events
 from dagsearch.problem import Problem
+from dagsearch.problems.functions import FunctionProblem
 from dagsearch.record import Record
 from dagsearch.results import Result
 from dagsearch.search import Search
+
+PROBLEM = (
+    "import path of the problem, of a class or function without arguments that makes it, or of the function "
+    "that ds.maximize or ds.minimize was given"
+)
+"""What --problem is."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -30,7 +38,7 @@ def add_parser(commands: Commands) -> None:
     resume.add_argument(
         "--problem",
         metavar="MODULE:NAME",
-        help="import path of the problem, or of a class or function without arguments that makes it",
+        help=PROBLEM,
     )
     resume.add_argument(
         "--budget",
@@ -65,7 +73,11 @@ def run(options: argparse.Namespace) -> int:
         if options.problem is None:
             raise ValueError("the journal does not hold its problem: give --problem module:name")
         problem = imported_problem(options.problem)
+        if inspect.isfunction(problem):
+            problem = FunctionProblem(problem, minimize=record.minimized)
         result = resume(options.journal, problem, options.budget, record, options.jobs, options.steer)
+        if record.minimized:
+            result = turned(result)
     except (DagSearchError, ValueError, OSError) as error:
         return failed("resume", error)
     print(f"best reward {result.best_reward:.6g} after {len(result.history)} evaluations")
@@ -73,19 +85,26 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def imported_problem(path: str) -> Problem:
-    """The problem at ``module:name``, or what a class or function there returns without arguments."""
+def imported_problem(path: str) -> Any:
+    """The problem at ``module:name``, or what a class or function there returns without arguments.
+
+    A function that needs an argument is the one that ``ds.maximize`` or ``ds.minimize`` was given.
+    """
     if ":" not in path:
         raise JournalError(f"--problem must be module:name, got {path!r}")
     try:
         found = imported(path)
+        if inspect.isfunction(found) and any(
+            parameter.default is parameter.empty for parameter in inspect.signature(found).parameters.values()
+        ):
+            return found
         made = found() if inspect.isclass(found) or inspect.isfunction(found) else found
     except Exception as error:  # a user's script may fail in any way
         raise JournalError(
             f"--problem {path} cannot be imported or called ({type(error).__name__}: {error}); name a "
-            "problem, or a class or function without arguments that makes it"
+            "problem, a class or function without arguments that makes it, or the function of ds.maximize"
         ) from error
-    return cast(Problem, made)
+    return made
 
 
 def resume(
