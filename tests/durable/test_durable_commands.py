@@ -379,7 +379,7 @@ def test_what_is_no_journal_is_said(tmp_path, capsys):
         assert main([command, str(tmp_path / "missing.db")]) == 1
         assert "there is no journal" in capsys.readouterr().err
         assert main([command, str(tmp_path / "notes.txt")]) == 1
-        assert "or not a journal" in capsys.readouterr().err
+        assert "is not a journal" in capsys.readouterr().err
 
 
 def cost(choose):

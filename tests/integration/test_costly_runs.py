@@ -11,7 +11,7 @@ from dagsearch.cli.entry import main
 from dagsearch.journal.journal import read_events
 from dagsearch.record import Record
 from dagsearch.report.view import Viewed
-from support.steps import BitPasses, Crashing, Language
+from support.steps import BitPasses, Crashing, Language, Merit
 
 
 def rewards(result):
@@ -35,7 +35,7 @@ def test_one_worker_takes_the_steps_of_the_calling_process():
     assert runs[0].history == runs[1].history
 
 
-@pytest.mark.parametrize("make", [BitPasses, Language])
+@pytest.mark.parametrize("make", [BitPasses, Language, Merit])
 @pytest.mark.parametrize("cut", [1, 40, 77])
 def test_a_resumed_search_is_the_uninterrupted_one_and_takes_no_step_again(tmp_path, make, cut):
     whole = ds.search(make(3), 90, seed=4)
@@ -46,6 +46,26 @@ def test_a_resumed_search_is_the_uninterrupted_one_and_takes_no_step_again(tmp_p
     assert resumed.history == whole.history
     assert (resumed.best_path, resumed.best_reward) == (whole.best_path, whole.best_reward)
     assert len(problem.taken) == 90 - cut
+
+
+def random_paths(problem, budget, seed):
+    """The best value of random paths."""
+    rng, best, state = np.random.default_rng(seed), -math.inf, problem.root()
+    for _ in range(budget):
+        actions = problem.actions(state)
+        step = problem.expand(state, actions[rng.integers(len(actions))])
+        state = step.state if step.value is None else problem.root()
+        best = best if step.value is None else max(best, step.value)
+    return best
+
+
+def test_where_only_the_end_tells_good_paths_are_changed():
+    found = [ds.search(Merit(), 200, seed=seed) for seed in range(10)]
+    assert all(len(result.best_path) == 14 for result in found)
+    assert all(result.probability_best is None for result in found)
+    random = [random_paths(Merit(), 200, seed) for seed in range(40)]
+    assert np.mean([result.best_reward for result in found]) > np.mean(random) + 2.0
+    assert ds.search(Merit(), 60, seed=0, n_jobs=2).best_path is not None
 
 
 def test_pending_and_failed_steps_are_resumed(tmp_path):

@@ -88,6 +88,26 @@ class Language:
         return float(v[0, 0])
 
 
+class Merit:
+    """Sequences of signs that resemble none of their own shifts; only a complete one is worth anything."""
+
+    def __init__(self, seed=0, length=14):
+        self.length, self.taken = length, []
+
+    def root(self):
+        return ()
+
+    def actions(self, signs):
+        return (-1, 1) if len(signs) < self.length else ()
+
+    def expand(self, signs, sign):
+        self.taken.append((signs, sign))
+        after = np.array((*signs, sign))
+        complete = after.size == self.length
+        shifts = [after[:-shift] @ after[shift:] for shift in range(1, after.size)]
+        return ds.Step((*signs, sign), value=-float(np.square(shifts).sum()) if complete else None)
+
+
 class Given:
     """A graph that is given: ``edges[state] = {action: (next state, gain)}`` and ``value[state]``."""
 

@@ -1,6 +1,8 @@
 """Proposes the costly step to take next."""
 
 import math
+import zlib
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +11,7 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch.posterior.steps import StepBelief
 from dagsearch.problem import Edge
 from dagsearch.results import StepProposal
-from dagsearch.values.steps import NEW, Steps
+from dagsearch.values.steps import KNOWN, NEW, UNTAKEN, Steps
 
 # Number of steps without an improvement after which a part of the search has dried up: of the first part, of
 # later ones, for each step that it took to its best, and at most.
@@ -35,6 +37,28 @@ class Part:
         return self.tries - self.improved > min(patience, _MOST)
 
 
+class Walk(NamedTuple):
+    """A path that is being completed, because only its end tells what it is worth."""
+
+    node: int
+    """Where it has come to."""
+    tail: tuple[int, ...]
+    """Numbers of the actions that are taken next, as on the path that it has left; random ones follow."""
+
+    def forward(self, steps: Steps) -> "tuple[Walk, int]":
+        """The walk as far as it leads along known steps, and the slot that is next; −1 if a random one is."""
+        node, tail = self
+        while tail:
+            action, tail = tail[0], tail[1:]
+            slots = steps.slots_of(node)
+            slots = slots[steps.slot_action[slots] == action]
+            if slots.size and steps.slot_became[slots[0]] == UNTAKEN:
+                return Walk(node, tail), int(slots[0])
+            if slots.size and steps.slot_became[slots[0]] in (NEW, KNOWN):
+                node = int(steps.slot_child[slots[0]])
+        return Walk(node, ()), -1
+
+
 class Frontier:
     """Proposes the step with the largest expected improvement per cost.
 
@@ -42,6 +66,10 @@ class Frontier:
     exhausted. A part of the search that has dried up is left: a step that was not taken on the best path
     begins a new part, and steps are then chosen to improve on the best of that part. What was learnt of the
     actions makes it grow much faster than the first.
+
+    Where one can stop only at the end, and what that is worth does not show in gains before, the belief over
+    steps cannot tell good ones. There, good paths are changed: a step that was not taken on one begins a new
+    path, which goes on as the old one did, or at random. So does the first path, if there is no prior.
     """
 
     def __init__(self) -> None:
@@ -49,12 +77,18 @@ class Frontier:
         self._active = 0
         self._of_node = np.zeros(64, dtype=np.int64)
         self._beginnings: set[int] = set()  # pending slots that begin a new part
+        self._ends_tell = False  # whether some path was worth more or less than its gains
+        self._walks: list[Walk] = []  # that go on with the next proposal
+        self._walking: dict[int, tuple[int, ...]] = {}  # tails of walks whose next slot is pending
 
     def propose(self, steps: Steps, belief: StepBelief, rng: np.random.Generator) -> StepProposal | None:
         """A step that is pending from now on; ``None`` if none is left."""
         while steps.open.any():
-            slot = self._beginning(steps, belief, rng) if self._leaves(steps) else None
-            begins = slot is not None
+            slot = self._walked(steps, rng)
+            begins = slot is None and self._leaves(steps)
+            if begins:
+                slot = self._beginning(steps, belief, rng)
+                begins = slot is not None
             if slot is None:
                 improvements = belief.improvements(self.goals(steps))
                 best = np.flatnonzero(improvements == improvements.max())
@@ -67,6 +101,8 @@ class Frontier:
         """The proposal of a slot that was drawn; ``begins`` says whether it begins a new part."""
         if begins:
             self._beginnings.add(slot)
+        if self._changes_paths(steps):
+            self._walking[slot] = self._tail(steps, slot) if begins else self._taken_up(steps, slot)
         node, action = int(steps.slot_node[slot]), steps.action(slot)
         way = (*steps.way_to(node), action)
         return StepProposal(Edge(steps.graph.states[node], action), way, slot=slot, begins=begins)
@@ -77,9 +113,14 @@ class Frontier:
         self._parts[part].tries += 1
         begins = slot in self._beginnings
         self._beginnings.discard(slot)
-        if steps.slot_became[slot] != NEW:
+        child, is_new = int(steps.slot_child[slot]), steps.slot_became[slot] == NEW
+        if (tail := self._walking.pop(slot, None)) is not None:
+            arrived = child if steps.slot_became[slot] in (NEW, KNOWN) else int(steps.slot_node[slot])
+            self._walks.append(Walk(arrived, tail))
+        if not is_new:
             return
-        child = int(steps.slot_child[slot])
+        if math.isfinite(steps.graph.stop[child]) and steps.graph.stop[child] != 0.0:
+            self._ends_tell = True
         self._of_node = grown(self._of_node, child + 1)
         if begins:
             part = self._active = len(self._parts)
@@ -109,11 +150,59 @@ class Frontier:
 
     def _leaves(self, steps: Steps) -> bool:
         """Whether the active part has dried up, and no step is on its way that begins another."""
+        if self._changes_paths(steps):
+            return True
         return (
             self._has_parts(steps)
             and not self._beginnings
             and self._parts[self._active].is_dry(self._active == 0)
         )
+
+    # Where only ends tell ----------------------------------------------------------------------------------
+
+    def _changes_paths(self, steps: Steps) -> bool:
+        """Whether only the end of a path tells what it is worth, or nothing is known to go by yet."""
+        if self._has_parts(steps):
+            return False
+        return self._ends_tell or (
+            not math.isfinite(steps.best) and not np.any(steps.slot_prior[: steps.slots])
+        )
+
+    def _walked(self, steps: Steps, rng: np.random.Generator) -> int | None:
+        """The next slot of the first walk that can go on."""
+        for walk in self._walks:
+            walk, slot = walk.forward(steps)
+            if slot >= 0:
+                return slot
+            slots = steps.slots_of(walk.node)
+            slots = slots[steps.open[slots]]
+            if slots.size:
+                return int(rng.choice(slots))
+        return None
+
+    def _taken_up(self, steps: Steps, slot: int) -> tuple[int, ...]:
+        """What is left of the tail of the walk that goes on by a slot; those before it have ended."""
+        while self._walks:
+            walk, following = self._walks.pop(0).forward(steps)
+            if following in (slot, -1) and walk.node == steps.slot_node[slot]:
+                return walk.tail
+        return ()
+
+    def _tail(self, steps: Steps, slot: int) -> tuple[int, ...]:
+        """The actions after a slot that begins a new path.
+
+        A third of them each go on at random, with the rest of the best path through there, and with that
+        after the step that is replaced. It depends on nothing but the known steps, so that a resumed search
+        goes on alike.
+        """
+        self._walks.clear()
+        node, way = int(steps.slot_node[slot]), zlib.crc32(str(slot).encode()) % 3
+        for part in sorted(self._parts, key=lambda part: -part.best):
+            nodes = steps.nodes_to(part.node)
+            if way and node in nodes:
+                place = nodes.index(node) + (way == 2)
+                return tuple(int(steps.slot_action[by]) for by in steps.by[nodes[1:]][place:])
+        return ()
 
     def _beginning(self, steps: Steps, belief: StepBelief, rng: np.random.Generator) -> int | None:
         """A step that was not taken on a good path, each place on the path being equally likely."""
