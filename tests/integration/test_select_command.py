@@ -556,7 +556,10 @@ def test_any_number_of_columns_is_the_default_and_a_simpler_choice_is_shown(fold
     assert "features  best cross-validated  standard error  subsets" in out
     simpler = result()["result"]["simpler"]
     assert len(simpler["features"]) < len(result()["result"]["features"])
-    assert f"within one standard error: {len(simpler['features'])} feature" in out
+    assert (
+        f"within one standard error of the difference, fold by fold: {len(simpler['features'])} feature"
+        in out
+    )
 
 
 def test_one_size_has_no_table_of_sizes(select):

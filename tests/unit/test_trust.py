@@ -225,6 +225,16 @@ def test_parsimony_takes_fewer_features():
     assert thrifty.simpler_ is None
 
 
+@pytest.mark.parametrize("seed", [0, 4])
+def test_what_a_ranking_chooses_is_not_simpler_with_as_many_features(seed):
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(60, 8))
+    target = data[:, 0] + 0.3 * data[:, 1] + rng.normal(size=60)
+    fitted = selector(n_features_to_select=(1, 5), budget=8).fit(data, target)
+    assert fitted.simpler_ is None
+    assert fitted.report().to_dict()["result"]["simpler"] is None
+
+
 def test_what_another_method_does_better_is_taken():
     fitted = selector().fit(X, Y)
     better = Scored((0, 3, 7), np.full(3, fitted.best_score_ + 0.01), 0.0, None)

@@ -35,7 +35,7 @@ function simplerChoice({ result }) {
   if (!result.simpler) return null;
   const { features, score } = result.simpler;
   return html("p", { id: "simpler" },
-    `A simpler choice scores ${number(score)}, within one standard error of the best: ${named(features)}. With parsimonious=True it is taken.`);
+    `A simpler choice scores ${number(score)}, within one standard error of the difference, fold by fold: ${named(features)}. With parsimonious=True it is taken.`);
 }
 
 /* How far the model's predictions count; how often they held is told by the section itself. */
@@ -89,8 +89,8 @@ function sizesSection({ by_size: sizes, result }) {
   const heads = [{ name: "Number of features" }, { name: "Best score", kind: "figure" }, { name: "Standard error", kind: "figure" },
     { name: "Subsets", kind: "figure" }, { name: "Features", kind: "long" }];
   return section("sizes", "Score against number of features",
-    "The best cross-validated score of each size, with its standard error; the chosen size is blue. Above the dashed line, scores are " +
-      "within one standard error of the best. Sizes for which few subsets were scored may do better than shown.",
+    "The best cross-validated score of each size, with its standard error; the chosen size is blue. The dashed line is the best score " +
+      "less its standard error. Sizes for which few subsets were scored may do better than shown.",
     drawn(draw),
     asTable(heads, () => sizes.map((entry) => [String(size(entry)), number(entry.score), number(entry.error), count(entry.subsets), named(entry.features)])));
 }

@@ -66,8 +66,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Stop once the best subset so far is the best of all subsets with at least this probability. If the
         model predicts too poorly to state one, the search goes on, and a warning says so at its end.
     parsimonious : bool, default=False
-        Whether to select the subset with the fewest features within one standard error of the best one, or,
-        if there is none with fewer, what a test of each feature by itself selects.
+        Whether to select the subset with the fewest features within one standard error of the best one. It is
+        the standard error of the difference of the two scores, fold by fold.
     fixed : array-like of int, str or bool, default=None
         Features that are part of every subset, by number or name, or as a mask.
     forbidden : array-like of int, str or bool, default=None
@@ -128,7 +128,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         How well the model has predicted scores before they were known, ``skill`` and ``coverage``, and
         ``trust``, its weight in the probabilities.
     simpler_ : dict or None
-        A simpler subset within one standard error of the selected one: ``features``, ``score``.
+        The subset with the fewest features within one standard error of the selected one, if it has fewer:
+        ``features``, ``score``.
     notes_ : list of str
         What you should know about the selection.
     ranking_ : ndarray of shape (n_features,)
@@ -436,7 +437,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # points to the call of fit
         search.close()  # nothing more is told; what follows only reads
         search.settle()
-        self._choice = choose(run.record, search, plan.rival, bool(self.parsimonious))
+        self._choice = choose(run.record, search, bool(self.parsimonious))
         self._show_choice(features)
         if self.confidence is not None and self.stopped_ == "budget" and not self.model_fit_.known:
             warnings.warn(

@@ -60,8 +60,8 @@ def _simpler(content: Mapping[str, Any]) -> list[str]:
     names = ", ".join(printable(name) for name in simpler["features"])
     count = len(simpler["features"])
     return [
-        f"A simpler choice is within one standard error: {count} feature{'s' if count > 1 else ''} (score "
-        f"{simpler['score']:.4f}): {names}."
+        f"A simpler choice is within one standard error of the difference, fold by fold: {count} "
+        f"feature{'s' if count > 1 else ''} (score {simpler['score']:.4f}): {names}."
     ]
 
 
