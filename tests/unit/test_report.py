@@ -107,7 +107,7 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             "skill": 0.71,
             "coverage": 0.88,
             "trust": 0.5,
-            "sentence": "The model predicted 71% of the variance of scores beforehand",
+            "sentence": "The model predicted 71% of the variance of the latter half of the scores beforehand",
         },
         "features": [
             {
@@ -400,7 +400,7 @@ def test_score_by_number_of_features(show):
 @in_browser
 def test_how_well_scores_were_predicted_is_told(show):
     text = show(example()).locator("#calibration").inner_text()
-    assert "The model predicted 71% of the variance of scores beforehand." in text
+    assert "The model predicted 71% of the variance of the latter half of the scores beforehand." in text
     assert text.count("inside") == 1  # one sentence says how often intervals held
     made = scarce()
     shown = show(made)

@@ -22,6 +22,7 @@ from dagsearch.search import Search
 from dagsearch.selection.certainty import Fit
 from dagsearch.selection.estimate import coarser, estimate, inner_folds, is_better, score_deviation
 from dagsearch.selection.leaders import standard_error, within_one_error
+from dagsearch.selection.page import selection_view
 from dagsearch.selection.rankings import first_subsets, glance
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import heldout_interval, score_bounds
@@ -258,6 +259,14 @@ def test_a_thrifty_choice_is_not_replaced_by_more_features_that_are_hardly_bette
 
 
 # Certainty ---------------------------------------------------------------------------------------------
+
+
+def test_the_page_states_the_same_coverage_as_the_sentence():
+    fitted = selector(n_features_to_select=(1, 8), budget=40).fit(X, Y)
+    fit, report = fitted.model_fit_, fitted.report().to_dict()
+    covered = dict(selection_view(report)["calibration"]["covered"])
+    assert covered[0.9] == fit.coverage == report["model"]["coverage"]
+    assert f"{fit.coverage:.0%} of these were inside its 90% intervals" in fit.sentence()
 
 
 def test_predictions_are_compared_with_what_came():

@@ -41,7 +41,7 @@ function simplerChoice({ result }) {
 /* How far the model's predictions count; how often they held is told by the section itself. */
 function modelText(model) {
   if (!model || model.reason) return ""; // the reason is in the headline
-  const predicted = known(model.skill) ? `The model predicted ${percent(Math.max(model.skill, 0))} of the variance of scores beforehand. ` : "";
+  const predicted = known(model.skill) ? `The model predicted ${percent(Math.max(model.skill, 0))} of the variance of the latter half of the scores beforehand. ` : "";
   return `${predicted}Weight of the model in the probabilities below: ${percent(model.trust)}.`;
 }
 
