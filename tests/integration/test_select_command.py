@@ -605,6 +605,9 @@ def test_a_table_without_signal_gets_no_word_of_certainty(select, k):
             assert "certain" not in found["headline"]
             assert {feature["inclusion"] for feature in found["features"]} == {None}
             assert found["result"]["probability_best"] is None
+            assert found["result"]["simpler"] is found["substitutes"] is found["code"] is None
+            assert selection_view(found)["effects"] is None
+            assert "In Python" not in out
         assert all((feature["inclusion"] or 0.0) < 0.9 for feature in found["features"])
         assert "nearly certain" not in out
     assert told >= 3

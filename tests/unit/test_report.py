@@ -87,6 +87,7 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             "optimism": 0.003,
             "baseline": 0.627,
             "bounds": [0.0, 1.0],
+            "signal": True,
             "simpler": {"features": names[: chosen - 1], "score": float(best[-1]) - 0.002},
             "probability_best": 0.41,
             "stopped": "budget",
@@ -395,6 +396,17 @@ def test_score_by_number_of_features(show):
     page.locator("#sizes tbody tr").nth(9).wait_for()  # the table is filled when it is opened
     assert page.locator("#sizes tbody tr").count() == 10
     assert show(example()).locator("#sizes").count() == 0
+
+
+@in_browser
+def test_where_nothing_predicts_nothing_is_recommended(show):
+    made = example()
+    made["result"] |= {"signal": False, "simpler": None}
+    made |= {"substitutes": None, "code": None}
+    page = show(made)
+    assert page.locator("#effects, #substitutes, #code, #simpler").count() == 0
+    assert "expected on new rows" not in page.locator("#headline").inner_text().lower()
+    assert "expected on new rows" not in report.fragment(made)
 
 
 @in_browser

@@ -10,7 +10,7 @@ function selectionFacts({ result, data, honest }) {
   const within = (interval) => (interval?.every(known) ? `90% interval ${range(interval)}` : null);
   const join = (...notes) => notes.filter(known).join(", ") || null;
   const facts = [
-    fact("Expected on new rows", number(result.expected_score), within(result.score_interval)),
+    result.signal === false ? null : fact("Expected on new rows", number(result.expected_score), within(result.score_interval)),
     fact("Cross-validated score", number(result.score),
       known(result.optimism) ? `about ${number(result.optimism)} too high, because it was used to choose` : "too high, because it was used to choose"),
   ];

@@ -128,7 +128,8 @@ class SelectionReport:
         }
         content["result"]["signal"] = _signal(content)
         if content["result"]["signal"] is False:  # then the best subset is the best by chance
-            content["result"]["probability_best"] = None
+            content["result"] |= {"probability_best": None, "simpler": None}
+            content |= {"substitutes": None, "code": None}
             unknown = {"inclusion": None, "interval": [None, None]}
             content["features"] = [{**feature, **unknown} for feature in content["features"]]
         content = {"headline": headline(content), "question": question(content), **content}

@@ -30,7 +30,9 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
     for text in content["warnings"]:  # only the first line of each; the report has all of it
         if text not in notes or not announced:
             lines.append(f"{'note' if text in notes else 'warning'}: {printable(text.splitlines()[0])}")
-    lines += ["", "In Python:", *(f"    {printable(line)}".rstrip() for line in content["code"].splitlines())]
+    if content["code"] is not None:
+        code = content["code"].splitlines()
+        lines += ["", "In Python:", *(f"    {printable(line)}".rstrip() for line in code)]
     return "\n".join(lines)
 
 
