@@ -261,6 +261,19 @@ def test_a_thrifty_choice_is_not_replaced_by_more_features_that_are_hardly_bette
 # Certainty ---------------------------------------------------------------------------------------------
 
 
+def test_the_headline_does_not_call_a_feature_exchangeable_that_no_good_subset_lacks():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(150, 8))
+    target = (data[:, 3] + 0.02 * rng.normal(size=150) > 0.0).astype(int)
+    content = selector(LogisticRegression(), budget=30).fit(data, target).report().to_dict()
+    chosen = {one["name"]: one for one in content["features"] if one["selected"]}
+    assert max(one["inclusion"] for one in chosen.values()) < 0.9
+    assert {name for name, one in chosen.items() if one["dispensable"] is False} == {"3"}
+    assert (
+        "no scored subset without '3' is about as good; the others can be exchanged." in content["headline"]
+    )
+
+
 def test_the_page_states_the_same_coverage_as_the_sentence():
     fitted = selector(n_features_to_select=(1, 8), budget=40).fit(X, Y)
     fit, report = fitted.model_fit_, fitted.report().to_dict()
