@@ -257,6 +257,7 @@ def test_bad_tables_are_told(select, folder, arguments, message):
         (["--scoring", "acuracy"], "no scorer 'acuracy'; did you mean 'accuracy'?"),
         (["--scoring", "roc_auc"], "--scoring roc_auc cannot score a target of numbers"),
         (["--fixed", "colours"], "fixed: there is no feature 'colours'; did you mean 'colour'?"),
+        (["--fixed", "Colo"], "fixed: there is no feature 'Colo'; did you mean 'colour'?"),
         (["--groups", "a,x"], "groups: there is no feature 'x'"),
         (["--fixed", "a", "b", "c"], "n_features_to_select=2, but 3 are fixed"),
         (["--forbidden", "a", "b", "c", "d", "flag", "colour", "kind"], "forbidden: no feature is left"),
@@ -271,6 +272,28 @@ def test_bad_options_are_told(select, arguments, message):
     code, out, err = select(*arguments)
     assert (code, out) == (1, "")
     assert message in err
+
+
+@pytest.mark.parametrize(("target", "meant"), [("kind", "Classifier"), ("size", "Regressor")])
+def test_the_estimator_that_was_meant_predicts_what_the_target_has(select, target, meant):
+    _, _, err = select("--estimator", "RandomForrest", target=target)
+    assert f"did you mean 'RandomForest{meant}'?" in err
+
+
+def test_a_limit_is_stated_only_to_who_exceeds_it(select, capsys):
+    for given, limited in (("0", False), (str(2**63), True)):
+        with pytest.raises(SystemExit):
+            select(budget=given)
+        assert (f"of at most {2**63 - 1}" in capsys.readouterr().err) == limited
+
+
+def test_the_output_says_which_score_to_believe(select):
+    select("--out", "out")
+    content = result()
+    low, high = content["result"]["score_interval"]
+    for held, told in ((low - 0.1, True), ((low + high) / 2.0, False), (high + 0.1, True), (None, False)):
+        content["result"]["holdout_score"] = held
+        assert ("believe the held-out score" in summary(SelectionReport(content))) == told
 
 
 @pytest.mark.parametrize(

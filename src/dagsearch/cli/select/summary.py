@@ -25,7 +25,7 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
     if content["model"]["trust"] > 0.0:  # otherwise a warning says so
         lines.append(f"{content['model']['sentence']}.")
     if content["result"]["signal"] is not False:  # else there is nothing to recommend
-        lines += [*_simpler(content), *_optimism(content["result"])]
+        lines += [*_simpler(content), *_optimism(content["result"]), *_disagreement(content["result"])]
     lines += _honest(content)
     for text in content["warnings"]:  # only the first line of each; the report has all of it
         if text not in notes or not announced:
@@ -76,6 +76,17 @@ def _optimism(result: Mapping[str, Any]) -> list[str]:
         f"On new rows, {result['expected_score']:.4f} is expected: the cross-validated score is about "
         f"{result['optimism']:.4f} too high, because it was used to choose ({result['nested_fits']} further "
         "fits estimate that)."
+    ]
+
+
+def _disagreement(result: Mapping[str, Any]) -> list[str]:
+    """Which score to believe if the held-out one is not what was expected."""
+    held, (low, high) = result["holdout_score"], result["score_interval"]
+    if None in (held, low, high) or low <= held <= high:
+        return []
+    return [
+        f"The held-out score {held:.4f} is outside the 90% interval for new rows, {low:.4f} to {high:.4f}: "
+        "believe the held-out score, because its rows took no part in the selection."
     ]
 
 
