@@ -359,7 +359,7 @@ def test_more_features_than_there_are(select):
     code, out, _ = select("--out", "out", k="50")
     assert code == 0
     assert len(result()["result"]["features"]) == 7
-    assert "warning: n_features_to_select=50, but there are 7 features" in out
+    assert "warning: --k 50, but there are 7 features" in out
 
 
 def test_a_column_that_repeats_a_forbidden_or_grouped_one_may_be_chosen(select):
@@ -381,7 +381,7 @@ def test_many_features_are_listed_in_part(select):
     table.assign(size=table.sum(axis=1)).to_csv("wide.csv", index=False)
     code, out, _ = select(data="wide.csv", k="500", budget="2")
     assert code == 0
-    assert "warning: n_features_to_select=500, but there are 80 features" in out
+    assert "warning: --k 500, but there are 80 features" in out
     assert out.count("not known") == 0  # there was no choice
     assert "\nand 50 more, listed in the code below\n" in out
 

@@ -169,6 +169,7 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             }
             for i, other in enumerate(names[chosen : chosen + 6])
         ],
+        "notes": ["the classes of 'diagnosis' are numbered"],
         "warnings": list(warnings),
     }
 
@@ -396,6 +397,13 @@ def test_score_by_number_of_features(show):
     page.locator("#sizes tbody tr").nth(9).wait_for()  # the table is filled when it is opened
     assert page.locator("#sizes tbody tr").count() == 10
     assert show(example()).locator("#sizes").count() == 0
+
+
+@in_browser
+def test_notes_are_not_shown_as_warnings(show):
+    page = show(example())
+    assert page.locator("#warnings").count() == 0
+    assert "are numbered" in page.locator("#settings").inner_text()
 
 
 @in_browser

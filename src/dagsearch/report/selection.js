@@ -158,7 +158,8 @@ function codeSection({ code }) {
   return section("code", "In Python", null, shown, button);
 }
 
-function settingsSection({ settings }) {
+function settingsSection({ settings, notes }) {
   const rows = Object.entries(settings).map(([name, value]) => [name, known(value) ? String(value) : "–"]);
-  return section("settings", "Settings", null, table([{ name: "Setting" }, { name: "Value", kind: "long" }], rows, { label: "Settings" }));
+  return section("settings", "Settings", null, table([{ name: "Setting" }, { name: "Value", kind: "long" }], rows, { label: "Settings" }),
+    notes.length ? [html("h3", {}, "What was done to the table"), list("notes", notes)] : null);
 }

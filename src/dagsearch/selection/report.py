@@ -79,7 +79,7 @@ class SelectionReport:
         columns: int,
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
-        notes: Sequence[str],
+        remarks: tuple[Sequence[str], Sequence[str]],
         code: str | None = None,
         honest: HonestScore | None = None,
         leaks: Sequence[str] = (),
@@ -87,7 +87,7 @@ class SelectionReport:
         """The report of a run that has ended.
 
         ``found`` are the attributes of the fitted selector, and ``columns`` is the number of columns that are
-        not forbidden. One of ``leaks`` determines the target by itself.
+        not forbidden. ``remarks`` are notes and warnings. One of ``leaks`` determines the target by itself.
         """
         from dagsearch import __version__
 
@@ -123,7 +123,8 @@ class SelectionReport:
                 }
                 for other in found["runners_up_"]
             ],
-            "warnings": [*notes, *([] if failures is None else [failures]), *found["notes_"]],
+            "notes": list(remarks[0]),
+            "warnings": [*remarks[1], *([] if failures is None else [failures]), *found["notes_"]],
             "code": code or f"features = {[names[column] for column in best]!r}\nX[features]",
         }
         content["result"]["signal"] = _signal(content)

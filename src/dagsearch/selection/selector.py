@@ -280,6 +280,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         code: str | None = None,
         honest: HonestScore | None = None,
         leaks: Sequence[str] = (),
+        warnings: Sequence[str] = (),
     ) -> SelectionReport:
         """Report what was found, as tables, figures and a page.
 
@@ -292,13 +293,15 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         holdout : Holdout, default=None
             Score on rows that were not used for the selection.
         notes : sequence of str, default=()
-            Further warnings to show.
+            What was done to the data, to show.
         code : str, default=None
             Python code to copy that uses what was found. If ``None``, it names the features.
         honest : HonestScore, default=None
             From :meth:`honest_score`.
         leaks : sequence of str, default=()
             Features that determine the target by themselves; the headline begins with them.
+        warnings : sequence of str, default=()
+            Further warnings to show.
 
         Returns
         -------
@@ -315,7 +318,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             self._features().count_allowed(self.forbidden, self.groups),
             comparisons,
             holdout,
-            notes,
+            (notes, warnings),
             code,
             honest,
             leaks,

@@ -13,8 +13,7 @@ _MOST_FEATURES = 30
 def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool = False) -> str:
     """What was found in one sentence, then the chosen features, comparisons, warnings and code.
 
-    ``notes`` are those of the report's warnings that only tell what was done to the table; they are left out
-    if they were ``announced`` before.
+    ``notes`` are what was said of the table; they are left out if they were ``announced`` before.
     """
     content = report.to_dict()
     chosen = [feature for feature in content["features"] if feature["selected"]]
@@ -27,7 +26,10 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
     if content["result"]["signal"] is not False:  # else there is nothing to recommend
         lines += [*_simpler(content), *_optimism(content["result"]), *_disagreement(content["result"])]
     lines += _honest(content)
-    for text in content["warnings"]:  # only the first line of each; the report has all of it
+    for text in (
+        *content["notes"],
+        *content["warnings"],
+    ):  # only the first line of each; the report has all of it
         if text not in notes or not announced:
             lines.append(f"{'note' if text in notes else 'warning'}: {printable(text.splitlines()[0])}")
     if content["code"] is not None:
