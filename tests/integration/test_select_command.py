@@ -355,11 +355,14 @@ def test_rare_classes_are_warned_of(select):
     assert out.count("least populated class") == 1
 
 
-def test_more_features_than_there_are(select):
+def test_more_features_than_there_are(select, capsys):
     code, out, _ = select("--out", "out", k="50")
     assert code == 0
     assert len(result()["result"]["features"]) == 7
     assert "warning: --k 50, but there are 7 features" in out
+    assert main(["select", "table.csv", "--target", "size", "--k", "50", "--budget", "2"]) == 0
+    before, _, _ = capsys.readouterr().err.partition("1 of 2 subsets")
+    assert "warning: --k 50, but there are 7 features" in before  # nothing is spent yet
 
 
 def test_a_column_that_repeats_a_forbidden_or_grouped_one_may_be_chosen(select):

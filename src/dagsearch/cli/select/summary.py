@@ -18,7 +18,7 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
     content = report.to_dict()
     chosen = [feature for feature in content["features"] if feature["selected"]]
     lines = [printable(content["headline"]), printable(content["question"]), ""]
-    lines += [*_features(chosen), "", *_scores(content, len(chosen)), ""]
+    lines += [*_features(chosen, content["code"] is not None), "", *_scores(content, len(chosen)), ""]
     if content["by_size"]:
         lines += [*_sizes(content["by_size"], len(chosen)), ""]
     if content["model"]["trust"] > 0.0:  # otherwise a warning says so
@@ -38,7 +38,7 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
     return "\n".join(lines)
 
 
-def _features(chosen: list[dict[str, Any]]) -> list[str]:
+def _features(chosen: list[dict[str, Any]], in_code: bool) -> list[str]:
     """The chosen features with the probability that each is in the best subset."""
     names = [printable(feature["name"]) for feature in chosen[:_MOST_FEATURES]]
     width = max(map(len, names))
@@ -46,7 +46,8 @@ def _features(chosen: list[dict[str, Any]]) -> list[str]:
     for name, feature in zip(names, chosen[:_MOST_FEATURES], strict=True):
         lines.append(f"{name:{width}}  {_chance(feature)}")
     if len(chosen) > _MOST_FEATURES:
-        lines.append(f"and {len(chosen) - _MOST_FEATURES} more, listed in the code below")
+        where = ", listed in the code below" if in_code else ""
+        lines.append(f"and {len(chosen) - _MOST_FEATURES} more{where}")
     return lines
 
 
