@@ -115,8 +115,17 @@ class Foresight:
     @property
     def coverage(self) -> float | None:
         """Share of the same rewards inside the central 90% intervals predicted for them; 0.9 is right."""
+        return self.covered(REACH)
+
+    def covered(self, reach: float) -> float | None:
+        """Share of the same rewards that missed their prediction by ``reach`` standard deviations or less."""
         recent = self._recent()
-        return None if recent is None else float(np.mean([abs(one.error) <= REACH for one in recent]))
+        return None if recent is None else float(np.mean([abs(one.error) <= reach for one in recent]))
+
+    @property
+    def recent(self) -> int:
+        """Number of these rewards; 0 if they are too few."""
+        return len(self._recent() or ())
 
     @property
     def error(self) -> float | None:

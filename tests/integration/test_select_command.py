@@ -257,6 +257,7 @@ def test_bad_tables_are_told(select, folder, arguments, message):
         (["--scoring", "acuracy"], "no scorer 'acuracy'; did you mean 'accuracy'?"),
         (["--scoring", "roc_auc"], "--scoring roc_auc cannot score a target of numbers"),
         (["--fixed", "colours"], "fixed: there is no feature 'colours'; did you mean 'colour'?"),
+        (["--fixed", "Colo"], "fixed: there is no feature 'Colo'; did you mean 'colour'?"),
         (["--groups", "a,x"], "groups: there is no feature 'x'"),
         (["--fixed", "a", "b", "c"], "n_features_to_select=2, but 3 are fixed"),
         (["--forbidden", "a", "b", "c", "d", "flag", "colour", "kind"], "forbidden: no feature is left"),
@@ -271,6 +272,28 @@ def test_bad_options_are_told(select, arguments, message):
     code, out, err = select(*arguments)
     assert (code, out) == (1, "")
     assert message in err
+
+
+@pytest.mark.parametrize(("target", "meant"), [("kind", "Classifier"), ("size", "Regressor")])
+def test_the_estimator_that_was_meant_predicts_what_the_target_has(select, target, meant):
+    _, _, err = select("--estimator", "RandomForrest", target=target)
+    assert f"did you mean 'RandomForest{meant}'?" in err
+
+
+def test_a_limit_is_stated_only_to_who_exceeds_it(select, capsys):
+    for given, limited in (("0", False), (str(2**63), True)):
+        with pytest.raises(SystemExit):
+            select(budget=given)
+        assert (f"of at most {2**63 - 1}" in capsys.readouterr().err) == limited
+
+
+def test_the_output_says_which_score_to_believe(select):
+    select("--out", "out")
+    content = result()
+    low, high = content["result"]["score_interval"]
+    for held, told in ((low - 0.1, True), ((low + high) / 2.0, False), (high + 0.1, True), (None, False)):
+        content["result"]["holdout_score"] = held
+        assert ("believe the held-out score" in summary(SelectionReport(content))) == told
 
 
 @pytest.mark.parametrize(
@@ -332,11 +355,14 @@ def test_rare_classes_are_warned_of(select):
     assert out.count("least populated class") == 1
 
 
-def test_more_features_than_there_are(select):
+def test_more_features_than_there_are(select, capsys):
     code, out, _ = select("--out", "out", k="50")
     assert code == 0
     assert len(result()["result"]["features"]) == 7
-    assert "warning: n_features_to_select=50, but there are 7 features" in out
+    assert "warning: --k 50, but there are 7 features" in out
+    assert main(["select", "table.csv", "--target", "size", "--k", "50", "--budget", "2"]) == 0
+    before, _, _ = capsys.readouterr().err.partition("1 of 2 subsets")
+    assert "warning: --k 50, but there are 7 features" in before  # nothing is spent yet
 
 
 def test_a_column_that_repeats_a_forbidden_or_grouped_one_may_be_chosen(select):
@@ -358,7 +384,7 @@ def test_many_features_are_listed_in_part(select):
     table.assign(size=table.sum(axis=1)).to_csv("wide.csv", index=False)
     code, out, _ = select(data="wide.csv", k="500", budget="2")
     assert code == 0
-    assert "warning: n_features_to_select=500, but there are 80 features" in out
+    assert "warning: --k 500, but there are 80 features" in out
     assert out.count("not known") == 0  # there was no choice
     assert "\nand 50 more, listed in the code below\n" in out
 
@@ -556,7 +582,10 @@ def test_any_number_of_columns_is_the_default_and_a_simpler_choice_is_shown(fold
     assert "features  best cross-validated  standard error  subsets" in out
     simpler = result()["result"]["simpler"]
     assert len(simpler["features"]) < len(result()["result"]["features"])
-    assert f"within one standard error: {len(simpler['features'])} feature" in out
+    assert (
+        f"within one standard error of the difference, fold by fold: {len(simpler['features'])} feature"
+        in out
+    )
 
 
 def test_one_size_has_no_table_of_sizes(select):
@@ -602,6 +631,9 @@ def test_a_table_without_signal_gets_no_word_of_certainty(select, k):
             assert "certain" not in found["headline"]
             assert {feature["inclusion"] for feature in found["features"]} == {None}
             assert found["result"]["probability_best"] is None
+            assert found["result"]["simpler"] is found["substitutes"] is found["code"] is None
+            assert selection_view(found)["effects"] is None
+            assert "In Python" not in out
         assert all((feature["inclusion"] or 0.0) < 0.9 for feature in found["features"])
         assert "nearly certain" not in out
     assert told >= 3

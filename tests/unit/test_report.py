@@ -87,6 +87,7 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             "optimism": 0.003,
             "baseline": 0.627,
             "bounds": [0.0, 1.0],
+            "signal": True,
             "simpler": {"features": names[: chosen - 1], "score": float(best[-1]) - 0.002},
             "probability_best": 0.41,
             "stopped": "budget",
@@ -107,7 +108,7 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             "skill": 0.71,
             "coverage": 0.88,
             "trust": 0.5,
-            "sentence": "The model predicted 71% of the variance of scores beforehand",
+            "sentence": "The model predicted 71% of the variance of the latter half of the scores beforehand",
         },
         "features": [
             {
@@ -168,6 +169,7 @@ def example(features=30, chosen=8, steps=120, names=(), warnings=()):
             }
             for i, other in enumerate(names[chosen : chosen + 6])
         ],
+        "notes": ["the classes of 'diagnosis' are numbered"],
         "warnings": list(warnings),
     }
 
@@ -398,9 +400,27 @@ def test_score_by_number_of_features(show):
 
 
 @in_browser
+def test_notes_are_not_shown_as_warnings(show):
+    page = show(example())
+    assert page.locator("#warnings").count() == 0
+    assert "are numbered" in page.locator("#settings").inner_text()
+
+
+@in_browser
+def test_where_nothing_predicts_nothing_is_recommended(show):
+    made = example()
+    made["result"] |= {"signal": False, "simpler": None}
+    made |= {"substitutes": None, "code": None}
+    page = show(made)
+    assert page.locator("#effects, #substitutes, #code, #simpler").count() == 0
+    assert "expected on new rows" not in page.locator("#headline").inner_text().lower()
+    assert "expected on new rows" not in report.fragment(made)
+
+
+@in_browser
 def test_how_well_scores_were_predicted_is_told(show):
     text = show(example()).locator("#calibration").inner_text()
-    assert "The model predicted 71% of the variance of scores beforehand." in text
+    assert "The model predicted 71% of the variance of the latter half of the scores beforehand." in text
     assert text.count("inside") == 1  # one sentence says how often intervals held
     made = scarce()
     shown = show(made)

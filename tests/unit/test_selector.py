@@ -70,6 +70,7 @@ KEYS = {
     "belief",
     "substitutes",
     "runners_up",
+    "notes",
     "warnings",
 }
 

@@ -22,6 +22,7 @@ from dagsearch.search import Search
 from dagsearch.selection.certainty import Fit
 from dagsearch.selection.estimate import coarser, estimate, inner_folds, is_better, score_deviation
 from dagsearch.selection.leaders import standard_error, within_one_error
+from dagsearch.selection.page import selection_view
 from dagsearch.selection.rankings import first_subsets, glance
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import heldout_interval, score_bounds
@@ -225,6 +226,16 @@ def test_parsimony_takes_fewer_features():
     assert thrifty.simpler_ is None
 
 
+@pytest.mark.parametrize("seed", [0, 4])
+def test_what_a_ranking_chooses_is_not_simpler_with_as_many_features(seed):
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(60, 8))
+    target = data[:, 0] + 0.3 * data[:, 1] + rng.normal(size=60)
+    fitted = selector(n_features_to_select=(1, 5), budget=8).fit(data, target)
+    assert fitted.simpler_ is None
+    assert fitted.report().to_dict()["result"]["simpler"] is None
+
+
 def test_what_another_method_does_better_is_taken():
     fitted = selector().fit(X, Y)
     better = Scored((0, 3, 7), np.full(3, fitted.best_score_ + 0.01), 0.0, None)
@@ -248,6 +259,27 @@ def test_a_thrifty_choice_is_not_replaced_by_more_features_that_are_hardly_bette
 
 
 # Certainty ---------------------------------------------------------------------------------------------
+
+
+def test_the_headline_does_not_call_a_feature_exchangeable_that_no_good_subset_lacks():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(150, 8))
+    target = (data[:, 3] + 0.02 * rng.normal(size=150) > 0.0).astype(int)
+    content = selector(LogisticRegression(), budget=30).fit(data, target).report().to_dict()
+    chosen = {one["name"]: one for one in content["features"] if one["selected"]}
+    assert max(one["inclusion"] for one in chosen.values()) < 0.9
+    assert {name for name, one in chosen.items() if one["dispensable"] is False} == {"3"}
+    assert (
+        "no scored subset without '3' is about as good; the others can be exchanged." in content["headline"]
+    )
+
+
+def test_the_page_states_the_same_coverage_as_the_sentence():
+    fitted = selector(n_features_to_select=(1, 8), budget=40).fit(X, Y)
+    fit, report = fitted.model_fit_, fitted.report().to_dict()
+    covered = dict(selection_view(report)["calibration"]["covered"])
+    assert covered[0.9] == fit.coverage == report["model"]["coverage"]
+    assert f"{fit.coverage:.0%} of these were inside its 90% intervals" in fit.sentence()
 
 
 def test_predictions_are_compared_with_what_came():

@@ -3,12 +3,22 @@
 import difflib
 from collections.abc import Iterable
 
+# Shorter texts are part of too many names to tell which one was meant.
+_SHORTEST = 3
+
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """The question whether the closest of the known names was meant; ``otherwise`` if none is close.
 
+    Names that begin with the given one, or contain it, in whatever case, come before similar ones.
+
     >>> did_you_mean("colours", ["size", "colour"])
     "did you mean 'colour'?"
+    >>> did_you_mean("Usage", ["age", "usage hours"])
+    "did you mean 'usage hours'?"
     """
-    close = difflib.get_close_matches(name, list(known), 1)
+    names, part = list(known), name.casefold()
+    holding = [one for one in names if part in one.casefold()] if len(part) >= _SHORTEST else []
+    holding.sort(key=lambda one: (not one.casefold().startswith(part), len(one)))
+    close = holding or difflib.get_close_matches(name, names, 1)
     return f"did you mean {close[0]!r}?" if close else otherwise

@@ -21,9 +21,8 @@ def positive(text: str) -> int:
     except ValueError:
         number = 0
     if not is_budget(number):
-        raise argparse.ArgumentTypeError(
-            f"must be a positive whole number of at most {LARGEST_WHOLE}, got {shown(text)}"
-        )
+        limit = f" of at most {LARGEST_WHOLE}" if number > LARGEST_WHOLE else ""
+        raise argparse.ArgumentTypeError(f"must be a positive whole number{limit}, got {shown(text)}")
     return number
 
 

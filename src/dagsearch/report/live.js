@@ -83,7 +83,7 @@ function sections() {
   const found = run.selection ?? null;
   const own = (make, when = true) => (found && when ? make(found) : null);
   return [headline(run), own(warningsSection, found?.warnings.length), content.steer ? steerSection(run) : null, progressSection(run), calibrationSection(run), own(inclusionSection),
-    own(sizesSection, found?.by_size.length), gainSection(run), effectsSection(run), own(substitutesSection), own(codeSection), dagSection(run),
+    own(sizesSection, found?.by_size.length), gainSection(run), run.effects ? effectsSection(run) : null, own(substitutesSection, found?.substitutes), own(codeSection, found?.code), dagSection(run),
     leavesSection(run), own(comparisonsSection, found?.comparisons.length), pendingSection(run), own(settingsSection),
     content.runs.length > 1 ? comparisonSection() : null].filter(known);
 }

@@ -90,10 +90,11 @@ function calibrationSection(run) {
   const heading = `Predicted and actual ${words.reward}s`;
   const told = run.selection && modelText(run.selection.model) ? html("p", {}, modelText(run.selection.model)) : null;
   const points = run.history.filter((one) => one.predicted).slice(-400);
-  if (!calibration || !points.length) return section("calibration", heading, `There are no predictions to compare with ${words.reward}s.`, told);
-  const covered = Object.fromEntries(calibration.covered);
-  const text = `${percent(covered[0.9])} of ${count(calibration.count)} ${words.reward}s were inside the 90% interval that was predicted for them` +
-    (!run.selection && known(calibration.skill) ? `; of the latter half, the predictions explain ${percent(Math.max(calibration.skill, 0))} of the variance.` : ".");
+  if (!points.length) return section("calibration", heading, `There are no predictions to compare with ${words.reward}s.`, told);
+  const skill = !run.selection && known(calibration?.skill) ? `; the predictions explain ${percent(Math.max(calibration.skill, 0))} of their variance` : "";
+  const text = calibration
+    ? `${percent(Object.fromEntries(calibration.covered)[0.9])} of the last ${count(calibration.count)} ${words.reward}s were inside the 90% interval that was predicted for them${skill}.`
+    : "There are too few predictions to tell how often they hold.";
   const draw = (width) => {
     const ys = spanned(extent(points.map((one) => one.reward)));
     // No interval goes beyond what a reward can be; wide ones end at the frame: they must not squeeze what was predicted well.
@@ -121,7 +122,7 @@ function calibrationSection(run) {
   ];
   const heads = [{ name: "Interval" }, { name: `${capital(words.reward)}s inside`, kind: "figure" }];
   return section("calibration", heading, text, told, list("legend", legend), drawn(draw),
-    asTable(heads, () => calibration.covered.map(([level, share]) => [percent(level), percent(share)])));
+    calibration ? asTable(heads, () => calibration.covered.map(([level, share]) => [percent(level), percent(share)])) : null);
 }
 
 function gainSection(run) {

@@ -10,7 +10,7 @@ function selectionFacts({ result, data, honest }) {
   const within = (interval) => (interval?.every(known) ? `90% interval ${range(interval)}` : null);
   const join = (...notes) => notes.filter(known).join(", ") || null;
   const facts = [
-    fact("Expected on new rows", number(result.expected_score), within(result.score_interval)),
+    result.signal === false ? null : fact("Expected on new rows", number(result.expected_score), within(result.score_interval)),
     fact("Cross-validated score", number(result.score),
       known(result.optimism) ? `about ${number(result.optimism)} too high, because it was used to choose` : "too high, because it was used to choose"),
   ];
@@ -35,13 +35,13 @@ function simplerChoice({ result }) {
   if (!result.simpler) return null;
   const { features, score } = result.simpler;
   return html("p", { id: "simpler" },
-    `A simpler choice scores ${number(score)}, within one standard error of the best: ${named(features)}. With parsimonious=True it is taken.`);
+    `A simpler choice scores ${number(score)}, within one standard error of the difference, fold by fold: ${named(features)}. With parsimonious=True it is taken.`);
 }
 
 /* How far the model's predictions count; how often they held is told by the section itself. */
 function modelText(model) {
   if (!model || model.reason) return ""; // the reason is in the headline
-  const predicted = known(model.skill) ? `The model predicted ${percent(Math.max(model.skill, 0))} of the variance of scores beforehand. ` : "";
+  const predicted = known(model.skill) ? `The model predicted ${percent(Math.max(model.skill, 0))} of the variance of the latter half of the scores beforehand. ` : "";
   return `${predicted}Weight of the model in the probabilities below: ${percent(model.trust)}.`;
 }
 
@@ -89,8 +89,8 @@ function sizesSection({ by_size: sizes, result }) {
   const heads = [{ name: "Number of features" }, { name: "Best score", kind: "figure" }, { name: "Standard error", kind: "figure" },
     { name: "Subsets", kind: "figure" }, { name: "Features", kind: "long" }];
   return section("sizes", "Score against number of features",
-    "The best cross-validated score of each size, with its standard error; the chosen size is blue. Above the dashed line, scores are " +
-      "within one standard error of the best. Sizes for which few subsets were scored may do better than shown.",
+    "The best cross-validated score of each size, with its standard error; the chosen size is blue. The dashed line is the best score " +
+      "less its standard error. Sizes for which few subsets were scored may do better than shown.",
     drawn(draw),
     asTable(heads, () => sizes.map((entry) => [String(size(entry)), number(entry.score), number(entry.error), count(entry.subsets), named(entry.features)])));
 }
@@ -158,7 +158,8 @@ function codeSection({ code }) {
   return section("code", "In Python", null, shown, button);
 }
 
-function settingsSection({ settings }) {
+function settingsSection({ settings, notes }) {
   const rows = Object.entries(settings).map(([name, value]) => [name, known(value) ? String(value) : "–"]);
-  return section("settings", "Settings", null, table([{ name: "Setting" }, { name: "Value", kind: "long" }], rows, { label: "Settings" }));
+  return section("settings", "Settings", null, table([{ name: "Setting" }, { name: "Value", kind: "long" }], rows, { label: "Settings" }),
+    notes.length ? [html("h3", {}, "What was done to the table"), list("notes", notes)] : null);
 }

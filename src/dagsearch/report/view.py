@@ -5,8 +5,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtri
 
 from dagsearch.data import Foresight
 from dagsearch.errors import JournalError
@@ -354,20 +353,19 @@ def _band(progress: Past | None, done: int, ahead: int, sign: float) -> list[dic
 
 
 def _calibration(told: Sequence[Told]) -> dict[str, Any] | None:
-    """How predictions compare with rewards: coverage of central intervals, and skill."""
-    known = [(one.reward, one.predicted) for one in told if one.predicted is not None]
-    if len(known) < 2:
-        return None
-    rewards = np.array([reward for reward, _ in known])
-    means = np.array([belief.mean for _, belief in known])
-    deviations = np.sqrt(np.maximum([belief.variance for _, belief in known], 1e-300))
-    level = 2.0 * np.abs(ndtr((rewards - means) / deviations) - 0.5)
+    """How predictions compare with the latter half of the rewards: coverage of central intervals, and skill.
+
+    ``None`` with too few predictions.
+    """
     foresight = Foresight()
     for one in told:
         foresight.record(one.predicted, one.reward)
+    if not foresight.recent:
+        return None
+    reaches = ((share, float(ndtri(0.5 + share / 2.0))) for share in (0.5, 0.8, 0.9, 0.95))
     return {
-        "count": len(known),
-        "covered": [[share, float((level <= share).mean())] for share in (0.5, 0.8, 0.9, 0.95)],
+        "count": foresight.recent,
+        "covered": [[share, foresight.covered(reach)] for share, reach in reaches],
         "skill": foresight.skill,
     }
 

@@ -213,6 +213,18 @@ def _no_reward(subset: frozenset[int]) -> float:
     raise NotImplementedError("subsets are scored by the selector")
 
 
+class SizeWarning(UserWarning):
+    """There are no more features than are to be selected."""
+
+
+def size_warning(wanted: str, least: int, most: int, choices: int) -> str | None:
+    """What is said if there are no more features than are ``wanted``; ``None`` if there are."""
+    if most < choices or (least < most == choices) or most == choices == 1:
+        return None
+    selected = "all of them are selected" if least >= choices else f"at most {choices} are selected"
+    return f"{wanted}, but there are {choices} features to choose from: {selected}"
+
+
 def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
     """The smallest and the largest number of choices, of which ``held`` are fixed."""
     if wanted is None:
@@ -222,12 +234,9 @@ def _size_range(wanted: Any, choices: int, held: int) -> tuple[int, int]:
     least, most = _wanted_sizes(wanted, choices)
     if not 1 <= least <= most:
         raise ValueError(f"n_features_to_select must be at least 1, and ascending, got {wanted!r}")
-    if most > choices or (least == most == choices and choices > 1):
-        warnings.warn(
-            f"n_features_to_select={wanted!r}, but there are {choices} features to choose from: "
-            + ("all of them are selected" if least >= choices else f"at most {choices} are selected"),
-            stacklevel=5,  # points to the call of fit
-        )
+    too_many = size_warning(f"n_features_to_select={wanted!r}", least, most, choices)
+    if too_many is not None:
+        warnings.warn(too_many, SizeWarning, stacklevel=5)  # points to the call of fit
         least, most = min(least, choices), choices
     if most < held:
         raise ValueError(f"n_features_to_select={wanted!r}, but {held} are fixed: select more, or fix fewer")

@@ -32,9 +32,9 @@ class Fit(NamedTuple):
     """How far the model is believed."""
 
     skill: float | None
-    """Share of the variance of recent scores that was predicted; ``None`` with too few predictions."""
+    """Share of the variance of the latter half of the scores that was predicted; ``None`` with too few."""
     coverage: float | None
-    """Share of recent scores inside the 90% intervals that were predicted for them."""
+    """Share of the same scores inside the 90% intervals that were predicted for them."""
     trust: float
     """Weight of the model's probabilities, from 0 to 1; 0 if they are not stated."""
     reason: str | None = None
@@ -52,8 +52,8 @@ class Fit(NamedTuple):
         if self.skill is None:
             return "Every subset was scored, so that no score had to be predicted"
         return (
-            f"The model predicted {max(self.skill, 0.0):.0%} of the variance of scores beforehand; "
-            f"{self.coverage:.0%} of the scores were inside its 90% intervals"
+            f"The model predicted {max(self.skill, 0.0):.0%} of the variance of the latter half of the "
+            f"scores beforehand; {self.coverage:.0%} of these were inside its 90% intervals"
         )
 
 

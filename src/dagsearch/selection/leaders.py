@@ -18,10 +18,10 @@ class Choice(NamedTuple):
     chosen: Scored
     """The choice."""
     simpler: Scored | None
-    """A simpler subset within one standard error of the chosen one: with fewer features, or a ranking's."""
+    """The subset with the fewest features within one standard error of the chosen one, if it has fewer."""
 
 
-def choose(record: Record, search: Search, rival: Subset | None, parsimonious: bool) -> Choice:
+def choose(record: Record, search: Search, parsimonious: bool) -> Choice:
     """The subset with the best mean score; of ties, the smallest, then the first.
 
     Scoring the leaders again on other folds, preferring those with the best expected score, and taking a
@@ -33,8 +33,6 @@ def choose(record: Record, search: Search, rival: Subset | None, parsimonious: b
         Everything scored.
     search : Search
         It also knows the scores that the user gave, without their folds.
-    rival : frozenset of int or None
-        What a test of each feature by itself would choose: it counts as simpler.
     parsimonious : bool
         Whether to choose the simpler subset.
     """
@@ -45,9 +43,6 @@ def choose(record: Record, search: Search, rival: Subset | None, parsimonious: b
             scored[told.leaf] = Scored(tuple(sorted(told.leaf)), np.array([told.reward]), 0.0, None)
     chosen = max(scored.values(), key=lambda one: (round(one.mean, 12), -len(one.columns)))
     simpler = simpler_than(chosen, scored.values(), record.folds)
-    ranked = None if rival is None else scored.get(rival)
-    if simpler is None and ranked is not None and ranked is not chosen:
-        simpler = within_one_error(chosen, [ranked], record.folds, lambda _: 0)
     if parsimonious and simpler is not None:
         return Choice(simpler, None)
     return Choice(chosen, simpler)
@@ -75,7 +70,10 @@ def standard_error(difference: FloatArray, folds: int) -> float:
 def within_one_error(
     chosen: Scored, others: Sequence[Scored], folds: int, simplicity: Callable[[Scored], Any]
 ) -> Scored | None:
-    """The simplest of the others whose score is within one standard error of the chosen one's."""
+    """The simplest of the others whose score is within one standard error of the chosen one's.
+
+    It is the standard error of their difference, fold by fold: how hard the rows of a fold are cancels out.
+    """
     for other in sorted(others, key=lambda other: (simplicity(other), -other.mean)):
         shared = min(len(chosen.scores), len(other.scores))
         difference = chosen.scores[:shared] - other.scores[:shared]

@@ -53,7 +53,9 @@ def selection_view(report: Mapping[str, Any]) -> dict[str, Any]:
         "rules": [{"rule": "stopped by", "text": str(result["stopped"]), "share": None}],
         "leaves": _leaves(report),
         "dag": _dag(report, record),
-        "effects": [{**one, "chosen": one["label"] in result["features"]} for one in view["effects"]],
+        "effects": None
+        if result["signal"] is False  # scores differ by chance, and so do effects on them
+        else [{**one, "chosen": one["label"] in result["features"]} for one in view["effects"]],
         "dagsearch": report["dagsearch"],
         "evaluations": result["evaluations"],
         "selection": {name: value for name, value in report.items() if name not in _ELSEWHERE},
@@ -109,8 +111,10 @@ def _facts(report: Mapping[str, Any]) -> list[list[str]]:
     rows = [
         ["features", f"{len(result['features'])} of {report['data']['columns']} features chosen"],
         ["cross-validated score", _number(result["score"])],
-        ["expected on new rows", _number(result["expected_score"]) + _interval(result["score_interval"])],
     ]
+    if result["signal"] is not False:
+        score = _number(result["expected_score"]) + _interval(result["score_interval"])
+        rows.append(["expected on new rows", score])
     if result["holdout_score"] is not None:
         score = _number(result["holdout_score"]) + _interval(result.get("holdout_interval"))
         rows.append(["hold-out score", score])

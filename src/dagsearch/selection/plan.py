@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.covariances import Covariance
-from dagsearch.problems.ground import Subset, SubsetProblem
+from dagsearch.problems.ground import SubsetProblem
 from dagsearch.run.runner import checked_steer
 from dagsearch.run.stopping import Stop
 from dagsearch.selection.arguments import (
@@ -58,8 +58,6 @@ class Plan:
     """Rows whose weight is not 0."""
     seen: Glance | None
     """Rankings of the columns; ``None`` without a target."""
-    rankings: Sequence[Subset]
-    """What the rankings would choose; the first is the choice of a test of each feature by itself."""
     warm_start: WarmStart
     """Subsets to begin with, those of the rankings included."""
     budget: int
@@ -78,11 +76,6 @@ class Plan:
     """What scores depend on; ``None`` without a journal."""
     classification: bool
     """Whether the target consists of classes."""
-
-    @property
-    def rival(self) -> Subset | None:
-        """What a test of each feature by itself would choose."""
-        return self.rankings[0] if self.rankings else None
 
     def covariance(self, given: Any) -> Covariance:
         """The covariance that the argument ``covariance`` stands for."""
@@ -134,7 +127,6 @@ def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mappi
         splits=splits,
         counted=counted,
         seen=seen,
-        rankings=rankings,
         warm_start=warm_start._replace(first=[*warm_start.first, *rankings]),
         budget=budget,
         stop=stop,

@@ -15,7 +15,7 @@ from dagsearch.errors import ProblemError
 from dagsearch.record import Entry, Record, Scored
 from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.estimate import NOTHING, is_better
-from dagsearch.selection.leaders import Choice
+from dagsearch.selection.leaders import Choice, within_one_error
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import central_interval
@@ -79,7 +79,7 @@ class SelectionReport:
         columns: int,
         comparisons: Sequence[Comparison],
         holdout: Holdout | None,
-        notes: Sequence[str],
+        remarks: tuple[Sequence[str], Sequence[str]],
         code: str | None = None,
         honest: HonestScore | None = None,
         leaks: Sequence[str] = (),
@@ -87,7 +87,7 @@ class SelectionReport:
         """The report of a run that has ended.
 
         ``found`` are the attributes of the fitted selector, and ``columns`` is the number of columns that are
-        not forbidden. One of ``leaks`` determines the target by itself.
+        not forbidden. ``remarks`` are notes and warnings. One of ``leaks`` determines the target by itself.
         """
         from dagsearch import __version__
 
@@ -109,7 +109,7 @@ class SelectionReport:
             "result": _result(run, choice, names, found, holdout),
             "honest": None if honest is None else honest.to_dict(),
             "model": {**fit._asdict(), "sentence": fit.sentence()},
-            "features": _features(record, names, best, found),
+            "features": _features(record, names, choice.chosen, found),
             "comparisons": [asdict(comparison) for comparison in comparisons],
             "by_size": _by_size(record, names),
             "history": _history(run, names),
@@ -123,12 +123,14 @@ class SelectionReport:
                 }
                 for other in found["runners_up_"]
             ],
-            "warnings": [*notes, *([] if failures is None else [failures]), *found["notes_"]],
+            "notes": list(remarks[0]),
+            "warnings": [*remarks[1], *([] if failures is None else [failures]), *found["notes_"]],
             "code": code or f"features = {[names[column] for column in best]!r}\nX[features]",
         }
         content["result"]["signal"] = _signal(content)
         if content["result"]["signal"] is False:  # then the best subset is the best by chance
-            content["result"]["probability_best"] = None
+            content["result"] |= {"probability_best": None, "simpler": None}
+            content |= {"substitutes": None, "code": None}
             unknown = {"inclusion": None, "interval": [None, None]}
             content["features"] = [{**feature, **unknown} for feature in content["features"]]
         content = {"headline": headline(content), "question": question(content), **content}
@@ -222,7 +224,7 @@ def _within(belief: Gaussian, bounds: tuple[float, float]) -> dict[str, float]:
 
 
 def _features(
-    record: Record, names: Sequence[str], best: Sequence[int], found: Mapping[str, Any]
+    record: Record, names: Sequence[str], chosen: Scored, found: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     scored_in = np.zeros(len(names), dtype=np.int64)
     for entry in record.entries:
@@ -230,13 +232,20 @@ def _features(
     return [
         {
             "name": names[column],
-            "selected": column in best,
+            "selected": column in chosen.columns,
             "inclusion": _known(found["inclusion_probability_"][column]),
             "interval": [_known(end) for end in found["inclusion_interval_"][column]],
             "evaluated_in": int(scored_in[column]),
+            "dispensable": _dispensable(record, chosen, column) if column in chosen.columns else None,
         }
         for column in np.argsort(found["ranking_"]).tolist()
     ]
+
+
+def _dispensable(record: Record, chosen: Scored, column: int) -> bool | None:
+    """Whether a scored subset without a feature is about as good; ``None`` if none was scored without it."""
+    without = [entry.scored for entry in record.successes() if column not in entry.scored.columns]
+    return within_one_error(chosen, without, record.folds, lambda _: 0) is not None if without else None
 
 
 def _by_size(record: Record, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -320,6 +329,8 @@ def _substitutes(
 _METRICS = {"r2": "R²", "f1": "F1", "roc_auc": "ROC AUC"}
 # From this inclusion probability on, a feature counts as certain to be needed.
 _CERTAIN = 0.9
+# Largest number of features that the headline names.
+_MAX_NEEDED = 3
 
 
 def shown_settings(selector: Any) -> dict[str, Any]:
@@ -400,16 +411,32 @@ def _others(content: Mapping[str, Any], score: str) -> str:
 
 def _certainty(content: Mapping[str, Any]) -> str:
     """How certain the choice of features is."""
-    chances = [feature["inclusion"] for feature in content["features"] if feature["selected"]]
+    selected = [feature for feature in content["features"] if feature["selected"]]
+    chances = [feature["inclusion"] for feature in selected]
     if any(chance is None for chance in chances) or not chances:
         reason = content["model"]["reason"]
         return "the certainty of the choice is unknown" + (f": {reason}" if reason else "")
     certain = sum(chance >= _CERTAIN for chance in chances)
     if certain == 0:
-        return "none of them is certain to be needed: other subsets are about as good"
+        return _exchangeable(selected)
     share = "each" if certain == len(chances) > 1 else "it" if len(chances) == 1 else f"{certain} of them"
     be = "is" if certain == 1 or share == "each" else "are"
     return f"{share} {be} in the best subset with a probability of {_CERTAIN} or more"
+
+
+def _exchangeable(selected: Sequence[Mapping[str, Any]]) -> str:
+    """What the scores say of the need for each feature, where no probability is high."""
+    needed = [repr(feature["name"]) for feature in selected if feature["dispensable"] is False]
+    others = [feature for feature in selected if feature["dispensable"]]
+    if needed:
+        rest = (
+            "; the others can be exchanged" if others and len(needed) + len(others) == len(selected) else ""
+        )
+        if len(needed) > _MAX_NEEDED:
+            return f"for {len(needed)} of them, no scored subset without it is about as good{rest}"
+        return f"no scored subset without {' or without '.join(needed)} is about as good{rest}"
+    about = ": other subsets are about as good" if others else ""
+    return f"none of them is certain to be needed{about}"
 
 
 def question(content: Mapping[str, Any]) -> str:

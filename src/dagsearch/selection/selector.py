@@ -66,8 +66,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Stop once the best subset so far is the best of all subsets with at least this probability. If the
         model predicts too poorly to state one, the search goes on, and a warning says so at its end.
     parsimonious : bool, default=False
-        Whether to select the subset with the fewest features within one standard error of the best one, or,
-        if there is none with fewer, what a test of each feature by itself selects.
+        Whether to select the subset with the fewest features within one standard error of the best one. It is
+        the standard error of the difference of the two scores, fold by fold.
     fixed : array-like of int, str or bool, default=None
         Features that are part of every subset, by number or name, or as a mask.
     forbidden : array-like of int, str or bool, default=None
@@ -128,7 +128,8 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         How well the model has predicted scores before they were known, ``skill`` and ``coverage``, and
         ``trust``, its weight in the probabilities.
     simpler_ : dict or None
-        A simpler subset within one standard error of the selected one: ``features``, ``score``.
+        The subset with the fewest features within one standard error of the selected one, if it has fewer:
+        ``features``, ``score``.
     notes_ : list of str
         What you should know about the selection.
     ranking_ : ndarray of shape (n_features,)
@@ -279,6 +280,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         code: str | None = None,
         honest: HonestScore | None = None,
         leaks: Sequence[str] = (),
+        warnings: Sequence[str] = (),
     ) -> SelectionReport:
         """Report what was found, as tables, figures and a page.
 
@@ -291,13 +293,15 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         holdout : Holdout, default=None
             Score on rows that were not used for the selection.
         notes : sequence of str, default=()
-            Further warnings to show.
+            What was done to the data, to show.
         code : str, default=None
             Python code to copy that uses what was found. If ``None``, it names the features.
         honest : HonestScore, default=None
             From :meth:`honest_score`.
         leaks : sequence of str, default=()
             Features that determine the target by themselves; the headline begins with them.
+        warnings : sequence of str, default=()
+            Further warnings to show.
 
         Returns
         -------
@@ -314,7 +318,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             self._features().count_allowed(self.forbidden, self.groups),
             comparisons,
             holdout,
-            notes,
+            (notes, warnings),
             code,
             honest,
             leaks,
@@ -436,7 +440,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
             warnings.warn(failures, FailedSubsetsWarning, stacklevel=3)  # points to the call of fit
         search.close()  # nothing more is told; what follows only reads
         search.settle()
-        self._choice = choose(run.record, search, plan.rival, bool(self.parsimonious))
+        self._choice = choose(run.record, search, bool(self.parsimonious))
         self._show_choice(features)
         if self.confidence is not None and self.stopped_ == "budget" and not self.model_fit_.known:
             warnings.warn(

@@ -178,11 +178,7 @@ def split_target(
     allowed = features.drop(columns=[name for name in forbidden if name in features])
     leaking = leaks(allowed, values, classification)
     if leaking:
-        notes.insert(
-            0,
-            f"one column alone determines the target (score 1.0000): {listed(leaking)}. If its value is "
-            "known only after the target, it is a leak: forbid it (--forbidden)",
-        )
+        notes.insert(0, leak_note(leaking))
     return Table(
         features,
         values,
@@ -193,6 +189,14 @@ def split_target(
         notes,
         left_out,
         leaking,
+    )
+
+
+def leak_note(leaking: Sequence[str]) -> str:
+    """What is said of columns that determine the target by themselves."""
+    return (
+        f"one column alone determines the target (score 1.0000): {listed(leaking)}. If its value is "
+        "known only after the target, it is a leak: forbid it (--forbidden)"
     )
 
 

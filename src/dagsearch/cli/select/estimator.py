@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import ClassifierMixin, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import get_scorer
@@ -45,7 +45,9 @@ def estimator_for(path: str | None, settings: Sequence[str], classification: boo
     A class is called with ``random_state=seed`` if it accepts one, and gets imputed, scaled and encoded
     columns. An object is used as it is. ``settings`` are parameters of the model, as ``name=value``.
     """
-    found = _found(path) if path is not None else LogisticRegression if classification else Ridge
+    found = (
+        _found(path, classification) if path is not None else LogisticRegression if classification else Ridge
+    )
     if not inspect.isclass(found):
         return _checked_kind(_with_settings(found, settings), path, classification)
     arguments: dict[str, Any] = {"random_state": seed}
@@ -73,13 +75,15 @@ def is_from_sklearn(path: str) -> bool:
     return module.partition(".")[0] in ("", "sklearn") and name in _sklearn_estimators()
 
 
-def _found(path: str) -> Any:
+def _found(path: str, classification: bool) -> Any:
     """An estimator of scikit-learn by its name, otherwise a class or an object by its import path."""
     if "." in path or ":" in path:
         return _own_estimator(path)
     if path not in _sklearn_estimators():
         other = "give an import path, such as package.module.Name"
-        advice = did_you_mean(path, _sklearn_estimators(), other)
+        kind = ClassifierMixin if classification else RegressorMixin
+        fitting = [name for name, found in _sklearn_estimators().items() if issubclass(found, kind)]
+        advice = did_you_mean(path, fitting, other)
         raise TableError(f"--estimator {path}: scikit-learn has no such classifier or regressor; {advice}")
     return _sklearn_estimators()[path]
 

@@ -13,28 +13,32 @@ _MOST_FEATURES = 30
 def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool = False) -> str:
     """What was found in one sentence, then the chosen features, comparisons, warnings and code.
 
-    ``notes`` are those of the report's warnings that only tell what was done to the table; they are left out
-    if they were ``announced`` before.
+    ``notes`` are what was said of the table; they are left out if they were ``announced`` before.
     """
     content = report.to_dict()
     chosen = [feature for feature in content["features"] if feature["selected"]]
     lines = [printable(content["headline"]), printable(content["question"]), ""]
-    lines += [*_features(chosen), "", *_scores(content, len(chosen)), ""]
+    lines += [*_features(chosen, content["code"] is not None), "", *_scores(content, len(chosen)), ""]
     if content["by_size"]:
         lines += [*_sizes(content["by_size"], len(chosen)), ""]
     if content["model"]["trust"] > 0.0:  # otherwise a warning says so
         lines.append(f"{content['model']['sentence']}.")
     if content["result"]["signal"] is not False:  # else there is nothing to recommend
-        lines += [*_simpler(content), *_optimism(content["result"])]
+        lines += [*_simpler(content), *_optimism(content["result"]), *_disagreement(content["result"])]
     lines += _honest(content)
-    for text in content["warnings"]:  # only the first line of each; the report has all of it
+    for text in (
+        *content["notes"],
+        *content["warnings"],
+    ):  # only the first line of each; the report has all of it
         if text not in notes or not announced:
             lines.append(f"{'note' if text in notes else 'warning'}: {printable(text.splitlines()[0])}")
-    lines += ["", "In Python:", *(f"    {printable(line)}".rstrip() for line in content["code"].splitlines())]
+    if content["code"] is not None:
+        code = content["code"].splitlines()
+        lines += ["", "In Python:", *(f"    {printable(line)}".rstrip() for line in code)]
     return "\n".join(lines)
 
 
-def _features(chosen: list[dict[str, Any]]) -> list[str]:
+def _features(chosen: list[dict[str, Any]], in_code: bool) -> list[str]:
     """The chosen features with the probability that each is in the best subset."""
     names = [printable(feature["name"]) for feature in chosen[:_MOST_FEATURES]]
     width = max(map(len, names))
@@ -42,7 +46,8 @@ def _features(chosen: list[dict[str, Any]]) -> list[str]:
     for name, feature in zip(names, chosen[:_MOST_FEATURES], strict=True):
         lines.append(f"{name:{width}}  {_chance(feature)}")
     if len(chosen) > _MOST_FEATURES:
-        lines.append(f"and {len(chosen) - _MOST_FEATURES} more, listed in the code below")
+        where = ", listed in the code below" if in_code else ""
+        lines.append(f"and {len(chosen) - _MOST_FEATURES} more{where}")
     return lines
 
 
@@ -60,8 +65,8 @@ def _simpler(content: Mapping[str, Any]) -> list[str]:
     names = ", ".join(printable(name) for name in simpler["features"])
     count = len(simpler["features"])
     return [
-        f"A simpler choice is within one standard error: {count} feature{'s' if count > 1 else ''} (score "
-        f"{simpler['score']:.4f}): {names}."
+        f"A simpler choice is within one standard error of the difference, fold by fold: {count} "
+        f"feature{'s' if count > 1 else ''} (score {simpler['score']:.4f}): {names}."
     ]
 
 
@@ -74,6 +79,17 @@ def _optimism(result: Mapping[str, Any]) -> list[str]:
         f"On new rows, {result['expected_score']:.4f} is expected: the cross-validated score is about "
         f"{result['optimism']:.4f} too high, because it was used to choose ({result['nested_fits']} further "
         "fits estimate that)."
+    ]
+
+
+def _disagreement(result: Mapping[str, Any]) -> list[str]:
+    """Which score to believe if the held-out one is not what was expected."""
+    held, (low, high) = result["holdout_score"], result["score_interval"]
+    if None in (held, low, high) or low <= held <= high:
+        return []
+    return [
+        f"The held-out score {held:.4f} is outside the 90% interval for new rows, {low:.4f} to {high:.4f}: "
+        "believe the held-out score, because its rows took no part in the selection."
     ]
 
 

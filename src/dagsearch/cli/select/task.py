@@ -26,14 +26,14 @@ from dagsearch.cli.select.estimator import (
     scoring_for,
 )
 from dagsearch.cli.select.options import Request
-from dagsearch.selection.arguments import Features, weight_params
+from dagsearch.selection.arguments import Features, size_warning, weight_params
 from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.estimate import baseline_score
 from dagsearch.selection.report import Comparison, Holdout, SelectionReport
 from dagsearch.selection.scoring import SubsetScorer, heldout_interval, quiet
 from dagsearch.sklearn import DAGSearchSelector
 from dagsearch.tables.read import INPUT, Limits, TableError, TextFormat, read_table
-from dagsearch.tables.roles import Roles, Table, split_target
+from dagsearch.tables.roles import Roles, Table, leak_note, split_target
 
 
 class Outcome(NamedTuple):
@@ -51,8 +51,9 @@ def select(request: Request) -> Outcome:
     """Select, compare, and make the report."""
     until = math.inf if request.seconds is None else time.perf_counter() + request.seconds
     prepared = _prepared(request)
+    too_many = _too_many(request.k, prepared.choices())
     if request.progress:
-        _announce(prepared)
+        _announce(prepared, too_many)
     selector = _selector(prepared)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -64,11 +65,16 @@ def select(request: Request) -> Outcome:
         honest, failures = None, list[str]()
         if request.honest and not interrupted:
             honest, interrupted = _honest(selector, prepared, failures)
-    notes = [*prepared.table.notes, *_own_warnings(caught), *failures]
+    table = prepared.table
+    leaks = [leak_note(table.leaking)] if table.leaking else []
+    notes = [note for note in table.notes if note not in leaks]
+    cautions = [*leaks, *too_many, *_own_warnings(caught), *failures]
     names = selector.get_feature_names_out().tolist()
-    code = code_for(request, prepared.estimator, prepared.table, names)
-    report = selector.report(_settings(prepared), others, held, notes, code, honest, prepared.table.leaking)
-    return Outcome(report, interrupted, prepared.table.notes)
+    code = code_for(request, prepared.estimator, table, names)
+    report = selector.report(
+        _settings(prepared), others, held, notes, code, honest, table.leaking, warnings=cautions
+    )
+    return Outcome(report, interrupted, table.notes)
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,17 @@ def _prepared(request: Request) -> _Prepared:
     return _Prepared(request, table, kept, holdout, estimator, scoring, scorer, cv)
 
 
-def _announce(prepared: _Prepared) -> None:
+def _too_many(k: int | tuple[int, int] | str, choices: int) -> list[str]:
+    """A warning if no more columns can be chosen than ``--k`` asks for."""
+    if isinstance(k, str):
+        return []
+    least, most = k if isinstance(k, tuple) else (k, k)
+    wanted = f"{least}-{most}" if isinstance(k, tuple) else str(k)
+    told = size_warning(f"--k {wanted}", least, most, choices)
+    return [] if told is None else [told]
+
+
+def _announce(prepared: _Prepared, cautions: Sequence[str]) -> None:
     """Tell what was read and noticed before anything is spent."""
     table, request = prepared.table, prepared.request
     task = "classification" if table.classification else "regression"
@@ -164,6 +180,7 @@ def _announce(prepared: _Prepared) -> None:
     lines = [
         f"{task} of {request.target!r} from {size} and {held} held-out ones; {prepared.scoring}; {estimator}",
         *(f"note: {note}" for note in table.notes),
+        *(f"warning: {caution}" for caution in cautions),
     ]
     for line in lines:
         print(printable(line), file=sys.stderr, flush=True)
@@ -296,5 +313,5 @@ def _check_present(option: str, names: Sequence[str], table: Table) -> None:
 
 
 def _own_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """Warnings of the selector, without those of failed subsets, which the report states itself."""
+    """Warnings of the selector, without those that the report or the command states itself."""
     return list(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning))
