@@ -355,7 +355,12 @@ class StepAnswers:
             found = steps.graph.states[best], steps.way_to(best), steps.best
         value = Gaussian(steps.best, 0.0) if best >= 0 else Gaussian(math.nan, math.inf)
         return Result(
-            *found, value, search.belief_over_steps.certainty(), data.stopped, tuple(data.evaluations)
+            *found,
+            value,
+            search.belief_over_steps.certainty(),
+            data.stopped,
+            tuple(data.evaluations),
+            steps=True,
         )
 
     def belief(self, state: State) -> Belief:

@@ -151,6 +151,8 @@ class Result:
     """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
     game: bool = field(default=False, repr=False)
     """Whether a MIN player decides somewhere."""
+    steps: bool = field(default=False, repr=False)
+    """Whether steps are costly, so that an evaluation is a step."""
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -180,10 +182,11 @@ class Result:
 
         ``step``, ``reward``, ``best_reward``, ``seconds`` and ``known`` are followed by the leaf: the value
         of each named choice, whether each item of a set is in it, or what is at each position; ``None`` where
-        a leaf has no such choice or position. The last one, ``leaf``, is the leaf itself.
+        a leaf has no such choice or position. Costly steps are told by the decisions so far. The last one,
+        ``leaf``, is the leaf itself.
         """
         rows = list[dict[str, Any]]()
-        for evaluation, leaf in zip(self.history, columns_of(self.history), strict=True):
+        for evaluation, leaf in zip(self.history, columns_of(self), strict=True):
             row = {name: getattr(evaluation, name) for name in _OF_EVALUATIONS}
             own = {f"{name} of the leaf" if name in (*row, "leaf") else name: leaf[name] for name in leaf}
             rows.append({**row, **own, "leaf": evaluation.leaf})
@@ -202,13 +205,24 @@ class Result:
         return pandas.DataFrame({name: [row[name] for row in rows] for name in names})  # type: ignore[no-any-return]
 
 
-def columns_of(history: Sequence[Evaluation]) -> list[dict[str, Any]]:
-    """What each evaluated leaf consists of, by column; every leaf has all columns."""
+def nothing_left(result: Result) -> bool:
+    """Whether every leaf was evaluated, so that nothing better can come."""
+    return result.stopped == "exhausted" or result.probability_best == 1.0
+
+
+def columns_of(result: Result, latest: int | None = None) -> list[dict[str, Any]]:
+    """What each evaluated leaf consists of, by column, or the ``latest``; every leaf has all columns."""
+    history = result.history if latest is None else result.history[-latest:]
+    if result.steps:
+        return _with_all_columns([_decisions(one) for one in history])
     leaves = [one.leaf for one in history]
     if leaves and all(isinstance(leaf, Set) for leaf in leaves):
         items = in_order(frozenset[Any]().union(*leaves))
         return [{str(item): item in leaf for item in items} for leaf in leaves]
-    found = [_parts(one) for one in history]
+    return _with_all_columns([_parts(one) for one in history])
+
+
+def _with_all_columns(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     names = list(dict.fromkeys(name for parts in found for name in parts))
     return [{name: parts.get(name) for name in names} for parts in found]
 
@@ -220,5 +234,9 @@ def _parts(evaluation: Evaluation) -> dict[str, Any]:
         return {str(name): value for name, value in leaf.items()}
     if isinstance(leaf, tuple):
         return {f"position {place}": part for place, part in enumerate(leaf, start=1)}
+    return _decisions(evaluation)
+
+
+def _decisions(evaluation: Evaluation) -> dict[str, Any]:
     decisions = enumerate(evaluation.actions or (), start=1)
     return {f"decision {place}": action for place, action in decisions}

@@ -7,6 +7,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.report.plots import importances, slice_of
+from support.steps import Walk, WalkToTheEnd
 
 pytest.importorskip("matplotlib").use("Agg")
 HEAD = ["step", "reward", "best_reward", "seconds", "known"]
@@ -177,3 +178,22 @@ def test_without_matplotlib_a_plot_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ModuleNotFoundError, match=r"dagsearch\[plot\]"):
         ds.maximize(weighted, 2, seed=0).plot()
+
+
+@pytest.mark.parametrize("problem", [Walk, WalkToTheEnd])
+def test_costly_steps_are_plotted_by_their_path_and_without_a_forecast(problem):
+    result = ds.search(problem(), 60, seed=0)
+    rewards, _, two = drawn(result)
+    assert len(rewards.lines) == 2
+    assert len(rewards.collections) == 0
+    assert {two.get_ylabel(), two.get_xlabel()} < {f"decision {place}" for place in range(1, 61)}
+    assert "decision 1" in result.to_frame().columns
+
+
+@pytest.mark.parametrize("budget", [25, 100])
+def test_nothing_is_forecast_when_every_leaf_was_evaluated(budget):
+    result = ds.maximize(lambda choose: choose("a", range(5)) + choose("b", range(5)), budget, seed=0)
+    assert result.probability_best == 1.0
+    rewards = drawn(result)[0]
+    assert len(rewards.lines) == 2
+    assert rewards.get_title() == "Best so far"

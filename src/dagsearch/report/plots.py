@@ -2,13 +2,14 @@
 
 import importlib
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.report.forecasts import forecast, progress_of
-from dagsearch.results import Result, columns_of
+from dagsearch.results import Result, columns_of, nothing_left
 from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
@@ -46,9 +47,11 @@ def importances(result: Result) -> list[tuple[str, float]]:
     leaves or rewards do not differ, there are none.
     """
     rewards = np.array([one.reward for one in result.history[-_EVALUATIONS:]])
+    can_stop = np.isfinite(rewards)  # at the end of a costly step
+    rewards = rewards[can_stop]
     if len(rewards) < _FEWEST or rewards.std() == 0.0:
         return []
-    rows = columns_of(result.history[-_EVALUATIONS:])
+    rows = list(compress(columns_of(result, _EVALUATIONS), can_stop))
     options = [(name, value) for name in rows[0] for value in _varied([row[name] for row in rows])]
     options = options[:_OPTIONS]
     if not options:
@@ -89,7 +92,7 @@ def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
 def slice_of(result: Result, names: tuple[str, str]) -> Slice:
     """The best reward with each combination of two choices; of a choice with many values the best ones."""
     sign = -1.0 if result.minimized else 1.0
-    rows = columns_of(result.history)
+    rows = columns_of(result)
     rewards = [sign * one.reward for one in result.history]
     values = tuple(_best_values([row[name] for row in rows], rewards) for name in names)
     best = np.full((len(values[0]), len(values[1])), -np.inf)
@@ -118,7 +121,7 @@ def _best_values(values: Sequence[Any], rewards: Sequence[float]) -> list[Any]:
 def _two_of(result: Result, found: Sequence[tuple[str, float]]) -> tuple[str, str]:
     """The most important choice, and the most important one that most leaves have together with it."""
     first, *others = [name for name, _ in found]
-    with_first = [row for row in columns_of(result.history) if row[first] is not None]
+    with_first = [row for row in columns_of(result) if row[first] is not None]
     usual = (name for name in others if sum(row[name] is None for row in with_first) <= len(with_first) / 2)
     return first, next(usual, others[0])
 
@@ -152,7 +155,9 @@ def _draw_rewards(axes: "Axes", result: Result) -> None:
     best = [one.best_reward for one in told]
     axes.step([one.step for one in told], best, where="post", color="C0", label="best so far")
     beliefs = [None if one.predicted is None else _turned(one.predicted, sign) for one in told]
-    progress = None if result.game else progress_of([sign * one.reward for one in told], beliefs)
+    progress = None
+    if not (result.game or result.steps or nothing_left(result)):  # what is left was not measured for steps
+        progress = progress_of([sign * one.reward for one in told], beliefs)
     if progress is not None:
         steps = np.unique(np.linspace(1, max(2, len(told)), _POINTS).astype(int)).tolist()
         ahead = [forecast(progress, n) for n in steps]
@@ -160,7 +165,8 @@ def _draw_rewards(axes: "Axes", result: Result) -> None:
         ends = [[best[-1], *(sign * getattr(one, name) for one in ahead)] for name in ("low", "high", "mean")]
         axes.fill_between(after, ends[0], ends[1], color="C0", alpha=0.2, linewidth=0, label="forecast, 90%")
         axes.plot(after, ends[2], "--", color="C0")
-    axes.set(xlabel="evaluation", ylabel="reward", title="Best so far, and as many evaluations more")
+    title = "Best so far" if progress is None else "Best so far, and as many evaluations more"
+    axes.set(xlabel="evaluation", ylabel="reward", title=title)
     axes.legend(loc="upper right" if result.minimized else "lower right")
 
 

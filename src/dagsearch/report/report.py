@@ -214,11 +214,15 @@ class Watched:
 
 
 def shown_progress(
-    shown: bool | Literal["notebook"], history: Sequence[Evaluation], budget: int, sign: int
+    shown: bool | Literal["notebook"],
+    history: Sequence[Evaluation],
+    budget: int,
+    sign: int,
+    steps: bool = False,
 ) -> "Progress | NotebookProgress":
     """What shows the progress of a search whose evaluations are appended to ``history``."""
     if shown == "notebook":
-        return NotebookProgress(history, budget, sign)
+        return NotebookProgress(history, budget, sign, steps)
     return Progress(budget, "evaluation", shown, len(history))
 
 
@@ -233,9 +237,11 @@ class NotebookProgress:
         Number of evaluations at the end of the run.
     sign : int
         −1 if rewards are the negative numbers of a function that is minimised.
+    steps : bool
+        Whether steps are costly, so that an evaluation is a step.
     """
 
-    def __init__(self, history: Sequence[Evaluation], budget: int, sign: int) -> None:
+    def __init__(self, history: Sequence[Evaluation], budget: int, sign: int, steps: bool = False) -> None:
         try:
             shown: Any = importlib.import_module("IPython.display")
         except ModuleNotFoundError as error:
@@ -245,6 +251,7 @@ class NotebookProgress:
         self._html, self._history, self._due = shown.HTML, history, 0.0
         self._record = Record()
         self._record.budget, self._record.minimized = budget, sign < 0
+        self._record.steps = steps
         self._viewed = Viewed("search", self._record)
         self._handle = shown.display(self._html(snippet(self._viewed.view())), display_id=True)
 

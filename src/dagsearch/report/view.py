@@ -120,14 +120,17 @@ class Viewed:
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
         horizon = _horizon(len(told), left)
-        if record.settled and state == "ended":  # nothing is left to evaluate, and nothing to expect
+        over = record.settled and state == "ended"  # nothing is left to evaluate, and nothing to expect
+        if over:
             progress = None
         ahead = forecast(progress, horizon) if progress is not None and left else None
         return {
             "name": self.name,
             "source": _source(self.name, record),
             "words": SELECTION_WORDS if record.selection else _WORDS,
-            "rows": [] if best is None else [["best so far", leaf_text(told[best].parts)]],
+            "rows": []
+            if best is None
+            else [["best" if over else "best so far", leaf_text(told[best].parts)]],
             "dagsearch": record.version,
             "events": record.events,
             "state": state,
@@ -142,6 +145,7 @@ class Viewed:
                 None if ahead is None else _turned(ahead, sign),
                 _seconds_left(told, left),
                 state,
+                over,
             ),
             "best": None if best is None else sign * told[best].reward,
             "best_leaf": None if best is None else list(map(str, told[best].parts)),
