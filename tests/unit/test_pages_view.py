@@ -258,6 +258,7 @@ def test_of_very_many_evaluations_all_improvements_are_kept():
         ({"board": "x", "turn": 1}, None, None, [("board", "x"), ("turn", "1")]),
         ("end", None, None, [("", "end")]),
         (7, None, None, [("", "7")]),
+        ([["ratio", None], ["warm", True]], None, None, [("ratio", "None"), ("warm", "True")]),
         (["\udc80"], "set", None, [("", "?")]),
     ],
 )

@@ -233,9 +233,9 @@ def _shown(value: Any, labels: Sequence[str] | None = None) -> str:
             value = "(" + ", ".join(_shown(part, labels) for part in inner) + ")"
         elif tag == "option":
             value = f"option {_shown(inner)}"
-    text = (
-        value if isinstance(value, str) else str(value) if value is None else json.dumps(value, default=str)
-    )
+    if value is None or isinstance(value, bool):
+        return str(value)
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
     # What could not be decoded contains surrogates, which cannot be written to a file.
     text = text.encode(errors="replace").decode()
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

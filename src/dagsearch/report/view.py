@@ -191,7 +191,7 @@ def _best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: fl
 def _choices(record: Record) -> list[dict[str, Any]] | None:
     """Every named choice with the options that were evaluated and that of the best leaf, if there are names.
 
-    ``None`` as the option of a choice says that it is not made.
+    A choice is ``"optional"`` if some leaves do not make it, and ``"made"`` if the best one does.
     """
     if record.best is None or _named(record.told[record.best].leaf) is None:
         return None
@@ -208,7 +208,9 @@ def _choices(record: Record) -> list[dict[str, Any]] | None:
     return [
         {
             "name": name,
-            "options": [*([] if all(name in (leaf or ()) for leaf in leaves) else [None]), *found.values()],
+            "options": list(found.values()),
+            "optional": not all(name in (leaf or ()) for leaf in leaves),
+            "made": name in best,
             "best": best.get(name),
         }
         for name, found in options.items()
