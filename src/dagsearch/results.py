@@ -1,9 +1,10 @@
 """What a search returns."""
 
 import importlib
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dagsearch._internal.order import in_order
 from dagsearch.problem import Action, Edge, State
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from dagsearch.report.report import Report
 
 
+ABSENT: Final = object()
+"""Where a leaf does not make a choice, or has no such position; a choice that is made may be ``None``."""
 _OF_EVALUATIONS = ("step", "reward", "best_reward", "seconds", "known")
 
 
@@ -185,6 +188,12 @@ class Result:
         a leaf has no such choice or position. Costly steps are told by the decisions so far. The last one,
         ``leaf``, is the leaf itself.
         """
+        return [
+            {name: None if value is ABSENT else value for name, value in row.items()} for row in self._rows()
+        ]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """The same, with ``ABSENT`` where a leaf has no such choice or position."""
         rows = list[dict[str, Any]]()
         for evaluation, leaf in zip(self.history, columns_of(self), strict=True):
             row = {name: getattr(evaluation, name) for name in _OF_EVALUATIONS}
@@ -193,21 +202,32 @@ class Result:
         return rows
 
     def to_frame(self) -> "pandas.DataFrame":
-        """The history as a pandas data frame, with one row per evaluation and the columns of `to_dicts`."""
+        """The history as a pandas data frame, with one row per evaluation and the columns of `to_dicts`.
+
+        Where a choice was made and is ``None``, its column has ``None`` there and NaN where it was not made.
+        """
         try:
             pandas = importlib.import_module("pandas")
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "Result.to_frame needs pandas: pip install 'dagsearch[pandas]'"
             ) from error
-        rows = self.to_dicts()
+        rows = self._rows()
         names = list(rows[0]) if rows else [*_OF_EVALUATIONS, "leaf"]
-        return pandas.DataFrame({name: [row[name] for row in rows] for name in names})  # type: ignore[no-any-return]
+        columns = {name: [row[name] for row in rows] for name in names}
+        return pandas.DataFrame({name: _series(pandas, columns[name]) for name in names})  # type: ignore[no-any-return]
 
 
 def nothing_left(result: Result) -> bool:
     """Whether every leaf was evaluated, so that nothing better can come."""
     return result.stopped == "exhausted" or result.probability_best == 1.0
+
+
+def _series(pandas: Any, values: Sequence[Any]) -> Any:
+    """A column of a data frame; one of objects if ``None`` is a value, which pandas would take as missing."""
+    if any(value is None for value in values):
+        return pandas.Series([math.nan if value is ABSENT else value for value in values], dtype=object)
+    return [None if value is ABSENT else value for value in values]
 
 
 def columns_of(result: Result, latest: int | None = None) -> list[dict[str, Any]]:
@@ -224,7 +244,7 @@ def columns_of(result: Result, latest: int | None = None) -> list[dict[str, Any]
 
 def _with_all_columns(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     names = list(dict.fromkeys(name for parts in found for name in parts))
-    return [{name: parts.get(name) for name in names} for parts in found]
+    return [{name: parts.get(name, ABSENT) for name in names} for parts in found]
 
 
 def _parts(evaluation: Evaluation) -> dict[str, Any]:

@@ -32,6 +32,27 @@ def test_a_column_for_every_choice():
     assert frame.reward.max() == frame.best_reward.iloc[-1] == result.best_reward
 
 
+def with_none(choose):
+    if choose("cut", [False, True]):
+        ratio = choose("ratio", [None, 2, 10])
+        return (0 if ratio is None else ratio) + 0.1 * choose("depth", range(5))
+    return choose("depth", range(5))
+
+
+def test_a_chosen_none_is_not_a_choice_that_was_not_made():
+    result = ds.maximize(with_none, 20, seed=0)
+    frame = result.to_frame()
+    made = frame[frame.cut]["ratio"]
+    assert {None, 2, 10} == set(made)
+    assert all(value is None or isinstance(value, int) for value in made)
+    left_out = frame[~frame.cut]["ratio"]
+    assert len(left_out) == 5
+    assert all(isinstance(value, float) and np.isnan(value) for value in left_out)
+    assert all(row["ratio"] is None for row in result.to_dicts() if not row["cut"])
+    assert slice_of(result, ("ratio", "depth")).values[0] == [2, 10, None]
+    assert np.isfinite(slice_of(result, ("ratio", "depth")).best[2]).all()
+
+
 def test_a_column_for_every_item():
     names = ["ash", "birch", "cedar", "oak"]
     frame = ds.search(ds.problems.Subsets(names, 2, reward=lambda s: float("oak" in s)), 6, seed=0).to_frame()

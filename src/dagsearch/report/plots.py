@@ -9,7 +9,7 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.report.forecasts import forecast, progress_of
-from dagsearch.results import Result, columns_of, nothing_left
+from dagsearch.results import ABSENT, Result, columns_of, nothing_left
 from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _varied(values: Sequence[Any]) -> list[Any]:
     different = list(dict.fromkeys(values))
     if len(different) < 2:
         return []
-    return [True] if set(map(type, different)) == {bool} else [one for one in different if one is not None]
+    return [True] if set(map(type, different)) == {bool} else [one for one in different if one is not ABSENT]
 
 
 def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
@@ -109,20 +109,21 @@ def _best_values(values: Sequence[Any], rewards: Sequence[float]) -> list[Any]:
     """Different values, those of the best rewards, in their own order if they have one."""
     best = dict[Any, float]()
     for value, reward in zip(values, rewards, strict=True):
-        if value is not None:  # where the leaf has no such choice
+        if value is not ABSENT:
             best[value] = max(best.get(value, -np.inf), reward)
     kept = sorted(best, key=lambda value: -best[value])[:_VALUES]
+    ordered, none = [value for value in kept if value is not None], [None] if None in kept else []
     try:
-        return sorted(kept)
+        return sorted(ordered) + none
     except TypeError:  # values of several kinds
-        return sorted(kept, key=str)
+        return sorted(ordered, key=str) + none
 
 
 def _two_of(result: Result, found: Sequence[tuple[str, float]]) -> tuple[str, str]:
     """The most important choice, and the most important one that most leaves have together with it."""
     first, *others = [name for name, _ in found]
-    with_first = [row for row in columns_of(result) if row[first] is not None]
-    usual = (name for name in others if sum(row[name] is None for row in with_first) <= len(with_first) / 2)
+    with_first = [row for row in columns_of(result) if row[first] is not ABSENT]
+    usual = (name for name in others if sum(row[name] is ABSENT for row in with_first) <= len(with_first) / 2)
     return first, next(usual, others[0])
 
 
