@@ -157,6 +157,7 @@ def search(
         return log_if_poor(run.result())
     except Exception as error:
         if getattr(error, "result", None) is None:
+            run.data.stopped = "error"
             error.result = run.answers.after_error()  # type: ignore[attr-defined]
         raise
     except KeyboardInterrupt as error:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ABSENT: Final = object()
 """Where a leaf does not make a choice, or has no such position; a choice that is made may be ``None``."""
+UNKNOWN: Final = Gaussian(math.nan, math.inf)
+"""The value before the first reward."""
 _OF_EVALUATIONS = ("step", "reward", "best_reward", "seconds", "known")
 
 
@@ -131,15 +133,16 @@ class Result:
     best_reward: float | None
     """The best leaf's reward."""
     value: Gaussian
-    """Belief about the best possible reward, in units of the reward, as wide as earlier errors suggest."""
+    """Belief about the best possible reward, in units of the reward, as wide as earlier errors suggest.
+    Before the first reward it is unknown: a mean of NaN and an infinite variance."""
     probability_best: float | None
     """Probability that no other leaf is better: 1 if every leaf was evaluated without noise, else right on
     average over the problems of ``docs/truth.md``. ``None`` if unknown: with fewer than about 20 predicted
     rewards, where nothing is learnt, and with MIN nodes."""
     stopped: str | None = field(compare=False)
-    """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"``,
-    ``"confidence"``, ``"callback"``, ``"steered"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was
-    no run."""
+    """Why the last run ended: ``"budget"``, ``"exhausted"`` (every leaf was evaluated or has failed),
+    ``"target"``, ``"patience"``, ``"seconds"``, ``"confidence"``, ``"callback"``, ``"steered"``, after an
+    exception ``"error"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
     covariance: str | None = field(default=None, repr=False)

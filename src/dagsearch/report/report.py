@@ -1,6 +1,7 @@
 """Pages of searches: frozen, live while journals are followed, or a small part of one in a notebook."""
 
 import importlib
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -75,12 +76,14 @@ class Report:
 def _facts(result: Result) -> list[list[str]]:
     """What a result says in a few words."""
     value, chance = result.value, result.probability_best
+    known = not math.isnan(value.mean)
+    possible = f"{number(value.mean)} ± {number(value.variance**0.5)}" if known else "unknown"
     path = "–" if result.best_path is None else ", ".join(map(str, result.best_path))
     return [
         ["best reward", number(result.best_reward)],
         ["best state", str(result.best_state)],
         ["path", path],
-        ["best possible reward", f"{number(value.mean)} ± {number(value.variance**0.5)}"],
+        ["best possible reward", possible],
         ["probability that nothing is better", "unknown" if chance is None else f"{chance:.2f}"],
         ["evaluations", str(len(result.history))],
         ["stopped by", str(result.stopped)],
