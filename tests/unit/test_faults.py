@@ -391,12 +391,9 @@ def test_the_result_of_a_search_that_failed_at_once_says_so_and_claims_nothing()
 
 def test_an_error_is_what_stopped_a_search_that_went_well_before():
     calls = count(-3)
-
-    def fails_late(choose):
-        return choose("a", range(9)) / next(calls)
-
+    problem = ds.problems.Choices({"a": range(9)}, reward=lambda leaf: leaf["a"] / next(calls))
     with pytest.raises(ds.EvaluationError) as caught:
-        ds.maximize(fails_late, 9, seed=0)
+        ds.search(problem, 9, seed=0)
     result = caught.value.result
     assert (result.stopped, len(result.history)) == ("error", 3)
     with pytest.raises(ZeroDivisionError) as raised:
