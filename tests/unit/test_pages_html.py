@@ -387,3 +387,23 @@ def test_names_are_broken_between_words_and_long_leaves_told_by_differences(show
         "all => all.map(one => one.scrollWidth - one.clientWidth)"
     )
     assert max(drawn) <= 0
+
+
+@in_browser
+@pytest.mark.slow
+def test_the_whole_way_to_the_best_leaf_is_seen_on_a_wide_screen(show):
+    names = ["colour of the paint", "strategy", "number of workers", "k", "width", "height", "temperature"]
+    choices = {
+        name: ["automatic choice", "by hand", "none"] for name in [*names, "pressure", "speed", "tool"]
+    }
+    problem = ds.problems.Choices(choices, reward=lambda leaf: list(leaf.values()).count("by hand"))
+    page = show(ds.search(problem, 60, seed=0).report().to_html())
+    inside = """() => {
+        const frame = document.querySelector(".dag .view").getBoundingClientRect();
+        return [...document.querySelectorAll(".node.on-best")].map((one) => one.getBoundingClientRect())
+            .filter((one) => one.left >= frame.left && one.right <= frame.right).length;
+    }"""
+    assert page.evaluate(inside) == 11
+    titles = page.locator(".node.on-best text:not(.small)").all_text_contents()
+    assert "k: by hand" in titles
+    assert all("by hand" in title for title in titles[1:])  # the name of a choice is cut before its value
