@@ -1,6 +1,7 @@
 """A result as a table and as a figure."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -218,3 +219,16 @@ def test_nothing_is_forecast_when_every_leaf_was_evaluated(budget):
     rewards = drawn(result)[0]
     assert len(rewards.lines) == 2
     assert rewards.get_title() == "Best so far"
+
+
+@pytest.mark.parametrize("form", ["{}", "{:03}", "automatic choice of the kind number {}"])
+def test_labels_of_values_do_not_overlap_and_differ(form):
+    values = [form.format(place) for place in range(25)]
+    choices = {"the colour of the paint": values, "the temperature of the oven": values}
+    problem = ds.problems.Choices(choices, reward=lambda leaf: float(sum(map(values.index, leaf.values()))))
+    known = [(dict.fromkeys(choices, value), float(place)) for place, value in enumerate(values)]
+    *_, two = drawn(ds.search(problem, 20, seed=0, known=known))
+    for labels, along in ((two.get_xticklabels(), "x"), (two.get_yticklabels(), "y")):
+        assert len({label.get_text() for label in labels}) == len(labels) == 25
+        boxes = sorted([getattr(label.get_window_extent(), f"interval{along}") for label in labels], key=min)
+        assert all(max(first) <= min(second) for first, second in pairwise(boxes))

@@ -22,8 +22,10 @@ _CHOICES, _VALUES = 12, 25
 _FEWEST, _EVALUATIONS, _OPTIONS = 6, 1000, 500
 # Number of points of the forecast.
 _POINTS = 20
-# Longest name of a choice or value, in characters.
-_LONGEST = 24
+# Longest name of a choice, and of a value, in characters.
+_LONGEST, _LONGEST_VALUE = 24, 14
+# Height of a letter in points, at most, and of all labels of values one above another.
+_LETTER, _LABELS = 10.0, 140.0
 
 
 class Slice(NamedTuple):
@@ -183,11 +185,19 @@ def _draw_importances(axes: "Axes", found: Sequence[tuple[str, float]]) -> None:
 
 def _draw_slice(axes: "Axes", found: Slice) -> Any:
     shown = axes.imshow(found.best, aspect="auto")
-    rows, columns = ([_short(str(value)) for value in values] for values in found.values)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_xticks(range(len(columns)), columns, rotation=90 if max(map(len, columns)) > 3 else 0)
+    rows, columns = ([_short_value(str(value)) for value in values] for values in found.values)
+    axes.set_yticks(range(len(rows)), rows, fontsize=min(_LETTER, _LABELS / len(rows)))
+    rotation = 90 if max(map(len, columns)) > 3 or len(columns) > 12 else 0
+    size = min(_LETTER, _LABELS / len(columns))
+    axes.set_xticks(range(len(columns)), columns, rotation=rotation, fontsize=size)
     axes.set(ylabel=_short(found.names[0]), xlabel=_short(found.names[1]), title="Best reward of two choices")
     return shown
+
+
+def _short_value(text: str) -> str:
+    """A value by its beginning and its end: values of one choice often differ in one of them."""
+    half = (_LONGEST_VALUE - 1) // 2
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:half]}…{text[-half:]}"
 
 
 def _short(text: str) -> str:
