@@ -1,6 +1,5 @@
 """What a search can say: beliefs, the recommended line, the result."""
 
-import math
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,7 +13,7 @@ from dagsearch.optimum import Optimum, Signs, sample_optimum
 from dagsearch.posterior.base import Scores
 from dagsearch.problem import Action, Children, State
 from dagsearch.proposers.expansions import OneChild
-from dagsearch.results import Belief, Line, Result
+from dagsearch.results import UNKNOWN, Belief, Line, Result
 from dagsearch.values.backups import MomentMatching
 from dagsearch.values.explored import Explored
 from dagsearch.values.gaussians import Gaussian
@@ -130,10 +129,10 @@ class Answers:
         evaluations, stopped = tuple(data.evaluations), data.stopped
         prior = search.posterior.scores.covariance
         model = None if prior is None else repr(prior), data.foresight.skill, data.foresight.coverage
-        value, probability = self._best_possible()
         best = data.incumbent()
         if best is None:
-            return Result(None, None, None, value, None, stopped, evaluations, *model)
+            return Result(None, None, None, UNKNOWN, None, stopped, evaluations, *model)
+        value, probability = self._best_possible()
         if search.explored.graph.adversarial:
             line = self.recommend()
             reward = self._mean_reward(line.states[-1])
@@ -152,7 +151,7 @@ class Answers:
             None if best is None else best.leaf,
             None if best is None else best.actions,
             None if best is None else best.reward,
-            Gaussian(math.nan, math.inf),
+            UNKNOWN,
             None,
             data.stopped,
             tuple(data.evaluations),

@@ -21,7 +21,7 @@ from dagsearch.problem import Action, State, Step, StepProblem, check_members
 from dagsearch.proposers.frontier import Frontier
 from dagsearch.recorder import Recorder
 from dagsearch.report.forecasts import Forecast
-from dagsearch.results import Belief, Evaluation, Line, Proposal, Result, StepProposal
+from dagsearch.results import UNKNOWN, Belief, Evaluation, Line, Proposal, Result, StepProposal
 from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
@@ -353,9 +353,14 @@ class StepAnswers:
         found: tuple[Any, Any, Any] = (None, None, None)
         if best >= 0:
             found = steps.graph.states[best], steps.way_to(best), steps.best
-        value = Gaussian(steps.best, 0.0) if best >= 0 else Gaussian(math.nan, math.inf)
+        value = Gaussian(steps.best, 0.0) if best >= 0 else UNKNOWN
         return Result(
-            *found, value, search.belief_over_steps.certainty(), data.stopped, tuple(data.evaluations)
+            *found,
+            value,
+            search.belief_over_steps.certainty(),
+            data.stopped,
+            tuple(data.evaluations),
+            steps=True,
         )
 
     def belief(self, state: State) -> Belief:

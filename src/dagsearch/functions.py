@@ -14,7 +14,7 @@ from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchInterrupted
 from dagsearch.journal.journal import has_begun
 from dagsearch.methods import default_initial
-from dagsearch.problem import Problem, StepProblem
+from dagsearch.problem import Problem, StepProblem, has_costly_steps
 from dagsearch.problems.functions import Choose, FunctionProblem
 from dagsearch.results import Evaluation, Result
 from dagsearch.run.given import Given, Known, pairs_of
@@ -149,7 +149,7 @@ def search(
         total = run.steered.total(budget) + run.data.known
         if run.spent < total:
             steps = run.steps(total - run.spent, stop, **execution)
-            with shown_progress(progress, run.history, total, sign) as bar:
+            with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:
                 for evaluation in steps:
                     bar.update(sign * evaluation.best_reward)
         else:
@@ -157,6 +157,7 @@ def search(
         return log_if_poor(run.result())
     except Exception as error:
         if getattr(error, "result", None) is None:
+            run.data.stopped = "error"
             error.result = run.answers.after_error()  # type: ignore[attr-defined]
         raise
     except KeyboardInterrupt as error:

@@ -14,10 +14,10 @@ from dagsearch._internal.checks import is_budget, is_finite
 from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import Part, moved_parts, note_to_json, parts_of, to_json
+from dagsearch.journal.encoding import Part, moved_parts, moves_to, note_to_json, parts_of, to_json
 from dagsearch.journal.lines import Event
 from dagsearch.posterior.units import LARGEST_REWARD
-from dagsearch.results import Evaluation, Result
+from dagsearch.results import Evaluation, Result, nothing_left
 from dagsearch.values.gaussians import Gaussian
 
 # Size of the largest mean of a belief: squares of larger ones would overflow.
@@ -190,8 +190,8 @@ class Record:
     def of_result(cls, result: Result) -> "Record":
         """What a result tells: its evaluations, without what was pending or failed."""
         record = cls()
-        record.minimized, record.game = result.minimized, result.game
-        record.settled = result.stopped == "exhausted"
+        record.minimized, record.game, record.steps = result.minimized, result.game, result.steps
+        record.settled = nothing_left(result)
         if result.game:
             record.values.append((len(result.history), result.value))
         record.add_evaluations(result.history, -1.0 if result.minimized else 1.0)
@@ -218,17 +218,14 @@ class Record:
         """Take evaluations of a search in this process, whose rewards are ``sign`` times those told."""
         for evaluation in evaluations:
             if evaluation.reward == -math.inf:  # a step to where one cannot stop
-                self.steps = True
                 self.without_reward += 1
                 continue
-            leaf, predicted = _encoded(evaluation.leaf), evaluation.predicted
+            # A costly step is known by the way to it.
+            leaf, predicted = None if self.steps else _encoded(evaluation.leaf), evaluation.predicted
             if predicted is not None:
                 predicted = Gaussian(sign * predicted.mean, predicted.variance)
-            parts = self._parts(leaf)
-            if (
-                not isinstance(leaf, list | Mapping) and evaluation.actions
-            ):  # it does not say what it is made of
-                parts = moved_parts(evaluation.actions)
+            moves = moves_to(leaf, evaluation.actions or ())
+            parts = self._shared(moved_parts(moves)) if moves else self._parts(leaf)
             self.add_told(Told(parts, leaf, sign * evaluation.reward, evaluation.seconds, predicted))
 
     @property

@@ -1,9 +1,10 @@
 """What a search returns."""
 
 import importlib
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dagsearch._internal.order import in_order
 from dagsearch.problem import Action, Edge, State
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from dagsearch.report.report import Report
 
 
+ABSENT: Final = object()
+"""Where a leaf does not make a choice, or has no such position; a choice that is made may be ``None``."""
+UNKNOWN: Final = Gaussian(math.nan, math.inf)
+"""The value before the first reward."""
 _OF_EVALUATIONS = ("step", "reward", "best_reward", "seconds", "known")
 
 
@@ -128,15 +133,16 @@ class Result:
     best_reward: float | None
     """The best leaf's reward."""
     value: Gaussian
-    """Belief about the best possible reward, in units of the reward, as wide as earlier errors suggest."""
+    """Belief about the best possible reward, in units of the reward, as wide as earlier errors suggest.
+    Before the first reward it is unknown: a mean of NaN and an infinite variance."""
     probability_best: float | None
     """Probability that no other leaf is better: 1 if every leaf was evaluated without noise, else right on
     average over the problems of ``docs/truth.md``. ``None`` if unknown: with fewer than about 20 predicted
     rewards, where nothing is learnt, and with MIN nodes."""
     stopped: str | None = field(compare=False)
-    """Why the last run ended: ``"budget"``, ``"exhausted"``, ``"target"``, ``"patience"``, ``"seconds"``,
-    ``"confidence"``, ``"callback"``, ``"steered"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was
-    no run."""
+    """Why the last run ended: ``"budget"``, ``"exhausted"`` (every leaf was evaluated or has failed),
+    ``"target"``, ``"patience"``, ``"seconds"``, ``"confidence"``, ``"callback"``, ``"steered"``, after an
+    exception ``"error"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
     covariance: str | None = field(default=None, repr=False)
@@ -151,6 +157,8 @@ class Result:
     """Whether small rewards are good, as in a result of :func:`dagsearch.minimize`."""
     game: bool = field(default=False, repr=False)
     """Whether a MIN player decides somewhere."""
+    steps: bool = field(default=False, repr=False)
+    """Whether steps are costly, so that an evaluation is a step."""
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -180,37 +188,66 @@ class Result:
 
         ``step``, ``reward``, ``best_reward``, ``seconds`` and ``known`` are followed by the leaf: the value
         of each named choice, whether each item of a set is in it, or what is at each position; ``None`` where
-        a leaf has no such choice or position. The last one, ``leaf``, is the leaf itself.
+        a leaf has no such choice or position. Costly steps are told by the decisions so far. The last one,
+        ``leaf``, is the leaf itself.
         """
+        return [
+            {name: None if value is ABSENT else value for name, value in row.items()} for row in self._rows()
+        ]
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """The same, with ``ABSENT`` where a leaf has no such choice or position."""
         rows = list[dict[str, Any]]()
-        for evaluation, leaf in zip(self.history, columns_of(self.history), strict=True):
+        for evaluation, leaf in zip(self.history, columns_of(self), strict=True):
             row = {name: getattr(evaluation, name) for name in _OF_EVALUATIONS}
             own = {f"{name} of the leaf" if name in (*row, "leaf") else name: leaf[name] for name in leaf}
             rows.append({**row, **own, "leaf": evaluation.leaf})
         return rows
 
     def to_frame(self) -> "pandas.DataFrame":
-        """The history as a pandas data frame, with one row per evaluation and the columns of `to_dicts`."""
+        """The history as a pandas data frame, with one row per evaluation and the columns of `to_dicts`.
+
+        Where a choice was made and is ``None``, its column has ``None`` there and NaN where it was not made.
+        """
         try:
             pandas = importlib.import_module("pandas")
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 "Result.to_frame needs pandas: pip install 'dagsearch[pandas]'"
             ) from error
-        rows = self.to_dicts()
+        rows = self._rows()
         names = list(rows[0]) if rows else [*_OF_EVALUATIONS, "leaf"]
-        return pandas.DataFrame({name: [row[name] for row in rows] for name in names})  # type: ignore[no-any-return]
+        columns = {name: [row[name] for row in rows] for name in names}
+        return pandas.DataFrame({name: _series(pandas, columns[name]) for name in names})  # type: ignore[no-any-return]
 
 
-def columns_of(history: Sequence[Evaluation]) -> list[dict[str, Any]]:
-    """What each evaluated leaf consists of, by column; every leaf has all columns."""
+def nothing_left(result: Result) -> bool:
+    """Whether every leaf was evaluated, so that nothing better can come."""
+    return result.stopped == "exhausted" or result.probability_best == 1.0
+
+
+def _series(pandas: Any, values: Sequence[Any]) -> Any:
+    """A column of a data frame; one of objects if ``None`` is a value, which pandas would take as missing."""
+    if any(value is None for value in values):
+        return pandas.Series([math.nan if value is ABSENT else value for value in values], dtype=object)
+    return [None if value is ABSENT else value for value in values]
+
+
+def columns_of(result: Result, latest: int | None = None) -> list[dict[str, Any]]:
+    """What each evaluated leaf consists of, by column, or the ``latest``; every leaf has all columns."""
+    history = result.history if latest is None else result.history[-latest:]
+    if result.steps:
+        return _with_all_columns([_decisions(one) for one in history])
     leaves = [one.leaf for one in history]
     if leaves and all(isinstance(leaf, Set) for leaf in leaves):
         items = in_order(frozenset[Any]().union(*leaves))
         return [{str(item): item in leaf for item in items} for leaf in leaves]
-    found = [_parts(one) for one in history]
+    return _with_all_columns([_parts(one) for one in history])
+
+
+def _with_all_columns(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     names = list(dict.fromkeys(name for parts in found for name in parts))
-    return [{name: parts.get(name) for name in names} for parts in found]
+    return [{name: parts.get(name, ABSENT) for name in names} for parts in found]
 
 
 def _parts(evaluation: Evaluation) -> dict[str, Any]:
@@ -220,5 +257,9 @@ def _parts(evaluation: Evaluation) -> dict[str, Any]:
         return {str(name): value for name, value in leaf.items()}
     if isinstance(leaf, tuple):
         return {f"position {place}": part for place, part in enumerate(leaf, start=1)}
+    return _decisions(evaluation)
+
+
+def _decisions(evaluation: Evaluation) -> dict[str, Any]:
     decisions = enumerate(evaluation.actions or (), start=1)
     return {f"decision {place}": action for place, action in decisions}

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from dagsearch.report import Report
 from dagsearch.sklearn import DAGSearchSelector
 from support.problems import Sum
 from support.processes import PATIENCE, TESTS, running, wait_until
+from support.steps import Walk
 
 # Every test starts the command, or several.
 pytestmark = pytest.mark.slow
@@ -421,6 +423,44 @@ def test_show_has_the_numbers_of_a_function_that_is_minimised(tmp_path, capsys):
     assert shown["best_reward"] == best
     assert best >= 5
     assert all(reward >= 5 for reward, _ in shown["last"])
+
+
+def pipeline(choose):
+    choose("scaler", ["standard", None])
+    return -abs(choose("k", range(9)) - 7)
+
+
+@pytest.mark.parametrize(
+    ("make", "written"),
+    [
+        (lambda: ds.problems.FunctionProblem(pipeline), r"scaler=(standard|None), k=7"),
+        (
+            lambda: ds.problems.Orders(["cut", "weld", "paint"], reward=lambda o: o.index("cut")),
+            r"(weld, paint|paint, weld), cut",
+        ),
+        (
+            lambda: ds.problems.Subsets(["ash", "oak", "fir"], 2, reward=lambda s: "ash" in s),
+            r"(ash, oak|oak, ash|ash, fir|fir, ash)",
+        ),
+        (Walk, r"((right|up|stay)(, )?)+"),
+    ],
+)
+def test_show_writes_leaves_as_people_do(make, written, tmp_path, capsys):
+    ds.search(make(), 20, seed=0, journal=tmp_path / "run.db")
+    assert main(["show", str(tmp_path / "run.db")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    best = next(line for line in lines if line.startswith("best so far"))
+    assert re.fullmatch(f"best so far: \\S+ at {written}", best), best
+    assert len([line for line in lines if line.startswith("  ") and "null" not in line]) in (3, 5)
+
+
+def test_show_has_names_and_paths_in_json(tmp_path, capsys):
+    best = ds.search(Walk(), 20, seed=0, journal=tmp_path / "walk.db").best_path
+    orders = ds.problems.Orders("abc", reward=lambda order: order.index("a"))
+    order = ds.search(orders, 4, seed=0, journal=tmp_path / "order.db").best_state
+    for name, expected in (("walk.db", best), ("order.db", order)):
+        assert main(["show", str(tmp_path / name), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["best_leaf"] == list(expected)
 
 
 @pytest.mark.parametrize(

@@ -300,7 +300,9 @@ def test_a_journal_is_never_written_over(journal):
 
 def test_a_second_search_on_one_journal_is_refused(journal):
     first = ds.Search.resume(journal, Sum())
-    with pytest.raises(JournalError, match="in use"):
+    with pytest.raises(
+        JournalError, match=r"in use by another search of this process: close\(\) that search"
+    ):
         ds.Search.resume(journal, Sum())
     code = (
         "import sys, dagsearch as ds; from support.problems import Sum; ds.Search.resume(sys.argv[1], Sum())"
@@ -308,7 +310,7 @@ def test_a_second_search_on_one_journal_is_refused(journal):
     other = subprocess.run(
         [sys.executable, "-c", code, str(journal)], env=environment(), capture_output=True, text=True
     )
-    assert "in use by another search" in other.stderr
+    assert "in use by another search, in another process: end that process" in other.stderr
     first.run(2)
     first.close()
     ds.Search.resume(journal, Sum()).close()

@@ -169,3 +169,29 @@ class Crashing(BitPasses):
         if action % 5 == 0:
             os._exit(3)
         return super().expand(state, action)
+
+
+class Walk:
+    """Costly steps on a grid; one may stop anywhere, and a state is a pair of numbers."""
+
+    def root(self):
+        return ds.Step((0, 0), value=0.0)
+
+    def actions(self, at):
+        return ["right", "up", "stay"] if max(at) < 4 else []
+
+    def expand(self, at, action):
+        more = {"right": (1, 0), "up": (0, 1), "stay": (0, 0)}[action]
+        to = (at[0] + more[0], at[1] + more[1])
+        return ds.Step(to, gain=-0.1, value=float(to[0] - abs(to[1] - 2)))
+
+
+class WalkToTheEnd(Walk):
+    """The same, where one may stop only at the end."""
+
+    def root(self):
+        return (0, 0)
+
+    def expand(self, at, action):
+        found = super().expand(at, action)
+        return found if max(found.state) == 4 else ds.Step(found.state, found.gain)

@@ -1,7 +1,9 @@
 """Faults that a search once had, one test each: every one of them would fail if the fault came back."""
 
+import math
 import tracemalloc
 from collections import Counter
+from itertools import count
 
 import numpy as np
 import pytest
@@ -370,3 +372,39 @@ def test_questions_change_nothing_of_what_is_proposed_later(make, noisy):
         return proposed
 
     assert run(asking=True) == run(asking=False)
+
+
+def test_the_result_of_a_search_that_failed_at_once_says_so_and_claims_nothing():
+    def fails(choose):
+        choose("a", range(9))
+        raise OSError("no licence")
+
+    for function in (ds.maximize, ds.minimize):
+        with pytest.raises(ds.EvaluationError) as caught:
+            function(fails, 5, seed=0)
+        result = caught.value.result
+        assert (result.stopped, result.best_reward, result.probability_best) == ("error", None, None)
+        assert math.isnan(result.value.mean)
+        assert result.value.variance == math.inf
+        assert ["best possible reward", "unknown"] in result.report().to_dict()[0]["rows"]
+
+
+def test_an_error_is_what_stopped_a_search_that_went_well_before():
+    calls = count(-3)
+    problem = ds.problems.Choices({"a": range(9)}, reward=lambda leaf: leaf["a"] / next(calls))
+    with pytest.raises(ds.EvaluationError) as caught:
+        ds.search(problem, 9, seed=0)
+    result = caught.value.result
+    assert (result.stopped, len(result.history)) == ("error", 3)
+    with pytest.raises(ZeroDivisionError) as raised:
+        ds.maximize(lambda choose: choose("a", range(9)), 5, seed=0, callback=lambda one: 1 / 0)
+    assert raised.value.result.stopped == "error"
+
+
+@pytest.mark.parametrize(("budget", "stopped"), [(8, "budget"), (20, "exhausted")])
+def test_exhausted_means_that_every_leaf_was_tried(budget, stopped):
+    tried = []
+    problem = ds.problems.Choices({"a": range(3), "b": range(3)}, reward=lambda leaf: tried.append(leaf))
+    result = ds.search(problem, budget, seed=0, on_error="skip")
+    assert (result.stopped, len(tried)) == (stopped, min(budget, 9))
+    assert math.isnan(result.value.mean)

@@ -1,12 +1,14 @@
 """A result as a table and as a figure."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import dagsearch as ds
 from dagsearch.report.plots import importances, slice_of
+from support.steps import Walk, WalkToTheEnd
 
 pytest.importorskip("matplotlib").use("Agg")
 HEAD = ["step", "reward", "best_reward", "seconds", "known"]
@@ -29,6 +31,27 @@ def test_a_column_for_every_choice():
     others = frame[frame["shape"] == "rectangle"]
     assert (others.reward == others.width * others.height).all()
     assert frame.reward.max() == frame.best_reward.iloc[-1] == result.best_reward
+
+
+def with_none(choose):
+    if choose("cut", [False, True]):
+        ratio = choose("ratio", [None, 2, 10])
+        return (0 if ratio is None else ratio) + 0.1 * choose("depth", range(5))
+    return choose("depth", range(5))
+
+
+def test_a_chosen_none_is_not_a_choice_that_was_not_made():
+    result = ds.maximize(with_none, 20, seed=0)
+    frame = result.to_frame()
+    made = frame[frame.cut]["ratio"]
+    assert {None, 2, 10} == set(made)
+    assert all(value is None or isinstance(value, int) for value in made)
+    left_out = frame[~frame.cut]["ratio"]
+    assert len(left_out) == 5
+    assert all(isinstance(value, float) and np.isnan(value) for value in left_out)
+    assert all(row["ratio"] is None for row in result.to_dicts() if not row["cut"])
+    assert slice_of(result, ("ratio", "depth")).values[0] == [2, 10, None]
+    assert np.isfinite(slice_of(result, ("ratio", "depth")).best[2]).all()
 
 
 def test_a_column_for_every_item():
@@ -177,3 +200,35 @@ def test_without_matplotlib_a_plot_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ModuleNotFoundError, match=r"dagsearch\[plot\]"):
         ds.maximize(weighted, 2, seed=0).plot()
+
+
+@pytest.mark.parametrize("problem", [Walk, WalkToTheEnd])
+def test_costly_steps_are_plotted_by_their_path_and_without_a_forecast(problem):
+    result = ds.search(problem(), 60, seed=0)
+    rewards, _, two = drawn(result)
+    assert len(rewards.lines) == 2
+    assert len(rewards.collections) == 0
+    assert {two.get_ylabel(), two.get_xlabel()} < {f"decision {place}" for place in range(1, 61)}
+    assert "decision 1" in result.to_frame().columns
+
+
+@pytest.mark.parametrize("budget", [25, 100])
+def test_nothing_is_forecast_when_every_leaf_was_evaluated(budget):
+    result = ds.maximize(lambda choose: choose("a", range(5)) + choose("b", range(5)), budget, seed=0)
+    assert result.probability_best == 1.0
+    rewards = drawn(result)[0]
+    assert len(rewards.lines) == 2
+    assert rewards.get_title() == "Best so far"
+
+
+@pytest.mark.parametrize("form", ["{}", "{:03}", "automatic choice of the kind number {}"])
+def test_labels_of_values_do_not_overlap_and_differ(form):
+    values = [form.format(place) for place in range(25)]
+    choices = {"the colour of the paint": values, "the temperature of the oven": values}
+    problem = ds.problems.Choices(choices, reward=lambda leaf: float(sum(map(values.index, leaf.values()))))
+    known = [(dict.fromkeys(choices, value), float(place)) for place, value in enumerate(values)]
+    *_, two = drawn(ds.search(problem, 20, seed=0, known=known))
+    for labels, along in ((two.get_xticklabels(), "x"), (two.get_yticklabels(), "y")):
+        assert len({label.get_text() for label in labels}) == len(labels) == 25
+        boxes = sorted([getattr(label.get_window_extent(), f"interval{along}") for label in labels], key=min)
+        assert all(max(first) <= min(second) for first, second in pairwise(boxes))

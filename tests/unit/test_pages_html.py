@@ -234,6 +234,43 @@ def test_a_leaf_is_proposed_with_drop_downs_that_begin_with_the_best_one(browser
 
 
 @in_browser
+def test_none_is_an_option_of_its_own_when_a_leaf_is_proposed(browser, tmp_path):
+    def reward(choose):
+        return (choose("b", [None, 1]) is None) if choose("c", [0, 1]) else -1
+
+    ds.maximize(reward, 3, seed=0, journal=tmp_path / "run.db", steer=True)
+    watched = Watched([tmp_path / "run.db"], steer=True)
+    page = browser.new_page()
+    page.set_content(watched.page())
+    page.get_by_text("Propose a leaf").click()
+    field = page.locator("#steer label", has_text=re.compile("^b")).locator("select[name^=proposed]")
+    assert sorted(field.locator("option").all_inner_texts()) == ["1", "None", "–"]
+    assert field.evaluate("one => one.selectedOptions[0].textContent") == "None"
+    leaf = """() => leafOf(content.runs[0], "proposed",
+        Object.fromEntries(new FormData(document.querySelector("[name^=proposed]").form)))"""
+    assert sorted(page.evaluate(leaf)) == [["b", None], ["c", 1]]
+    field.select_option("–")
+    assert page.evaluate(leaf) == [["c", 1]]
+    page.close()
+
+
+@in_browser
+def test_why_a_request_was_not_sent_stays_until_the_next_one(browser, tmp_path):
+    orders = ds.problems.Orders(["cut", "weld", "paint"], reward=lambda order: order.index("cut"))
+    ds.search(orders, 4, seed=0, journal=tmp_path / "run.db", steer=True)
+    page = browser.new_page()
+    page.set_content(Watched([tmp_path / "run.db"], steer=True).page())
+    page.evaluate("() => { sent = 'Sent. The search takes it at its next step.'; render(); }")
+    page.get_by_text("Propose a leaf").click()
+    page.locator("input[name=proposed]").fill("cut, weld, pant")
+    page.get_by_role("button", name="Propose").click()
+    assert page.locator("#sent").inner_text() == "Not sent: there is no pant"
+    page.evaluate("() => render()")
+    assert page.locator("#sent").inner_text() == "Not sent: there is no pant"
+    page.close()
+
+
+@in_browser
 def test_what_is_not_there_takes_no_room(browser, tmp_path):
     ds.search(ds.problems.Subsets(8, 3, reward=sum), 12, seed=0, journal=tmp_path / "run.db")
     page = browser.new_page()
@@ -350,3 +387,23 @@ def test_names_are_broken_between_words_and_long_leaves_told_by_differences(show
         "all => all.map(one => one.scrollWidth - one.clientWidth)"
     )
     assert max(drawn) <= 0
+
+
+@in_browser
+@pytest.mark.slow
+def test_the_whole_way_to_the_best_leaf_is_seen_on_a_wide_screen(show):
+    names = ["colour of the paint", "strategy", "number of workers", "k", "width", "height", "temperature"]
+    choices = {
+        name: ["automatic choice", "by hand", "none"] for name in [*names, "pressure", "speed", "tool"]
+    }
+    problem = ds.problems.Choices(choices, reward=lambda leaf: list(leaf.values()).count("by hand"))
+    page = show(ds.search(problem, 60, seed=0).report().to_html())
+    inside = """() => {
+        const frame = document.querySelector(".dag .view").getBoundingClientRect();
+        return [...document.querySelectorAll(".node.on-best")].map((one) => one.getBoundingClientRect())
+            .filter((one) => one.left >= frame.left && one.right <= frame.right).length;
+    }"""
+    assert page.evaluate(inside) == 11
+    titles = page.locator(".node.on-best text:not(.small)").all_text_contents()
+    assert "k: by hand" in titles
+    assert all("by hand" in title for title in titles[1:])  # the name of a choice is cut before its value

@@ -15,6 +15,7 @@ from dagsearch.record import Record, Told
 from dagsearch.report.forecasts import forecast, progress_of
 from dagsearch.report.view import Viewed
 from dagsearch.sklearn import DAGSearchSelector
+from support.steps import Walk
 
 
 def viewed(journal, **now):
@@ -257,6 +258,7 @@ def test_of_very_many_evaluations_all_improvements_are_kept():
         ({"board": "x", "turn": 1}, None, None, [("board", "x"), ("turn", "1")]),
         ("end", None, None, [("", "end")]),
         (7, None, None, [("", "7")]),
+        ([["ratio", None], ["warm", True]], None, None, [("ratio", "None"), ("warm", "True")]),
         (["\udc80"], "set", None, [("", "?")]),
     ],
 )
@@ -274,3 +276,27 @@ def test_the_forecast_of_the_page_is_that_of_the_search(half_way):
     progress = progress_of([one.reward for one in told], [one.predicted for one in told])
     assert half_way.forecast(7) == forecast(progress, 7)
     assert math.isfinite(half_way.forecast(7).high)
+
+
+def test_costly_steps_have_the_same_page_from_a_result_and_from_the_journal(journal):
+    result = ds.search(Walk(), 40, seed=0, journal=journal)
+    (of_result,), of_journal = result.report().to_dict(), viewed(journal)
+    assert of_result["forecast"] == of_journal["forecast"] == []
+    assert of_result["gain"] == of_journal["gain"] == []
+    for what in ("best_leaf", "best_encoded", "leaves", "effects", "pairs", "dag", "choices", "evaluations"):
+        assert of_result[what] == of_journal[what], what
+    assert [one["leaf"] for one in of_result["history"]] == [one["leaf"] for one in of_journal["history"]]
+    assert of_result["best_leaf"][0].startswith("1: ")
+    assert of_result["best_leaf"][0] != "1: 4"
+
+
+def test_what_is_best_of_all_is_not_best_so_far(journal):
+    def total(choose):
+        return choose("a", range(3)) + choose("b", range(3))
+
+    result = ds.maximize(total, 50, seed=0, journal=journal)
+    for view in (result.report().to_dict()[0], viewed(journal)):
+        assert view["sentence"].startswith("Best 4, found by evaluation")
+        assert view["forecast"] == view["gain"] == []
+    assert ds.maximize(total, 9, seed=0).report().to_dict()[0]["sentence"].startswith("Best 4,")
+    assert ds.maximize(total, 8, seed=0).report().to_dict()[0]["sentence"].startswith("Best so far 4,")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dagsearch.cli.common import Commands, failed, printable
+from dagsearch.journal.encoding import written
 from dagsearch.journal.journal import JournalError, is_in_use, iter_events
 from dagsearch.record import Record, Told
 
@@ -58,18 +59,22 @@ def summary(path: Path) -> dict[str, Any]:
         "last_failure": record.failures[-1].text if record.failures else None,
         "best_reward": None if best is None else sign * best.reward,
         "best_leaf": None if best is None else _leaf(best, record),
+        "best_text": None if best is None else written(best.parts),
         "last": [[sign * told.reward, _leaf(told, record)] for told in record.told[-_SHOWN:]],
+        "last_texts": [written(told.parts) for told in record.told[-_SHOWN:]],
     }
 
 
 def _leaf(told: Told, record: Record) -> Any:
-    """The leaf of a reward; that of a feature selection as names of its features."""
-    columns = told.leaf.get("set") if isinstance(told.leaf, dict) else told.leaf
-    names = record.labels if record.selection else None
+    """The leaf of a reward; by names where numbers stand for them, and a costly step as the path to it."""
+    if record.steps:
+        return [part.value for part in told.parts]
+    numbers = told.leaf.get("set") if isinstance(told.leaf, dict) else told.leaf
+    names = record.labels
     known = range(len(names or ()))
-    if names is None or not isinstance(columns, list) or any(column not in known for column in columns):
+    if names is None or not isinstance(numbers, list) or any(number not in known for number in numbers):
         return told.leaf
-    return [names[column] for column in columns]
+    return [names[number] for number in numbers]
 
 
 def _clock(at: float | None) -> str:
@@ -93,11 +98,14 @@ def text(found: dict[str, Any]) -> str:
     if found["last_failure"] is not None:
         lines.append(f"last failure: {found['last_failure'].strip().partition(chr(10))[0]}")
     if found["best_reward"] is not None:
-        lines.append(f"best so far: {found['best_reward']:.6g} at {json.dumps(found['best_leaf'])}")
+        lines.append(f"best so far: {found['best_reward']:.6g} at {found['best_text']}")
         if found["selection"]:
             lines.append(
                 "  (the highest score; the selection may choose another subset, and its report says why)"
             )
         lines.append("last evaluations:")
-        lines += [f"  {reward:.6g} at {json.dumps(leaf)}" for reward, leaf in found["last"]]
+        rewards = [reward for reward, _ in found["last"]]
+        lines += [
+            f"  {reward:.6g} at {leaf}" for reward, leaf in zip(rewards, found["last_texts"], strict=True)
+        ]
     return "\n".join(map(printable, lines))

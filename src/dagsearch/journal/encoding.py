@@ -203,8 +203,19 @@ def moved_parts(moves: Sequence[Any]) -> list[Part]:
 
 def leaf_text(parts: Sequence[Part]) -> str:
     """A leaf on one line."""
-    shown = ", ".join(map(str, parts[:_MOST_PARTS])) or "nothing"
-    return shown if len(parts) <= _MOST_PARTS else f"{shown} and {len(parts) - _MOST_PARTS} more"
+    return _on_one_line(list(map(str, parts)))
+
+
+def written(parts: Sequence[Part]) -> str:
+    """A leaf on one line as its problem is written: ``width=7, shape=round``, or items in their order."""
+    if [part.place for part in parts] == [str(place) for place in range(1, len(parts) + 1)]:
+        return _on_one_line([part.value for part in parts])
+    return _on_one_line([f"{part.place}={part.value}" if part.place else part.value for part in parts])
+
+
+def _on_one_line(texts: Sequence[str]) -> str:
+    shown = ", ".join(texts[:_MOST_PARTS]) or "nothing"
+    return shown if len(texts) <= _MOST_PARTS else f"{shown} and {len(texts) - _MOST_PARTS} more"
 
 
 def _is_pair(part: Any) -> bool:
@@ -222,6 +233,8 @@ def _shown(value: Any, labels: Sequence[str] | None = None) -> str:
             value = "(" + ", ".join(_shown(part, labels) for part in inner) + ")"
         elif tag == "option":
             value = f"option {_shown(inner)}"
+    if value is None or isinstance(value, bool):
+        return str(value)
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     # What could not be decoded contains surrogates, which cannot be written to a file.
     text = text.encode(errors="replace").decode()

@@ -95,6 +95,10 @@ class LockedFile:
         """Wait until all that was written is on the disk."""
         _sync(self._descriptor)
 
+    def is_open_at(self, descriptor: int) -> bool:
+        """Whether this is the file of a descriptor, and not closed."""
+        return self._close.alive and os.path.samestat(os.fstat(self._descriptor), os.fstat(descriptor))
+
     def close(self) -> None:
         """Release the file."""
         self._close()
@@ -121,9 +125,15 @@ def _opened(path: Path, flags: int, mode: int) -> int:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError("it is not a regular file")
             if not lock(descriptor):
+                here = any(file.is_open_at(descriptor) for file in list(_OPEN))
+                who = (
+                    " of this process: close() that search"
+                    if here
+                    else ", in another process: end that process"
+                )
                 raise JournalError(
-                    f"{path} is in use by another search, in this process ({os.getpid()}) or another one: "
-                    "end that search or close() it first. 'dagsearch show' can read the journal meanwhile"
+                    f"{path} is in use by another search{who} first. 'dagsearch show' can read the journal "
+                    "meanwhile"
                 )
             if _is_at(path, descriptor):
                 return descriptor

@@ -1,6 +1,8 @@
 /* A drawing of states and decisions that can be moved and zoomed, with what is known of one state beside it. */
 
 const box = { width: 152, height: 40, between: 44, row: 50 };
+const narrowest = { width: 86, between: 22 }; // of many states in a row
+const least = 0.72; // scale at which labels can be read
 const letter = 7.2; // width of a letter of a state's name, on average
 const seen = { run: null, view: null, node: null }; // kept when the page is updated
 
@@ -33,20 +35,29 @@ function drawEdge(from, to, best) {
   return svg("path", { class: best ? "edge on-best" : "edge", d: `M${x} ${y}C${x + bend} ${y} ${to.x - bend} ${end} ${to.x} ${end}` });
 }
 
+/* Of a choice with its value, the name is cut before the value. */
+function shortenPart(title, length) {
+  const [place, ...values] = title.split(": ");
+  const value = values.join(": ");
+  if (title.length <= length || !value) return shorten(title, length);
+  const room = length - value.length - 2;
+  return room > 1 ? `${shorten(place, room)}: ${value}` : shorten(value, length);
+}
+
 function drawNode(node, at, strength) {
   const facts = [node.title, ...node.facts.map((fact) => fact.join(" ")), ...(node.best ? ["on the best path"] : [])];
   return svg("g", { class: node.best ? "node on-best" : "node", role: "img", "aria-label": facts.join("; "),
       transform: `translate(${at.x} ${at.y})`, style: { "--strength": strength } },
     svg("rect", { width: box.width, height: box.height, rx: 6 }),
-    svg("text", { x: 10, y: 17, "aria-hidden": "true" }, shorten(node.title, Math.floor((box.width - 16) / letter))),
+    svg("text", { x: 10, y: 17, "aria-hidden": "true" }, shortenPart(node.title, Math.floor((box.width - 16) / letter))),
     svg("text", { class: "small", x: 10, y: 32, "aria-hidden": "true" }, node.small));
 }
 
 /* Zoom and pan of a drawing in a frame; returns what the buttons and keys do. */
+const margin = 20;
 function movable(drawing, inner, world, kept) {
   const state = kept ?? { scale: 1, x: 0, y: 0, moved: false };
   const size = () => ({ width: drawing.clientWidth, height: drawing.clientHeight });
-  const margin = 20;
   const whole = () => Math.min(size().width / (world.width + 2 * margin), size().height / (world.height + 2 * margin));
   const apply = () => {
     // Some of the content always stays visible.
@@ -69,7 +80,7 @@ function movable(drawing, inner, world, kept) {
   const reset = () => {
     const { width } = size();
     // Labels stay readable; what does not fit can be dragged into view.
-    state.scale = clamp(width / (world.width + 2 * margin), 0.75, 1);
+    state.scale = clamp(width / (world.width + 2 * margin), least, 1);
     state.x = Math.max(margin, (width - world.width * state.scale) / 2);
     [state.y, state.moved] = [margin, false];
     apply();
@@ -146,6 +157,14 @@ function describeNode(panel, node) {
 /* `nodes` have id, depth, best, title, small, value and facts. */
 function explorer(run, nodes, edges, smallIsGood) {
   box.width = clamp(16 + letter * Math.max(...nodes.map((node) => node.title.length)), 110, innerWidth < 560 ? 156 : 216);
+  box.between = 44;
+  // On a wide screen the whole way to the best leaf is seen at once.
+  const columns = Math.max(...nodes.map((node) => node.depth)) + 1;
+  const room = (main.clientWidth - 390) / least - 2 * margin; // without the panel and the edges
+  if (innerWidth >= 820 && columns * (box.width + box.between) > room) {
+    box.between = narrowest.between;
+    box.width = clamp(room / columns - box.between, narrowest.width, box.width);
+  }
   const places = place(nodes, edges);
   const sorted = [...nodes].sort((a, b) => places.get(a.id).x - places.get(b.id).x || places.get(a.id).y - places.get(b.id).y);
   const [low, high] = extent(nodes.map((node) => node.value));

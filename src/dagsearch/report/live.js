@@ -1,16 +1,19 @@
 /* Steering */
 
-let sent = "";
+let sent = ""; // what became of the last request; it stays when the page is updated
+function say(text) {
+  sent = text;
+  document.getElementById("sent")?.replaceChildren(visible(sent));
+}
 async function steer(action, value = null) {
-  sent = "Sending …";
+  say("Sending …");
   try {
     const answer = await fetch("steer", { method: "POST", headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ run: chosen, action, value }) });
     const told = await answer.json();
     const running = ["running", "paused", "stopping"].includes(content.runs[chosen].state);
-    sent = answer.ok ? `Sent. The search takes it ${running ? "at its next step" : "when it is resumed: no process runs it now"}.` : `Not sent: ${told.error}`;
-  } catch { sent = "Not sent: the page's server does not answer."; }
-  document.getElementById("sent")?.replaceChildren(visible(sent));
+    say(answer.ok ? `Sent. The search takes it ${running ? "at its next step" : "when it is resumed: no process runs it now"}.` : `Not sent: ${told.error}`);
+  } catch { say("Not sent: the page's server does not answer."); }
 }
 /* A leaf in the journal's form. Where numbers stand for names, it is written by names: as JSON, or with commas. */
 function asLeaf(text, labels) {
@@ -30,10 +33,13 @@ function asLeaf(text, labels) {
 function leafFields(run, key) {
   const best = run.best_encoded;
   if (run.choices) {
-    const shown = (value) => (known(value) ? (typeof value === "string" ? value : JSON.stringify(value)) : "–");
-    return run.choices.map(({ name, options, best: now }, at) => html("label", {}, name,
-      html("select", { name: `${key}-${at}` }, options.map((value, i) =>
-        html("option", { value: i, ...(JSON.stringify(value) === JSON.stringify(now) || (value === null && now === null) ? { selected: "" } : {}) }, shown(value))))));
+    const python = { null: "None", true: "True", false: "False" };
+    const shown = (value) => (typeof value === "string" ? value : python[value] ?? JSON.stringify(value));
+    const option = (value, text, now) => html("option", { value, ...(now ? { selected: "" } : {}) }, text);
+    // A choice that some leaves do not make may be left out, which is not the same as None.
+    return run.choices.map(({ name, options, optional, made, best: now }, at) => html("label", {}, name,
+      html("select", { name: `${key}-${at}` }, optional ? option("", "–", !made) : null,
+        options.map((value, i) => option(i, shown(value), made && JSON.stringify(value) === JSON.stringify(now))))));
   }
   const items = best?.set ?? best;
   const text = !known(best) ? "" : run.labels && Array.isArray(items) ? items.map((one) => run.labels[one] ?? one).join(", ") : JSON.stringify(best);
@@ -42,7 +48,8 @@ function leafFields(run, key) {
 }
 function leafOf(run, key, values) {
   if (!run.choices) return asLeaf(values[key], run.labels);
-  const chosen = run.choices.map(({ name, options }, at) => [name, options[Number(values[`${key}-${at}`])]]).filter(([, value]) => value !== null);
+  const chosen = run.choices.map(({ name, options }, at) => [name, values[`${key}-${at}`], options])
+    .filter(([, place]) => place !== "").map(([name, place, options]) => [name, options[Number(place)]]);
   return Array.isArray(run.best_encoded) ? chosen : Object.fromEntries(chosen);
 }
 function steerSection(run) {
@@ -55,7 +62,7 @@ function steerSection(run) {
   const form = (name, fields, act) => html("form", { submit: (event) => {
     event.preventDefault();
     const values = Object.fromEntries(new FormData(event.target));
-    try { act(values); } catch (error) { document.getElementById("sent").replaceChildren(visible(`Not sent: ${error.message}`)); }
+    try { act(values); } catch (error) { say(`Not sent: ${error.message}`); }
   } }, fields, html("button", { type: "submit" }, name));
   return section("steer", "Steer", `Every request is written to the journal when the search takes it${going ? "" : ", which is when it is resumed: no process runs it now"}.`,
     going ? html("div", { class: "tools" },

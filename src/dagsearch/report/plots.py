@@ -2,13 +2,14 @@
 
 import importlib
 from collections.abc import Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.report.forecasts import forecast, progress_of
-from dagsearch.results import Result, columns_of
+from dagsearch.results import ABSENT, Result, columns_of, nothing_left
 from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ _CHOICES, _VALUES = 12, 25
 _FEWEST, _EVALUATIONS, _OPTIONS = 6, 1000, 500
 # Number of points of the forecast.
 _POINTS = 20
-# Longest name of a choice or value, in characters.
-_LONGEST = 24
+# Longest name of a choice, and of a value, in characters.
+_LONGEST, _LONGEST_VALUE = 24, 14
+# Height of a letter in points, at most, and of all labels of values one above another.
+_LETTER, _LABELS = 10.0, 140.0
 
 
 class Slice(NamedTuple):
@@ -46,9 +49,11 @@ def importances(result: Result) -> list[tuple[str, float]]:
     leaves or rewards do not differ, there are none.
     """
     rewards = np.array([one.reward for one in result.history[-_EVALUATIONS:]])
+    can_stop = np.isfinite(rewards)  # at the end of a costly step
+    rewards = rewards[can_stop]
     if len(rewards) < _FEWEST or rewards.std() == 0.0:
         return []
-    rows = columns_of(result.history[-_EVALUATIONS:])
+    rows = list(compress(columns_of(result, _EVALUATIONS), can_stop))
     options = [(name, value) for name in rows[0] for value in _varied([row[name] for row in rows])]
     options = options[:_OPTIONS]
     if not options:
@@ -68,7 +73,7 @@ def _varied(values: Sequence[Any]) -> list[Any]:
     different = list(dict.fromkeys(values))
     if len(different) < 2:
         return []
-    return [True] if set(map(type, different)) == {bool} else [one for one in different if one is not None]
+    return [True] if set(map(type, different)) == {bool} else [one for one in different if one is not ABSENT]
 
 
 def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
@@ -89,7 +94,7 @@ def _ridge(inputs: FloatArray, targets: FloatArray) -> FloatArray:
 def slice_of(result: Result, names: tuple[str, str]) -> Slice:
     """The best reward with each combination of two choices; of a choice with many values the best ones."""
     sign = -1.0 if result.minimized else 1.0
-    rows = columns_of(result.history)
+    rows = columns_of(result)
     rewards = [sign * one.reward for one in result.history]
     values = tuple(_best_values([row[name] for row in rows], rewards) for name in names)
     best = np.full((len(values[0]), len(values[1])), -np.inf)
@@ -106,20 +111,21 @@ def _best_values(values: Sequence[Any], rewards: Sequence[float]) -> list[Any]:
     """Different values, those of the best rewards, in their own order if they have one."""
     best = dict[Any, float]()
     for value, reward in zip(values, rewards, strict=True):
-        if value is not None:  # where the leaf has no such choice
+        if value is not ABSENT:
             best[value] = max(best.get(value, -np.inf), reward)
     kept = sorted(best, key=lambda value: -best[value])[:_VALUES]
+    ordered, none = [value for value in kept if value is not None], [None] if None in kept else []
     try:
-        return sorted(kept)
+        return sorted(ordered) + none
     except TypeError:  # values of several kinds
-        return sorted(kept, key=str)
+        return sorted(ordered, key=str) + none
 
 
 def _two_of(result: Result, found: Sequence[tuple[str, float]]) -> tuple[str, str]:
     """The most important choice, and the most important one that most leaves have together with it."""
     first, *others = [name for name, _ in found]
-    with_first = [row for row in columns_of(result.history) if row[first] is not None]
-    usual = (name for name in others if sum(row[name] is None for row in with_first) <= len(with_first) / 2)
+    with_first = [row for row in columns_of(result) if row[first] is not ABSENT]
+    usual = (name for name in others if sum(row[name] is ABSENT for row in with_first) <= len(with_first) / 2)
     return first, next(usual, others[0])
 
 
@@ -152,7 +158,9 @@ def _draw_rewards(axes: "Axes", result: Result) -> None:
     best = [one.best_reward for one in told]
     axes.step([one.step for one in told], best, where="post", color="C0", label="best so far")
     beliefs = [None if one.predicted is None else _turned(one.predicted, sign) for one in told]
-    progress = None if result.game else progress_of([sign * one.reward for one in told], beliefs)
+    progress = None
+    if not (result.game or result.steps or nothing_left(result)):  # what is left was not measured for steps
+        progress = progress_of([sign * one.reward for one in told], beliefs)
     if progress is not None:
         steps = np.unique(np.linspace(1, max(2, len(told)), _POINTS).astype(int)).tolist()
         ahead = [forecast(progress, n) for n in steps]
@@ -160,7 +168,8 @@ def _draw_rewards(axes: "Axes", result: Result) -> None:
         ends = [[best[-1], *(sign * getattr(one, name) for one in ahead)] for name in ("low", "high", "mean")]
         axes.fill_between(after, ends[0], ends[1], color="C0", alpha=0.2, linewidth=0, label="forecast, 90%")
         axes.plot(after, ends[2], "--", color="C0")
-    axes.set(xlabel="evaluation", ylabel="reward", title="Best so far, and as many evaluations more")
+    title = "Best so far" if progress is None else "Best so far, and as many evaluations more"
+    axes.set(xlabel="evaluation", ylabel="reward", title=title)
     axes.legend(loc="upper right" if result.minimized else "lower right")
 
 
@@ -176,11 +185,19 @@ def _draw_importances(axes: "Axes", found: Sequence[tuple[str, float]]) -> None:
 
 def _draw_slice(axes: "Axes", found: Slice) -> Any:
     shown = axes.imshow(found.best, aspect="auto")
-    rows, columns = ([_short(str(value)) for value in values] for values in found.values)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_xticks(range(len(columns)), columns, rotation=90 if max(map(len, columns)) > 3 else 0)
+    rows, columns = ([_short_value(str(value)) for value in values] for values in found.values)
+    axes.set_yticks(range(len(rows)), rows, fontsize=min(_LETTER, _LABELS / len(rows)))
+    rotation = 90 if max(map(len, columns)) > 3 or len(columns) > 12 else 0
+    size = min(_LETTER, _LABELS / len(columns))
+    axes.set_xticks(range(len(columns)), columns, rotation=rotation, fontsize=size)
     axes.set(ylabel=_short(found.names[0]), xlabel=_short(found.names[1]), title="Best reward of two choices")
     return shown
+
+
+def _short_value(text: str) -> str:
+    """A value by its beginning and its end: values of one choice often differ in one of them."""
+    half = (_LONGEST_VALUE - 1) // 2
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:half]}…{text[-half:]}"
 
 
 def _short(text: str) -> str:

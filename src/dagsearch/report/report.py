@@ -1,6 +1,7 @@
 """Pages of searches: frozen, live while journals are followed, or a small part of one in a notebook."""
 
 import importlib
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -75,12 +76,14 @@ class Report:
 def _facts(result: Result) -> list[list[str]]:
     """What a result says in a few words."""
     value, chance = result.value, result.probability_best
+    known = not math.isnan(value.mean)
+    possible = f"{number(value.mean)} ± {number(value.variance**0.5)}" if known else "unknown"
     path = "–" if result.best_path is None else ", ".join(map(str, result.best_path))
     return [
         ["best reward", number(result.best_reward)],
         ["best state", str(result.best_state)],
         ["path", path],
-        ["best possible reward", f"{number(value.mean)} ± {number(value.variance**0.5)}"],
+        ["best possible reward", possible],
         ["probability that nothing is better", "unknown" if chance is None else f"{chance:.2f}"],
         ["evaluations", str(len(result.history))],
         ["stopped by", str(result.stopped)],
@@ -214,11 +217,15 @@ class Watched:
 
 
 def shown_progress(
-    shown: bool | Literal["notebook"], history: Sequence[Evaluation], budget: int, sign: int
+    shown: bool | Literal["notebook"],
+    history: Sequence[Evaluation],
+    budget: int,
+    sign: int,
+    steps: bool = False,
 ) -> "Progress | NotebookProgress":
     """What shows the progress of a search whose evaluations are appended to ``history``."""
     if shown == "notebook":
-        return NotebookProgress(history, budget, sign)
+        return NotebookProgress(history, budget, sign, steps)
     return Progress(budget, "evaluation", shown, len(history))
 
 
@@ -233,9 +240,11 @@ class NotebookProgress:
         Number of evaluations at the end of the run.
     sign : int
         −1 if rewards are the negative numbers of a function that is minimised.
+    steps : bool
+        Whether steps are costly, so that an evaluation is a step.
     """
 
-    def __init__(self, history: Sequence[Evaluation], budget: int, sign: int) -> None:
+    def __init__(self, history: Sequence[Evaluation], budget: int, sign: int, steps: bool = False) -> None:
         try:
             shown: Any = importlib.import_module("IPython.display")
         except ModuleNotFoundError as error:
@@ -245,6 +254,7 @@ class NotebookProgress:
         self._html, self._history, self._due = shown.HTML, history, 0.0
         self._record = Record()
         self._record.budget, self._record.minimized = budget, sign < 0
+        self._record.steps = steps
         self._viewed = Viewed("search", self._record)
         self._handle = shown.display(self._html(snippet(self._viewed.view())), display_id=True)
 

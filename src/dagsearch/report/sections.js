@@ -5,7 +5,7 @@ const fact = (name, value, note = null) =>
 
 function searchFacts(run) {
   return [
-    fact(run.minimized ? "Smallest so far" : capital(run.words["so far"]), number(run.best)),
+    fact(run.game ? capital(run.words["so far"]) : `${run.minimized ? "Smallest" : "Best"}${run.settled && run.state === "ended" ? "" : " so far"}`, number(run.best)),
     fact("Evaluations", known(run.budget) ? `${count(run.evaluations)}${run.failed_in_run ? ` and ${count(run.failed_in_run)} failed` : ""} of ${count(run.budget)}` : count(run.evaluations)),
     run.pending_count ? fact("Pending", count(run.pending_count)) : null,
     run.failure_count ? fact("Failed", count(run.failure_count)) : null,

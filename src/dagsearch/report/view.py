@@ -119,14 +119,17 @@ class Viewed:
         state = _state(record, running, left, rules)
         left = 0 if state == "ended" and left is not None else left
         horizon = _horizon(len(told), left)
-        if record.settled and state == "ended":  # nothing is left to evaluate, and nothing to expect
+        over = record.settled and state == "ended"  # nothing is left to evaluate, and nothing to expect
+        if over:
             progress = None
         ahead = forecast(progress, horizon) if progress is not None and left else None
         return {
             "name": self.name,
             "source": _source(self.name, record),
             "words": SELECTION_WORDS if record.selection else _WORDS,
-            "rows": [] if best is None else [["best so far", leaf_text(told[best].parts)]],
+            "rows": []
+            if best is None
+            else [["best" if over else "best so far", leaf_text(told[best].parts)]],
             "dagsearch": record.version,
             "events": record.events,
             "state": state,
@@ -141,6 +144,7 @@ class Viewed:
                 None if ahead is None else _turned(ahead, sign),
                 _seconds_left(told, left),
                 state,
+                over,
             ),
             "best": None if best is None else sign * told[best].reward,
             "best_leaf": None if best is None else list(map(str, told[best].parts)),
@@ -186,7 +190,7 @@ def _best_part(told: Sequence[Told], best: Told, order: Sequence[Part], sign: fl
 def _choices(record: Record) -> list[dict[str, Any]] | None:
     """Every named choice with the options that were evaluated and that of the best leaf, if there are names.
 
-    ``None`` as the option of a choice says that it is not made.
+    A choice is ``"optional"`` if some leaves do not make it, and ``"made"`` if the best one does.
     """
     if record.best is None or _named(record.told[record.best].leaf) is None:
         return None
@@ -203,7 +207,9 @@ def _choices(record: Record) -> list[dict[str, Any]] | None:
     return [
         {
             "name": name,
-            "options": [*([] if all(name in (leaf or ()) for leaf in leaves) else [None]), *found.values()],
+            "options": list(found.values()),
+            "optional": not all(name in (leaf or ()) for leaf in leaves),
+            "made": name in best,
             "best": best.get(name),
         }
         for name, found in options.items()

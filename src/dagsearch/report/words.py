@@ -42,6 +42,7 @@ def sentence(
     ahead: Forecast | None,
     seconds_left: float | None,
     state: str,
+    over: bool = False,
 ) -> str:
     """Best so far, since when, what is still expected, and how long it will take.
 
@@ -61,11 +62,14 @@ def sentence(
         Seconds that they will take.
     state : str
         What the search does now, such as ``"running"``.
+    over : bool
+        Whether nothing is left to evaluate, so that the best is the best of all.
     """
     if best is None:
         return f"No reward yet ({state})."
     since = f", {duration(ago)} ago" if ago is not None else ""
-    text = f"Best so far {number(best)}, found by evaluation {step} of {evaluations}{since}"
+    what = "Best" if over else "Best so far"
+    text = f"{what} {number(best)}, found by evaluation {step} of {evaluations}{since}"
     rest = "the evaluation that is left" if left == 1 else f"the {left} evaluations that are left"
     if left and ahead is not None and ahead.evaluations < left:
         rest = f"the next {ahead.evaluations} of the {left} evaluations that are left"

@@ -338,6 +338,7 @@ def tell_or_fail(search: "Search", ended: Running, on_error: OnError) -> Evaluat
             f"({problem_with_it}). Nothing told before is lost: error.result is the result so far, and "
             "on_error='skip' goes on without such leaves"
         )
+        search.data.stopped = "error"
         failure.result = search.result()
         raise failure from error
     logger.warning("evaluating %r failed (%s)", leaf, problem_with_it)
