@@ -65,7 +65,7 @@ def merging(runs: Sequence[frame.Run]) -> str:
     """The search over the same one on a tree, run by run with the same program and seed."""
     ours, tree = ({run.seed: run.best for run in runs if run.method == name} for name in (OURS, ON_A_TREE))
     both = sorted(ours.keys() & tree.keys())
-    if not both:
+    if len(both) < 2:
         return ""
     cells = []
     for count in COUNTS:

@@ -379,8 +379,8 @@ class StepBelief:
     def certainty(self) -> float | None:
         """Probability that no path is better than the best known one; ``None`` if it is not known.
 
-        It is known where paths are only complete at their end, and worth the sum of their gains: steps from
-        there on are then independent, given what the rest of a path brings.
+        It is known where paths are only complete at their end, and worth the sum of their gains, or there is
+        a prior: steps from there on are then independent, given what the rest of a path brings.
         """
         steps, graph = self._steps, self._steps.graph
         slots = np.flatnonzero(steps.slot_became[: steps.slots] <= PENDING)
@@ -390,7 +390,9 @@ class StepBelief:
             return 1.0
         node, kind, rest = steps.slot_node[slots], self.slot_kind[slots], self.rest()
         ends = graph.stop[: len(graph)]
-        if np.isfinite(graph.stop[node]).any() or np.any(ends[np.isfinite(ends)] != 0.0):
+        if np.isfinite(graph.stop[node]).any():
+            return None
+        if np.any(ends[np.isfinite(ends)] != 0.0) and not np.any(steps.slot_prior[: steps.slots]):
             return None
         mean, variance = self.gain.at(kind, node)
         left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)

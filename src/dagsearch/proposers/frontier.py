@@ -67,9 +67,9 @@ class Frontier:
     begins a new part, and steps are then chosen to improve on the best of that part. What was learnt of the
     actions makes it grow much faster than the first.
 
-    Where one can stop only at the end, and what that is worth does not show in gains before, the belief over
+    Where one can stop only at the end, and neither gains nor a prior show what that is worth, the belief over
     steps cannot tell good ones. There, good paths are changed: a step that was not taken on one begins a new
-    path, which goes on as the old one did, or at random. So does the first path, if there is no prior.
+    path, which goes on as the old one did, or at random. Without a prior, so does the first path.
     """
 
     def __init__(self) -> None:
@@ -162,11 +162,9 @@ class Frontier:
 
     def _changes_paths(self, steps: Steps) -> bool:
         """Whether only the end of a path tells what it is worth, or nothing is known to go by yet."""
-        if self._has_parts(steps):
+        if self._has_parts(steps) or np.any(steps.slot_prior[: steps.slots]):
             return False
-        return self._ends_tell or (
-            not math.isfinite(steps.best) and not np.any(steps.slot_prior[: steps.slots])
-        )
+        return self._ends_tell or not math.isfinite(steps.best)
 
     def _walked(self, steps: Steps, rng: np.random.Generator) -> int | None:
         """The next slot of the first walk that can go on."""
