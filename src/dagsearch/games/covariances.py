@@ -36,11 +36,8 @@ def moves(problem: "OpenSpielGame", total: float = _TOTAL) -> "Moves":
 
     ``total`` is the variance that the moves of a random game have together.
     """
-    root, leaves = len(problem.root().moves), Space(problem).random_leaves
-    length = float(np.mean([len(leaf.moves) for leaf in leaves]))
-    distinct = problem.game.num_distinct_actions()
-    made = {move % distinct for leaf in leaves for move in leaf.moves[root:]}
-    return Moves(problem, total / max(1.0, length - root), sorted(made))
+    length = float(np.mean([len(leaf.moves) for leaf in Space(problem).random_leaves]))
+    return Moves(problem, total / max(1.0, length - len(problem.root().moves)))
 
 
 class Moves(FeatureMap):
@@ -56,24 +53,21 @@ class Moves(FeatureMap):
         The game, from its root.
     move : float
         Variance of the worth of a move.
-    expected : sequence of int
-        Moves that are numbered at once. Others are numbered when they are first seen, and the last digits of
-        sums depend on this order.
     """
 
     rates_children = True
     private = 0.0
 
-    def __init__(self, problem: "OpenSpielGame", move: float, expected: Sequence[int] = ()) -> None:
-        self.move, self._expected = move, expected
+    def __init__(self, problem: "OpenSpielGame", move: float) -> None:
+        self.move = move
         self._root = len(problem.root().moves)
         self._distinct = problem.game.num_distinct_actions()
-        self._index = Index({action: number for number, action in enumerate((None, *expected))})
+        self._index = Index({None: 0})
         self._common, self._worth = math.sqrt(_SHARED), math.sqrt(move)
 
     def at(self, problem: "OpenSpielGame") -> "Moves":
         """The same covariance for the game from another root."""
-        return Moves(problem, self.move, self._expected)
+        return Moves(problem, self.move)
 
     @property
     def dimension(self) -> int:
