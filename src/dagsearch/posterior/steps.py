@@ -389,10 +389,7 @@ class StepBelief:
         if slots.size == 0:
             return 1.0
         node, kind, rest = steps.slot_node[slots], self.slot_kind[slots], self.rest()
-        ends = graph.stop[: len(graph)]
-        if np.isfinite(graph.stop[node]).any():
-            return None
-        if np.any(ends[np.isfinite(ends)] != 0.0) and not np.any(steps.slot_prior[: steps.slots]):
+        if np.isfinite(graph.stop[node]).any() or (steps.ends_tell and not steps.has_prior):
             return None
         mean, variance = self.gain.at(kind, node)
         left = np.maximum(rest.end - graph.level[node] - 1.0, 0.0)

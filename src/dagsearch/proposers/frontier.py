@@ -11,7 +11,7 @@ from dagsearch._internal.typing import FloatArray
 from dagsearch.posterior.steps import StepBelief
 from dagsearch.problem import Edge
 from dagsearch.results import StepProposal
-from dagsearch.values.steps import KNOWN, NEW, UNTAKEN, Steps
+from dagsearch.values.steps import KNOWN, NEW, PENDING, UNTAKEN, Steps
 
 # Number of steps without an improvement after which a part of the search has dried up: of the first part, of
 # later ones, for each step that it took to its best, and at most.
@@ -46,16 +46,22 @@ class Walk(NamedTuple):
     """Numbers of the actions that are taken next, as on the path that it has left; random ones follow."""
 
     def forward(self, steps: Steps) -> "tuple[Walk, int]":
-        """The walk as far as it leads along known steps, and the slot that is next; −1 if a random one is."""
+        """The walk as far as it leads along known steps, and the slot that is next; −1 if a random one is.
+
+        The slot may be pending: this walk's own, or another's that this one has to wait for.
+        """
         node, tail = self
         while tail:
             action, tail = tail[0], tail[1:]
             slots = steps.slots_of(node)
             slots = slots[steps.slot_action[slots] == action]
-            if slots.size and steps.slot_became[slots[0]] == UNTAKEN:
-                return Walk(node, tail), int(slots[0])
-            if slots.size and steps.slot_became[slots[0]] in (NEW, KNOWN):
-                node = int(steps.slot_child[slots[0]])
+            if slots.size == 0:  # not offered here
+                continue
+            slot = int(slots[0])
+            if steps.slot_became[slot] in (UNTAKEN, PENDING):
+                return Walk(node, tail), slot
+            if steps.slot_became[slot] in (NEW, KNOWN):
+                node = int(steps.slot_child[slot])
         return Walk(node, ()), -1
 
 
@@ -77,7 +83,6 @@ class Frontier:
         self._active = 0
         self._of_node = np.zeros(64, dtype=np.int64)
         self._beginnings: set[int] = set()  # pending slots that begin a new part
-        self._ends_tell = False  # whether some path was worth more or less than its gains
         self._walks: list[Walk] = []  # that go on with the next proposal
         self._walking: dict[int, tuple[int, ...]] = {}  # tails of walks whose next slot is pending
 
@@ -103,6 +108,8 @@ class Frontier:
             self._beginnings.add(slot)
         if self._changes_paths(steps):
             self._walking[slot] = self._tail(steps, slot) if begins else self._taken_up(steps, slot)
+            if begins:  # because no walk could go on
+                self._walks.clear()
         node, action = int(steps.slot_node[slot]), steps.action(slot)
         way = (*steps.way_to(node), action)
         return StepProposal(Edge(steps.graph.states[node], action), way, slot=slot, begins=begins)
@@ -113,14 +120,11 @@ class Frontier:
         self._parts[part].tries += 1
         begins = slot in self._beginnings
         self._beginnings.discard(slot)
-        child, is_new = int(steps.slot_child[slot]), steps.slot_became[slot] == NEW
+        child, became = int(steps.slot_child[slot]), int(steps.slot_became[slot])
         if (tail := self._walking.pop(slot, None)) is not None:
-            arrived = child if steps.slot_became[slot] in (NEW, KNOWN) else int(steps.slot_node[slot])
-            self._walks.append(Walk(arrived, tail))
-        if not is_new:
+            self._walks.append(Walk(child if became in (NEW, KNOWN) else int(steps.slot_node[slot]), tail))
+        if became != NEW:
             return
-        if math.isfinite(steps.graph.stop[child]) and steps.graph.stop[child] != 0.0:
-            self._ends_tell = True
         self._of_node = grown(self._of_node, child + 1)
         if begins:
             part = self._active = len(self._parts)
@@ -162,17 +166,17 @@ class Frontier:
 
     def _changes_paths(self, steps: Steps) -> bool:
         """Whether only the end of a path tells what it is worth, or nothing is known to go by yet."""
-        if self._has_parts(steps) or np.any(steps.slot_prior[: steps.slots]):
-            return False
-        return self._ends_tell or not math.isfinite(steps.best)
+        return (
+            not self._has_parts(steps)
+            and not steps.has_prior
+            and (steps.ends_tell or not math.isfinite(steps.best))
+        )
 
     def _walked(self, steps: Steps, rng: np.random.Generator) -> int | None:
         """The next slot of the first walk that can go on."""
         for walk in self._walks:
             walk, slot = walk.forward(steps)
-            if slot >= 0:
-                return slot
-            slots = steps.slots_of(walk.node)
+            slots = np.array([slot]) if slot >= 0 else steps.slots_of(walk.node)
             slots = slots[steps.open[slots]]
             if slots.size:
                 return int(rng.choice(slots))
@@ -193,18 +197,21 @@ class Frontier:
         after the step that is replaced. It depends on nothing but the known steps, so that a resumed search
         goes on alike.
         """
-        self._walks.clear()
         node, way = int(steps.slot_node[slot]), zlib.crc32(str(slot).encode()) % 3
-        for part in sorted(self._parts, key=lambda part: -part.best):
+        for part in self._ranked() if way else ():
             nodes = steps.nodes_to(part.node)
-            if way and node in nodes:
+            if node in nodes:
                 place = nodes.index(node) + (way == 2)
                 return tuple(int(steps.slot_action[by]) for by in steps.by[nodes[1:]][place:])
         return ()
 
+    def _ranked(self) -> list[Part]:
+        """The parts, the best one first."""
+        return sorted(self._parts, key=lambda part: -part.best)
+
     def _beginning(self, steps: Steps, belief: StepBelief, rng: np.random.Generator) -> int | None:
         """A step that was not taken on a good path, each place on the path being equally likely."""
-        ranked = sorted(self._parts, key=lambda part: -part.best)
+        ranked = self._ranked()
         part = ranked[min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)]
         on_path = np.zeros(len(steps.graph), dtype=np.bool_)
         on_path[steps.nodes_to(part.node)] = True

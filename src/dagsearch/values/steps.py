@@ -228,6 +228,17 @@ class Steps:
         found: BoolArray = self.slot_became[: self.slots] == UNTAKEN
         return found
 
+    @property
+    def has_prior(self) -> bool:
+        """Whether the problem says which actions are probably good."""
+        return bool(np.any(self.slot_prior[: self.slots]))
+
+    @property
+    def ends_tell(self) -> bool:
+        """Whether some known path is worth more or less than its gains."""
+        stop = self.graph.stop[: len(self.graph)]
+        return bool(np.any(np.isfinite(stop) & (stop != 0.0)))
+
     # Taking steps ------------------------------------------------------------------------------------------
 
     def draw(self, slot: int) -> bool:
