@@ -26,10 +26,7 @@ def summary(report: SelectionReport, notes: Sequence[str] = (), announced: bool 
     if content["result"]["signal"] is not False:  # else there is nothing to recommend
         lines += [*_simpler(content), *_optimism(content["result"]), *_disagreement(content["result"])]
     lines += _honest(content)
-    for text in (
-        *content["notes"],
-        *content["warnings"],
-    ):  # only the first line of each; the report has all of it
+    for text in [*content["notes"], *content["warnings"]]:  # the first line of each; the report has all of it
         if text not in notes or not announced:
             lines.append(f"{'note' if text in notes else 'warning'}: {printable(text.splitlines()[0])}")
     if content["code"] is not None:
