@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
+from dagsearch.posterior.steps import Field
 from dagsearch.values.steps import BACK, SAME
 from support.steps import AsTree, BitPasses, Given, Language
 
@@ -336,6 +337,47 @@ def test_a_prior_is_followed_from_the_first_step():
     problem = Language(0)
     search = ds.Search.default(problem, seed=0)
     assert search.ask().action == int(np.argmax(problem.next(())))
+
+
+def test_a_prior_is_followed_where_one_can_stop_after_every_step():
+    class Hinted(BitPasses):
+        def prior(self, state):
+            return [0.02 + 0.6 * (action == 7) for action in self.actions(state)]
+
+    search = ds.Search.default(Hinted(0), seed=0)
+    assert search.ask().action == 7
+
+
+def test_actions_that_were_never_taken_are_tried_before_others_are_repeated():
+    problem = BitPasses(1)
+    ds.search(problem, 25, seed=0)
+    assert len({action for _, action in problem.taken}) >= 19
+
+
+def test_actions_that_change_nothing_are_believed_to_change_little():
+    field = Field()
+    field.grow(6, 1)
+    for kind, value in ((0, 3.0), (2, 0.0), (4, -2.0)):
+        field.add(kind, 0, value)
+    parent = np.array([-1])
+    field.fit(parent)
+    assert field.noise[2] < field.noise[4] < field.noise[0] == field.private
+
+
+def test_all_children_of_a_node_count_for_the_next_one():
+    """Every "another child" of a node has the same kind there."""
+
+    def believed(values):
+        field = Field()
+        field.grow(2, 1)
+        for value in values:
+            field.add(0, 0, value)
+        field.update(0, np.array([-1]))
+        return field.at(0, 0)
+
+    one, several = believed([1.0]), believed([1.0, 1.0, 1.0])
+    assert several[1] < one[1]
+    assert several[0] > one[0] > 0.0
 
 
 def test_features_are_learnt():

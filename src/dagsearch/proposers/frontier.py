@@ -8,7 +8,7 @@ import numpy as np
 
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray
-from dagsearch.posterior.steps import StepBelief
+from dagsearch.posterior.steps import RARE, StepBelief
 from dagsearch.problem import Edge
 from dagsearch.results import StepProposal
 from dagsearch.values.steps import KNOWN, NEW, PENDING, UNTAKEN, Steps
@@ -18,8 +18,6 @@ from dagsearch.values.steps import KNOWN, NEW, PENDING, UNTAKEN, Steps
 _FIRST, _LATER, _SHARE, _MOST = 25.0, 12.0, 0.2, 100.0
 # Probability that a new part begins on the best path of all; the next best has the same share of the rest.
 _BEST = 0.8
-# Weight of a step that is believed to change nothing, where a new part begins.
-_STILL = 0.1
 
 
 class Part:
@@ -70,8 +68,8 @@ class Frontier:
 
     Where one can stop after every step, improvements near the best state dry up long before better states are
     exhausted. A part of the search that has dried up is left: a step that was not taken on the best path
-    begins a new part, and steps are then chosen to improve on the best of that part. What was learnt of the
-    actions makes it grow much faster than the first.
+    begins a new part, and steps from its best states are then chosen to improve on them. What was learnt of
+    the actions makes it grow much faster than the first.
 
     Where one can stop only at the end, and neither gains nor a prior show what that is worth, the belief over
     steps cannot tell good ones. There, good paths are changed: a step that was not taken on one begins a new
@@ -135,7 +133,11 @@ class Frontier:
             own.best, own.node, own.improved = total, child, own.tries
 
     def goals(self, steps: Steps) -> FloatArray:
-        """What a step from each node is to improve on: the best of the active part, nothing elsewhere."""
+        """What a step from each node is to improve on: the best of the active part, nothing elsewhere.
+
+        Later parts go on from their best states only: on random landscapes this gains, on compiled programs
+        it changes nothing.
+        """
         nodes = len(steps.graph)
         if not self._has_parts(steps):
             return np.full(nodes, steps.best)
@@ -143,10 +145,11 @@ class Frontier:
         slots = steps.slot_node[: steps.slots][steps.open]
         if not active[slots].any():  # all was tried there: the search goes on anywhere
             return np.full(nodes, steps.best)
-        best = max(
-            self._parts[self._active].best, float(steps.graph.stop[0]) if self._active == 0 else -math.inf
-        )
-        return np.where(active, best, np.inf)
+        best = self._parts[self._active].best
+        if self._active == 0:
+            return np.where(active, max(best, float(steps.graph.stop[0])), np.inf)
+        top = active & (steps.reach[:nodes] + steps.graph.stop[:nodes] >= best)
+        return np.where(top if top[slots].any() else active, best, np.inf)
 
     def _has_parts(self, steps: Steps) -> bool:
         """Whether one can stop somewhere and go on."""
@@ -210,7 +213,7 @@ class Frontier:
         return sorted(self._parts, key=lambda part: -part.best)
 
     def _beginning(self, steps: Steps, belief: StepBelief, rng: np.random.Generator) -> int | None:
-        """A step that was not taken on a good path, each place on the path being equally likely."""
+        """A step that was not taken on a good path and probably changes something, at a random place."""
         ranked = self._ranked()
         part = ranked[min(int(rng.geometric(_BEST)) - 1, len(ranked) - 1)]
         on_path = np.zeros(len(steps.graph), dtype=np.bool_)
@@ -220,8 +223,7 @@ class Frontier:
         if slots.size == 0:
             return None
         node, kind = steps.slot_node[slots], belief.slot_kind[slots]
-        new, changed = belief.change.at(kind, node)[0], np.abs(belief.effect.at(kind, node)[0])
-        weight = np.clip(new, 0.02, 1.0) * (changed + _STILL)
+        weight = np.clip(belief.change.at(kind, node)[0], RARE, 1.0)
         weight /= np.bincount(node, weight)[node]
         return int(rng.choice(slots, p=weight / weight.sum()))
 
