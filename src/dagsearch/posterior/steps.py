@@ -49,7 +49,7 @@ _FIRST, _MORE = 4, 1.1
 # Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open,
 # of the walk per step and of the private part. The walk in common is slower.
 _COMMON, _WALK, _PRIVATE, _SLOWER = 0.05, 0.1, 0.5, 0.2
-# Number of steps that have changed something, to which the size of an action's changes is compared.
+# Number of steps of the usual size that count as an action's own before it has shown any.
 _TYPICAL = 3.0
 # Smallest and largest share that differences between actions may have.
 _LEAST, _MOST = 0.1, 0.9
@@ -158,7 +158,7 @@ class Field:
         self.own[:, : parent.size, kind] = moments
 
     def _activity(self, kind: int) -> float:
-        """Size of what an action has shown beside what all have, at most 1: many never change anything."""
+        """Mean square of what an action has shown over that of all, at most 1: many change nothing, ever."""
         first = kind - kind % 2
         values = np.array([*self._seen[first][1], *self._seen[first + 1][1]])
         return min((_TYPICAL + float(values @ values) / self._square) / (_TYPICAL + values.size), 1.0)
