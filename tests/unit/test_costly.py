@@ -348,10 +348,21 @@ def test_a_prior_is_followed_where_one_can_stop_after_every_step():
     assert search.ask().action == 7
 
 
+def test_how_much_a_prior_tells_is_learnt_where_one_can_stop_after_every_step():
+    class Misled(BitPasses):
+        def prior(self, state):
+            return np.random.default_rng(5).dirichlet(np.full(20, 0.3))
+
+    search = finished(Misled(0), 80)
+    steps, expected = search.steps_known, search.belief_over_steps.slot_expected
+    assert np.ptp(expected[: steps.slots]) < 0.5 * np.ptp(steps.slot_prior[: steps.slots])
+
+
 def test_actions_that_were_never_taken_are_tried_before_others_are_repeated():
-    problem = BitPasses(1)
-    ds.search(problem, 25, seed=0)
-    assert len({action for _, action in problem.taken}) >= 19
+    for seed in range(4):
+        problem = BitPasses(seed, passes=60)
+        ds.search(problem, 70, seed=seed)
+        assert len({action for _, action in problem.taken}) == 60
 
 
 def test_actions_that_change_nothing_are_believed_to_change_little():

@@ -55,7 +55,7 @@ _TYPICAL = 3.0
 _LEAST, _MOST = 0.1, 0.9
 # Quantile of all changes that is a small one.
 _SMALL = 0.2
-# Weight of the first step with an action. On twelve programs, 2 to 20 give the same compiled size.
+# Weight of the first step with an action.
 _UNKNOWN = 3.0
 RARE: Final = 0.02
 """Smallest probability that a step leads to a new state."""

@@ -135,8 +135,8 @@ class Frontier:
     def goals(self, steps: Steps) -> FloatArray:
         """What a step from each node is to improve on: the best of the active part, nothing elsewhere.
 
-        Later parts go on from their best states only: on random landscapes this gains, on compiled programs
-        it changes nothing.
+        Later parts go on from their best states only: what the actions do is known by then, and the first
+        part has tried them in other states.
         """
         nodes = len(steps.graph)
         if not self._has_parts(steps):
