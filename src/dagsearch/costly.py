@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dagsearch._internal.checks import checked_flag, generator_of
+from dagsearch._internal.checks import checked_flag, seed_of
 from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.texts import shown
 from dagsearch.data import History
@@ -74,7 +74,7 @@ class StepSearch(Search):
         self.data = History()  # type: ignore[assignment]
         self.outstanding = Outstanding()  # type: ignore[assignment]
         self.deadline = Deadline()
-        self.repeats, self.rng = False, generator_of(seed)
+        self.repeats, self.seed, self.asked = False, seed_of(seed), 0
         self.answers = StepAnswers(self)  # type: ignore[assignment]
         self.steered = Steered()
         self._spent = 0.0
@@ -87,13 +87,13 @@ class StepSearch(Search):
         """The next proposal; one whose step was cut off comes first."""
         if self.outstanding.offered and (offered := self.outstanding.next_offered()) is not None:
             return offered
-        drawn = self.rng.bit_generator.state
         with self.recorder.deciding():
-            proposal = self.proposer.propose(self.steps_known, self.belief_over_steps, self.rng)
+            rng = np.random.default_rng([self.seed, self.asked])
+            proposal = self.proposer.propose(self.steps_known, self.belief_over_steps, rng)
             if proposal is None:
-                self.rng.bit_generator.state = drawn
                 raise SearchExhausted("every step has been taken or asked for")
             self.outstanding.proposals.append(proposal)
+            self.asked += 1
             self.recorder.asked(proposal)
         return proposal
 
@@ -169,6 +169,7 @@ class StepSearch(Search):
         if not 0 <= slot < steps.slots or not steps.open[slot] or not steps.draw(slot):
             raise ProblemError(f"step {slot} cannot be taken")
         self.outstanding.proposals.append(self.proposer.chosen(steps, slot, begins))
+        self.asked += 1
 
     def posterior_of(self, slot: int) -> tuple[float, float]:
         """What is believed of a slot, to compare a resumed search with the one before."""

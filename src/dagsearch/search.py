@@ -8,7 +8,7 @@ from typing import Any, Self, Unpack, cast, overload
 
 import numpy as np
 
-from dagsearch._internal.checks import checked_flag, generator_of, is_whole
+from dagsearch._internal.checks import checked_flag, is_whole, seed_of
 from dagsearch._internal.deadline import Deadline, OutOfTime
 from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
@@ -88,7 +88,7 @@ class Search:
         Whether a leaf may be evaluated again; true by default. If not, the search ends when every leaf has
         been evaluated.
     seed : int, numpy Generator or None
-        Source of all randomness.
+        Source of all randomness: proposal number i draws from ``numpy.random.default_rng([seed, i])``.
     journal : path, optional
         File that records every event, so that :meth:`resume` can continue after a crash. It must not exist
         yet. ``docs/durability.md`` says what is promised.
@@ -118,7 +118,9 @@ class Search:
         self.data = Data(self.explored, self.posterior)
         self.outstanding = Pending(self.posterior, self.explored_values, repeats)
         self.deadline: Deadline = self.explored.deadline
-        self.repeats, self.rng = repeats, generator_of(seed)
+        self.repeats, self.seed = repeats, seed_of(seed)
+        self.asked = 0
+        """Number of proposals so far; the next one draws from ``default_rng([seed, asked])``."""
         self._view = View(
             self.posterior, self.explored_values, self.data, Remaining(self.explored), self.deadline
         )
@@ -134,8 +136,9 @@ class Search:
     def _next(self) -> Proposal:
         """The leaf that the first proposer to find one proposes; it is pending from now on."""
         self.outstanding.fantasise()
-        for proposer in self.portfolio.turn(self._view, self.rng):
-            found = proposer.propose(self._view, self.rng)
+        rng = np.random.default_rng([self.seed, self.asked])
+        for proposer in self.portfolio.turn(self._view, rng):
+            found = proposer.propose(self._view, rng)
             if found is not None:
                 return self.outstanding.add(found)
         raise SearchExhausted("every leaf has been evaluated or asked for")
@@ -214,7 +217,7 @@ class Search:
         """The next proposal; one whose evaluation was cut off comes first."""
         if self.outstanding.offered and (offered := self.outstanding.next_offered()) is not None:
             return offered
-        turn, drawn = self.portfolio.state, self.rng.bit_generator.state
+        turn = self.portfolio.state
         with self.recorder.deciding():
             try:
                 proposal = self._avoiding_pending()
@@ -222,9 +225,9 @@ class Search:
                 self.portfolio.state = turn  # nobody has used it, and a resumed search does not know of it
                 self.explored_values.keep_up()
                 if isinstance(over, SearchExhausted):
-                    self.rng.bit_generator.state = drawn
                     self._settle_for_good()
                 raise
+            self.asked += 1
             self.recorder.asked(proposal)
             self.explored_values.keep_up()
         return proposal

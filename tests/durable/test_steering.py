@@ -59,7 +59,7 @@ def known(search):
         [(one.leaf, one.actions, one.reward, one.predicted) for one in search.history],
         graph.visits[nodes].tolist(),
         graph.v_mean[nodes].tolist(),
-        search.rng.bit_generator.state,
+        search.asked,
         search.steered,
         [proposal.leaf for proposal in search.pending],
     )

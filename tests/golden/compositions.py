@@ -236,29 +236,25 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
 
 
 def digest(search: ds.Search) -> dict[str, object]:
-    """Decisions to the last bit; beliefs as numbers, which machines round differently."""
-    search.values  # noqa: B018  (brings the values up to date)
-    graph = search.explored.graph
-    nodes = len(graph)
-    linked = graph.level[:nodes] >= 0
+    """Decisions to the last bit; beliefs as numbers, which machines round differently.
+
+    What was asked for, in which order, and what the search believes of the root's g, and of its v and visits
+    where it descends; nothing of how the search keeps it.
+    """
     decided = [
         [(_text(e.leaf), None if e.actions is None else _text(e.actions)) for e in search.history],
         [_text(proposal.leaf) for proposal in search.pending],
-        graph.level[:nodes].tolist(),
-        graph.visits[:nodes].tolist(),
-        graph.closed[:nodes].tolist(),
-        search.rng.bit_generator.state,
     ]
-    result = search.result()
-    return {
+    belief = search.belief(search.problem.root())
+    found = {
         "decisions": hashlib.sha256(json.dumps(decided, default=str).encode()).hexdigest()[:16],
-        "best": _text(result.best_state),
+        "best": _text(search.result().best_state),
         "rewards": sum(evaluation.reward for evaluation in search.history),
-        "v_mean": float(graph.v_mean[:nodes][linked].sum()),
-        "v_var": float(graph.v_var[:nodes][linked].sum()),
-        "value": list(result.value),
-        "probability": result.probability_best,
+        "g": list(belief.g),
     }
+    if search.portfolio.descent is not None:
+        found |= {"v": list(belief.v), "visits": belief.visits}
+    return found
 
 
 def _text(value: object) -> str:

@@ -406,7 +406,7 @@ ODD = {
 
 def reward_event(reward, predicted=None):
     found = {"leaf": [0, 1, 2], "actions": None, "path": [], "pending": None, "reward": reward, "noise": None}
-    return "tell", {**found, "seconds": None, "predicted": predicted, "expected": [0, 1], "generators": []}
+    return "tell", {**found, "seconds": None, "predicted": predicted, "expected": [0, 1]}
 
 
 ODD["reward of 1e308"] = [reward_event(1e308), reward_event(-1e308)]
@@ -499,7 +499,7 @@ SETTINGS = {
     "given": [],
     "parts": {},
     "covariance": [],
-    "generators": [{}],
+    "seed": 0,
     "leaves": {},
 }
 

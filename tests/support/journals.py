@@ -22,7 +22,7 @@ def state(search):
         scores.variance.tolist(),
         graph.states,
         search.pending,
-        str(search.rng.bit_generator.state),
+        search.asked,
     ]
 
 

@@ -80,9 +80,9 @@ def descending(problem, evaluations, seed=0):
 def test_greedy_rollouts_follow_the_upper_confidence_of_g():
     problem = counting()
     followed = 0
-    for seed in range(6):
+    for seed in range(12):
         search = descending(problem, 8, seed)
-        leaf, actions = Greedy(1.0).finish(search.explored, problem.root(), search.rng)
+        leaf, actions = Greedy(1.0).finish(search.explored, problem.root(), np.random.default_rng(0))
         assert not search.explored.is_closed(leaf)
         assert frozenset(actions) == leaf
         state, gaps = problem.root(), []
@@ -106,7 +106,7 @@ def test_rollouts_never_give_a_closed_leaf(rollout):
     problem = ds.problems.Subsets(5, 2, reward=lambda chosen: float(sum(chosen)))
     search = descending(problem, 9)
     for _ in range(20):
-        finished = rollout.finish(search.explored, problem.root(), search.rng)
+        finished = rollout.finish(search.explored, problem.root(), np.random.default_rng(0))
         assert finished is None or not search.explored.is_closed(finished[0])
 
 
@@ -143,7 +143,7 @@ def test_parents_are_told_by_replaying_the_actions():
 def test_proposers_give_an_open_leaf_and_its_path(proposer, problem):
     search, proposed = known(problem), 0
     for _ in range(5):
-        found = proposer.propose(search._view, search.rng)
+        found = proposer.propose(search._view, np.random.default_rng(0))
         if found is None:
             continue
         proposed += 1
@@ -162,7 +162,7 @@ def test_without_codes_one_decision_is_another_one_and_later_ones_stay():
     moves = moves_in(search.space)
     assert isinstance(moves, PathMoves)
     point = ("c", "a", "b")
-    around = moves.around(point, 200, search.rng)
+    around = moves.around(point, 200, np.random.default_rng(0))
     leaves = [moves.leaf(other) for other in around]
     assert moves.leaf(point) not in leaves
     assert len(set(leaves)) == len(leaves)
@@ -402,11 +402,11 @@ def test_climbs_look_at_leaves_only():
         search.tell(search.propose((first,), [first]), float(first))
     moves = moves_in(search.space)
     for _ in range(10):
-        found = Climb().propose(search._view, search.rng)
+        found = Climb().propose(search._view, np.random.default_rng(0))
         assert problem.actions(found.leaf) == []
         assert found.leaf == found.actions
     (point,) = moves.points([((90,), (90,))])
-    for leaf in map(moves.leaf, moves.around(point, 100, search.rng)):
+    for leaf in map(moves.leaf, moves.around(point, 100, np.random.default_rng(0))):
         assert problem.actions(leaf) == []
     assert ds.search(problem, 60, covariance=Rising(), seed=0).best_reward == 199.0
 

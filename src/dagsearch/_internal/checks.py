@@ -38,11 +38,12 @@ def checked_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def generator_of(seed: Any) -> np.random.Generator:
-    """The random numbers of the argument ``seed``."""
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
+def seed_of(seed: Any) -> int:
+    """The argument ``seed`` as a number: itself, drawn from a generator, or unpredictable for ``None``."""
+    if seed is None or isinstance(seed, np.random.Generator):
+        return int(np.random.default_rng(seed).integers(LARGEST_WHOLE))
+    if not is_whole(seed) or seed < 0:
         raise ValueError(
             f"seed must be a whole number of at least 0, a numpy Generator or None, got {shown(seed)}"
-        ) from error
+        )
+    return int(seed)

@@ -5,14 +5,14 @@ import json
 import logging
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
 from dagsearch.errors import JournalError
-from dagsearch.journal.encoding import StateCodec, known_states, leaf_form, note_to_json
+from dagsearch.journal.encoding import StateCodec, known_states, leaf_form
 from dagsearch.problem import has_costly_steps
 from dagsearch.space import Space
 from dagsearch.space.walks import Walk, shape_rng
@@ -44,7 +44,7 @@ def settings_of(search: "Search", made_by: str, arguments: Mapping[str, Any]) ->
         "given": sorted(name for name, value in arguments.items() if not _is_plain(value)),
         "parts": parts_of(search),
         "covariance": covariance_of(search),
-        "generators": generator_states(search),
+        "seed": search.seed,
         "leaves": leaf_form(search.problem),
     }
 
@@ -177,42 +177,3 @@ def _is_close(then: Any, now: list[list[float]]) -> bool:
         return np.shape(then) == np.shape(now) and np.allclose(then, now, rtol=1e-6, atol=1e-9)
     except (TypeError, ValueError):  # not a matrix of numbers
         return False
-
-
-# Random numbers ---------------------------------------------------------------------------------
-
-
-def _generators(search: "Search") -> list[np.random.Generator]:
-    """The generator of the search, and those of its parts."""
-    if has_costly_steps(search.problem):
-        return [search.rng]
-    descent = search.portfolio.descent
-    parts = [search.explored_values.backup, *search.portfolio.proposers]
-    if descent is not None:
-        parts = [descent.policy, descent.rollout, search.explored_values.backup, descent.expansion]
-    held = [value for part in parts for value in getattr(part, "__dict__", {}).values()]
-    return [search.rng, *(value for value in held if isinstance(value, np.random.Generator))]
-
-
-def generator_states(search: "Search") -> list[Any]:
-    """The states of all generators."""
-    return [note_to_json(generator.bit_generator.state) for generator in _generators(search)]
-
-
-def set_generators(search: "Search", states: Sequence[Any]) -> None:
-    """Set the states of all generators."""
-    for generator, state in zip(_generators(search), states, strict=True):
-        generator.bit_generator.state = state
-
-
-def generator_like(state: Mapping[str, Any]) -> np.random.Generator:
-    """A generator in a recorded state; only NumPy's own kinds are supported."""
-    name = str(state.get("bit_generator"))
-    if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
-        raise JournalError(f"the journal was written with a random generator {name!r} that is not NumPy's")
-    generator = np.random.Generator(getattr(np.random, name)())
-    try:
-        generator.bit_generator.state = dict(state)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise JournalError(f"the journal holds no state of a random generator {name} ({error})") from error
-    return generator

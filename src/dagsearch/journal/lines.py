@@ -51,7 +51,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "given": list,
         "parts": dict,
         "covariance": list,
-        "generators": list,
+        "seed": int,
         "leaves": dict,
     },
     # Of costly steps, "ask" and "tell" have a "slot" more, and "tell" a "step"; a reward may be missing.
@@ -67,11 +67,10 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "seconds": (*_NUMBER, _NOTHING),
         "predicted": (list, _NOTHING),
         "expected": list,
-        "generators": list,
     },
     "forget": {"pending": int, "again": bool},
     "reroot": {"state": _ANYTHING},
-    "settle": {"generators": list},
+    "settle": {},
     "run": {"budget": int, "stop": dict, "by": str},
     "learn": {"values": list, "noise": (*_NUMBER, _NOTHING)},
     "note": {},
@@ -100,8 +99,8 @@ def _check_settings(path: Any, event: Event) -> None:
         raise _not_an_event(path, event, "the type of the problem")
     if not all(isinstance(name, str) for name in content["given"]):
         raise _not_an_event(path, event, "a name of an argument")
-    if not content["generators"] or not all(isinstance(state, dict) for state in content["generators"]):
-        raise _not_an_event(path, event, "a random generator")
+    if isinstance(content["seed"], bool) or content["seed"] < 0:
+        raise _not_an_event(path, event, "the seed")
 
 
 def _is_number(value: Any) -> bool:

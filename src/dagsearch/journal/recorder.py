@@ -12,7 +12,6 @@ from dagsearch._internal.texts import shown
 from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, JournalError, ProblemError, SearchExhausted
 from dagsearch.journal.encoding import StateCodec, moves_to, note_to_json, to_json
-from dagsearch.journal.fingerprint import generator_states
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import Event
 from dagsearch.journal.requests import Requests
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class JournalRecorder(Recorder):
-    """Commits every event, with the changes of the DAG and the random generators' states at that time.
+    """Commits every event, with the changes of the DAG since the last one.
 
     Parameters
     ----------
@@ -56,8 +55,7 @@ class JournalRecorder(Recorder):
 
     def _append(self, kind: str, **content: Any) -> None:
         changes, self._changes = self._changes, []
-        generators = generator_states(self._search)
-        self.journal.append(kind, {**content, "changes": changes, "generators": generators})
+        self.journal.append(kind, {**content, "changes": changes})
 
     @contextmanager
     def deciding(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import Covariance
 from dagsearch.errors import CovarianceError, JournalError
 from dagsearch.journal.encoding import StateCodec, from_json
-from dagsearch.journal.fingerprint import check_same, generator_like, set_generators, settings_of
+from dagsearch.journal.fingerprint import check_same, settings_of
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import Event
 from dagsearch.journal.recorder import JournalRecorder, StepRecorder
@@ -126,7 +126,7 @@ def recompose(
                 f"the search was made with {name}={known[name]!r}, not {given[name]!r}: pass the same "
                 "value to resume, or none"
             )
-    arguments = {**known, **given, "seed": generator_like(settings["generators"][0])}
+    arguments = {**known, **given, "seed": settings["seed"]}
     if settings["made_by"] not in makers:
         raise JournalError(f"the journal was written by {settings['made_by']!r}, which is unknown here")
     try:
@@ -209,8 +209,6 @@ class Replay(Recorder):
             self._ask(content)
         elif changes and event.kind != "settle":
             search.explored_values.keep_up()
-        if "generators" in content:  # as they were when the event was recorded
-            set_generators(search, content["generators"])
         if event.kind == "ask":
             search.explored_values.keep_up()
         elif event.kind == "propose":
@@ -271,6 +269,7 @@ class Replay(Recorder):
         if path:
             self._search.explored.graph.visits[list(path)] += 1
         self._search.outstanding.add(Proposal(leaf, actions, path))
+        self._search.asked += 1
 
     def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
         search = self._search
@@ -319,8 +318,6 @@ class StepReplay(Replay):
         search, content = self._search, event.content
         if event.kind == "ask":
             search.repeat_ask(content["slot"], bool(content["turn"][0]))
-        if "generators" in content:  # as they were when the event was recorded
-            set_generators(search, content["generators"])
         if event.kind == "tell":
             self._tell(content, None)
         elif event.kind == "forget":

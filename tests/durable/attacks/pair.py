@@ -185,5 +185,5 @@ def knowledge(search: Search) -> Sequence[Any]:
         *(array[:count].tolist() for array in arrays),
         search.portfolio.state,
         (search.posterior.standardizer.shift, search.posterior.standardizer.scale),
-        search.rng.bit_generator.state,
+        search.asked,
     ]
