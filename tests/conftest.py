@@ -8,10 +8,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
+import hashlib
 import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,23 @@ from dagsearch.problem import Problem
 from dagsearch.space import Space
 from support.browser import running_browser
 from support.clock import Clock
+
+ROOT = Path(__file__).parents[1]
+
+
+def compiled_sources(folder: Path) -> str:
+    """A digest of every module with compiled functions.
+
+    Numba compiles a function again if its own file changes, but not if one that it calls does: with a folder
+    of machine code for each version of the sources, no test runs what an edit has replaced.
+    """
+    sources = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    compiled = [source for source in sources if b"_internal.compiled" in source]
+    return hashlib.sha256(b"\0".join(compiled)).hexdigest()[:16]
+
+
+# Before Numba is imported, here and in all processes that tests start.
+os.environ["NUMBA_CACHE_DIR"] = str(ROOT / "build" / "compiled" / compiled_sources(ROOT / "src"))
 
 collect_ignore = ["support/without_fcntl.py"]  # a plugin that must be imported before the library
 

@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 import compositions
 import journals
+from conftest import ROOT, compiled_sources
 from support.searches import methods_of_the_experiments
 
 HERE = Path(__file__).parent
@@ -54,3 +57,14 @@ def test_every_composition_method_and_journal_is_kept():
     assert COMPOSITIONS.keys() == compositions.COMPOSITIONS.keys()
     assert BASELINES.keys() == dict(methods_of_the_experiments()).keys()
     assert JOURNALS.keys() == journals.RESUME.keys() == journals.BEGIN.keys()
+
+
+def test_an_edit_of_a_compiled_function_is_noticed(tmp_path):
+    """Machine code made before the edit, also that of its callers in other modules, is not used after it."""
+    copy = shutil.copytree(ROOT / "src" / "dagsearch" / "values", tmp_path / "values")
+    before = compiled_sources(copy)
+    assert compiled_sources(copy) == before
+    edited = copy / "gaussians.py"
+    edited.write_text(edited.read_text().replace("0.5", "0.51", 1))
+    assert compiled_sources(copy) != before
+    assert Path(os.environ["NUMBA_CACHE_DIR"]).name == compiled_sources(ROOT / "src")
