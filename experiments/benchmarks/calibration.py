@@ -12,7 +12,7 @@ from dagsearch.proposers.expansions import AllChildren
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
-from dagsearch.values.backups import Backup, JointSamples, MomentMatching
+from dagsearch.values.backups import Backup, MomentMatching
 from experiments.harness.drawing import figure
 from experiments.harness.runner import Outcome, Row, curves, run_rounds
 
@@ -22,10 +22,9 @@ NOISE = 1e-4
 # Half the width of the central 90% of a Gaussian, in deviations.
 _NINETY = 1.6448536269514722
 
-BACKUPS: dict[str, Callable[[int], Backup]] = {
-    "joint samples": lambda seed: JointSamples(1000, seed),
-    "moment matching": lambda seed: MomentMatching(),
-    "moment matching, prior": lambda seed: MomentMatching(prior=(0.0, 1.0)),
+BACKUPS: dict[str, Callable[[], Backup]] = {
+    "moment matching": MomentMatching,
+    "moment matching, prior": lambda: MomentMatching(prior=(0.0, 1.0)),
 }
 
 
@@ -45,14 +44,14 @@ def run(draws: int, jobs: int, progress: bool = True) -> Outcome:
         ylim=(0.0, 1.0),
     )
     axes.legend(fontsize="small")
-    about = {"draws": draws, "n": N, "m": M, "noise": NOISE, "samples": 1000}
+    about = {"draws": draws, "n": N, "m": M, "noise": NOISE}
     return Outcome("calibration", rows, about, {"calibration": drawn})
 
 
 def one_draw(method: str, number: int) -> list[Row]:
     """One problem, its whole DAG explored, some random leaves told."""
     problem = Synthetic(N, M, seed=number)
-    backup = BACKUPS[method](number)
+    backup = BACKUPS[method]()
     search = Search(
         problem,
         scores=scores_for(problem.covariance, NOISE),
@@ -89,10 +88,5 @@ def explore(search: Search, problem: Problem) -> None:
 
 
 def _interval(search: Search) -> tuple[float, float, float]:
-    root, backup = search.explored.root, search.explored_values.backup
-    if isinstance(backup, JointSamples):
-        samples = backup.values[root]
-        low, high = np.quantile(samples, [0.05, 0.95])
-        return float(low), float(high), float(samples.mean())
-    mean, variance = search.explored.value(root)
+    mean, variance = search.explored.value(search.explored.root)
     return mean - _NINETY * variance**0.5, mean + _NINETY * variance**0.5, mean

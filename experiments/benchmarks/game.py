@@ -4,10 +4,10 @@ import numpy as np
 
 from dagsearch import baselines
 from dagsearch.problems import TicTacToe
-from dagsearch.proposers.rollouts import Sampled, Uniform
+from dagsearch.proposers.rollouts import Uniform
 from dagsearch.search import Search
 from dagsearch.values.backups import MomentMatching
-from experiments.benchmarks.variants import OURS, Composed, changed, descending, sampled
+from experiments.benchmarks.variants import OURS, Composed, changed, descending
 from experiments.harness.drawing import curves_figure
 from experiments.harness.runner import Outcome, Row, run_rounds
 from experiments.paper import tictactoe
@@ -16,9 +16,6 @@ STEPS = (25, 50, 75, 100, 150, 200)
 METHODS: dict[str, Composed] = {
     OURS: changed,
     "uniform roll-outs": lambda p, s, i: descending(p, s, i, rollout=Uniform()),
-    "Thompson roll-outs": lambda p, s, i: descending(p, s, i, rollout=Sampled()),
-    "joint samples": lambda p, s, i: sampled(p, s, i, descend=False),
-    "joint samples, Thompson descent": lambda p, s, i: sampled(p, s, i, descend=True),
     "prior on the maximum": lambda p, s, i: changed(p, s, i, backup=MomentMatching(prior=(0.0, 1.0))),
     "paper's method": lambda p, s, i: tictactoe.METHODS["probabilistic DAG"](p, s),
     "UCT": lambda p, s, i: baselines.uct(p, seed=s),

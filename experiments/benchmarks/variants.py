@@ -7,15 +7,13 @@ import numpy as np
 
 from dagsearch.covariances import Nearness, Overlap, SetKernel
 from dagsearch.methods import default_parts
-from dagsearch.posterior import FunctionScores, KernelScores
 from dagsearch.problem import Children, Problem
 from dagsearch.problems import Subsets
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Proposer, View
 from dagsearch.proposers.expansions import OneChild
-from dagsearch.proposers.policies import Policy, Thompson, UpperConfidence
+from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Rollout
 from dagsearch.search import Search
-from dagsearch.values.backups import JointSamples
 from dagsearch.values.explored import Explored
 from experiments.paper import mnist
 
@@ -28,30 +26,13 @@ def changed(problem: Problem, seed: int, initial: int, **changes: Any) -> Search
     """The default search with some of its parts changed."""
     covariance = changes.pop("covariance", None)
     parts: dict[str, Any] = {**default_parts(problem, covariance, initial=initial), **changes}
-    scores, portfolio = parts["scores"], parts["proposers"]
-    if portfolio.descent is not None and type(scores) is FunctionScores:  # it reads all nodes every time
-        parts["scores"] = KernelScores(scores.covariance, scores.noise)
     return Search(problem, **parts, seed=seed)
 
 
-def descending(
-    problem: Problem,
-    seed: int,
-    initial: int,
-    policy: Policy | None = None,
-    rollout: Rollout | None = None,
-    **changes: Any,
-) -> Search:
+def descending(problem: Problem, seed: int, initial: int, rollout: Rollout | None = None) -> Search:
     """The default search in which all leaves come from descents."""
-    descent = Descent(policy or UpperConfidence(0.5), rollout or Greedy(1.0), OneChild())
-    return changed(problem, seed, initial, proposers=Portfolio([descent], initial=initial), **changes)
-
-
-def sampled(problem: Problem, seed: int, initial: int, descend: bool) -> Search:
-    """Descents with joint samples as their back-up and, on request, as their policy."""
-    samples = JointSamples(128, seed)
-    policy = Thompson(samples) if descend else None
-    return descending(problem, seed, initial, policy=policy, backup=samples)
+    descent = Descent(UpperConfidence(0.5), rollout or Greedy(1.0), OneChild())
+    return changed(problem, seed, initial, proposers=Portfolio([descent], initial=initial))
 
 
 # Who proposes -----------------------------------------------------------------------------------------
@@ -156,7 +137,6 @@ ABLATIONS: dict[str, Composed] = {
 SET_ABLATIONS: dict[str, Composed] = {
     **ABLATIONS,
     "items all unlike": lambda p, s, i: changed(p, s, i, covariance=SetKernel()),
-    "Matérn-5/2": lambda p, s, i: changed(p, s, i, covariance=SetKernel(_nearness(p), shape="matern-5/2")),
     "linear only": lambda p, s, i: changed(p, s, i, covariance=SetKernel(_nearness(p), nonlinear=0.0)),
     "overlap of partial sets": lambda p, s, i: changed(p, s, i, covariance=Overlap.of(p)),
     "paper's method": lambda p, s, i: mnist.METHODS["probabilistic DAG"](p, s),

@@ -16,7 +16,6 @@ from dagsearch.values.backups import MomentMatching, Softmax
 from experiments.harness.drawing import curves_figure
 from experiments.harness.runner import Outcome, Row, run_rounds
 from experiments.paper.ablations import with_leaf_bonus
-from experiments.paper.synthetic import CORRELATED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +27,9 @@ def _paper(game: TicTacToe, seed: int, noise: float = NOISE, **settings: Any) ->
     return Search.paper(game, c=C, noise=noise, beta=BETA, seed=seed, **settings)
 
 
-METHODS: dict[str, Callable[[TicTacToe, int], Search]] = {
+Methods = dict[str, Callable[[TicTacToe, int], Search]]
+
+METHODS: Methods = {
     "probabilistic DAG": _paper,
     "probabilistic DAG, softmax": lambda game, seed: _paper(game, seed, SOFTMAX_NOISE, backup=Softmax()),
     "probabilistic tree": lambda game, seed: baselines.probabilistic_tree(
@@ -41,9 +42,6 @@ METHODS: dict[str, Callable[[TicTacToe, int], Search]] = {
     "probabilistic DAG, no prior": lambda game, seed: _paper(game, seed, backup=MomentMatching()),
     "probabilistic DAG, prior on increments too": lambda game, seed: _paper(
         game, seed, increment_prior=(0.0, 1.0)
-    ),
-    CORRELATED: lambda game, seed: _paper(
-        game, seed, backup=MomentMatching(prior=(0.0, 1.0), correlated=True)
     ),
 }
 SHOWN = tuple(METHODS)[:5]
@@ -66,7 +64,6 @@ def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
     tasks = [
         (method, number, settings.runs, settings.steps)
         for method in METHODS
-        if method != CORRELATED
         for number in range(settings.repetitions)
     ]
     rows = run_rounds(one_repetition, tasks, jobs, progress)
@@ -80,13 +77,13 @@ def run(settings: Settings, jobs: int, progress: bool = True) -> Outcome:
     return Outcome("tictactoe", rows, about, {"tictactoe": draw(rows)})
 
 
-def one_repetition(method: str, number: int, runs: int, steps: int) -> list[Row]:
+def one_repetition(method: str, number: int, runs: int, steps: int, methods: Methods = METHODS) -> list[Row]:
     """The mean over ``runs`` searches, one game each after every step."""
     game = TicTacToe()
     total = np.zeros(steps)
     for run_number in range(runs):
         seed = runs * number + run_number
-        search, rng = METHODS[method](game, seed), np.random.default_rng([seed, 1])
+        search, rng = methods[method](game, seed), np.random.default_rng([seed, 1])
         total += [play(search, game, rng) for _ in search.steps(steps)]
     return [
         Row(method, "", number, step, value) for step, value in enumerate((total / runs).tolist(), start=1)

@@ -84,7 +84,7 @@ def default_parts(
     climb = Climb(explorers=1 if covariance is None else _EXPLORERS)
     portfolio = _proposers(space, climb, initial)
     return {
-        "scores": scores_for(bound, noise, reads_all=portfolio.descent is not None),
+        "scores": scores_for(bound, noise),
         "proposers": portfolio,
         "evidence": None if adversarial else Evidence(),
         "standardize": initial,

@@ -175,7 +175,6 @@ class Search:
             mean = self.posterior.scores.mean
             episodes = [one._replace(residual=one.reward - float(mean[one.leaf])) for one in episodes]
         self.explored_values.outdated(episodes)
-        self.explored_values.keep_up()
         if refused:
             raise refused[0]
 
@@ -223,13 +222,11 @@ class Search:
                 proposal = self._avoiding_pending()
             except (SearchExhausted, OutOfTime) as over:
                 self.portfolio.state = turn  # nobody has used it, and a resumed search does not know of it
-                self.explored_values.keep_up()
                 if isinstance(over, SearchExhausted):
                     self._settle_for_good()
                 raise
             self.asked += 1
             self.recorder.asked(proposal)
-            self.explored_values.keep_up()
         return proposal
 
     def _settle_for_good(self) -> None:
@@ -332,7 +329,6 @@ class Search:
         self.explored.leaf(leaf)  # raises if it is none
         self.recorder.proposed(leaf, proposal.actions, note)
         self.outstanding.add(proposal)
-        self.explored_values.keep_up()
         return proposal
 
     def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
@@ -399,7 +395,6 @@ class Search:
                 graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
             explored.move_root(node, from_state(state))
             self.explored_values.outdated()
-            self.explored_values.keep_up()
             self.data.move_root()
         self.answers.reset()
 

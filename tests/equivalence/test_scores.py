@@ -17,7 +17,7 @@ from dagsearch.covariances import (
     Views,
     check_covariance,
 )
-from dagsearch.posterior import FunctionScores, KernelScores, WeightScores, scores_for
+from dagsearch.posterior import FunctionScores, WeightScores, scores_for
 from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.problem import Children
 from dagsearch.space import Space
@@ -65,7 +65,7 @@ def test_both_models_agree_after_2000_rewards_with_repeats_and_own_noises():
     def covariance():
         return 0.5 * Overlap(bias=2.0, private=1.0)
 
-    models = [kind(covariance(), 0.05, mean) for kind in (WeightScores, KernelScores, FunctionScores)]
+    models = [kind(covariance(), 0.05, mean) for kind in (WeightScores, FunctionScores)]
     observed = rng.integers(count, size=2_000)  # each leaf about five times
     rewards = rng.normal(size=2_000)
     noises = np.where(rng.random(2_000) < 0.5, 0.05, rng.uniform(0.01, 1.0, 2_000))
@@ -80,10 +80,10 @@ def test_both_models_agree_after_2000_rewards_with_repeats_and_own_noises():
     true = batch_posterior(covariance(), states, observed, rewards, noises, means)
     for model in models:
         assert_same(model, *true)
-    assert models[1]._factor.size == models[2]._factor.size == np.unique(observed).size
+    assert models[1]._factor.size == np.unique(observed).size
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 @pytest.mark.parametrize("private", [0.0, 0.3])
 def test_agrees_with_scikit_learn(model, private):
     leaves = random_subsets(12, 4, 120, seed=4)
@@ -119,14 +119,14 @@ def test_agrees_with_scikit_learn_on_a_covariance_without_features():
     regressor.fit(np.array(points[:40]), rewards)
     mean, deviation = regressor.predict(np.array(points), return_std=True)
     scores = scores_for(Pairwise(squared_exponential), noise=0.1)
-    assert isinstance(scores, KernelScores)
+    assert isinstance(scores, FunctionScores)
     scores.track(points)
     for node in range(40):
         scores.condition(node, rewards[node])
     assert_same(scores, mean, deviation**2)
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 def test_only_the_same_leaf_shares_its_private_offset(model):
     a, b = frozenset({1}), frozenset({2})
     scores = model(Overlap(private=1.0), noise=1e-6)
@@ -138,7 +138,7 @@ def test_only_the_same_leaf_shares_its_private_offset(model):
     assert (scores.mean[1], scores.variance[1]) == (0.0, 2.0)
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 def test_projection_equals_tracking(model):
     leaves, others = random_subsets(10, 4, 30, seed=7), random_subsets(10, 2, 9, seed=8)
     scores = model(Overlap(bias=0.5), 0.1, mean=lambda state: float(sum(state)))
@@ -151,7 +151,7 @@ def test_projection_equals_tracking(model):
     assert np.allclose(scores.variance[30:], variance, atol=1e-12)
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 @pytest.mark.parametrize("mean", [0.7, lambda state: float(len(state))])
 def test_preview_equals_projection(model, mean):
     problem = ds.problems.Subsets(10, 4, reward=sum, groups=[(1, 2, 3)])
@@ -184,7 +184,7 @@ def test_previews_do_not_depend_on_when_somebody_looked():
     """What is kept of a node's children must not show: a search that is resumed has not looked before."""
     problem, leaves, rewards = rewarded(100)
     covariance = SetKernel(private=0.1).bind(problem)
-    often, once = (KernelScores(covariance, 1e-2) for _ in range(2))
+    often, once = (FunctionScores(covariance, 1e-2) for _ in range(2))
     parents = [problem.root(), frozenset({1, 2, 3}), frozenset(range(9))]
     families = [Children(problem, parent, problem.actions(parent)) for parent in parents]
     for scores in (often, once):
@@ -208,7 +208,7 @@ def test_previews_do_not_depend_on_when_somebody_looked():
 
 
 def test_features_may_grow_while_rewards_come_in():
-    scores, reference = (model(Overlap(private=0.5), 0.1) for model in (WeightScores, KernelScores))
+    scores, reference = (model(Overlap(private=0.5), 0.1) for model in (WeightScores, FunctionScores))
     for i in range(20):
         for model in (scores, reference):
             model.track([frozenset({i, i + 1, 2 * i + 5}), frozenset({i, "only here", -i - 1})])
@@ -217,7 +217,7 @@ def test_features_may_grow_while_rewards_come_in():
 
 
 @pytest.mark.parametrize("noise", [0.0, -1.0, float("nan"), float("inf")])
-@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 def test_noise_must_be_a_variance(model, noise):
     with pytest.raises(ValueError, match="noise must be a positive"):
         model(Overlap(), noise)
@@ -232,18 +232,16 @@ def indefinite(x, y):
     return 1.0 if x == y else -0.9
 
 
-@pytest.mark.parametrize(("model", "valid"), [(KernelScores, 1), (FunctionScores, 2)])
-def test_a_covariance_that_is_not_one_is_refused_and_nothing_changes(model, valid):
-    """The model that keeps all columns sees one reward earlier what another node is left with."""
-    scores = model(Pairwise(indefinite), 1e-3)
+def test_a_covariance_that_is_not_one_is_refused_and_nothing_changes():
+    scores = FunctionScores(Pairwise(indefinite), 1e-3)
     scores.track([1, 2, 3])
-    for node in range(valid):
+    for node in range(2):
         scores.condition(node, 1.0)
     before = scores.mean.copy(), scores.variance.copy()
     with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
-        scores.condition(valid, 1.0)
+        scores.condition(2, 1.0)
     with pytest.raises(ds.CovarianceError, match="not positive semi-definite"):
-        scores.fantasise([valid])
+        scores.fantasise([2])
     assert np.array_equal(scores.mean, before[0])
     assert np.array_equal(scores.variance, before[1])
     scores.condition(0, 1.0)  # it goes on
@@ -280,7 +278,7 @@ def test_check_covariance(function, named):
 
 
 def test_negative_prior_variance_is_refused_when_tracking():
-    scores = KernelScores(Pairwise(lambda x, y: -1.0), 0.1)
+    scores = FunctionScores(Pairwise(lambda x, y: -1.0), 0.1)
     with pytest.raises(ds.CovarianceError, match="negative"):
         scores.track(["a"])
     assert scores.mean.size == 0
@@ -349,7 +347,7 @@ def test_20000_steps_are_as_good_as_one_batch(features):
     # All rewards of a leaf act as their mean, with so much less noise.
     seen, place = np.unique(nodes, return_inverse=True)
     counts = np.bincount(place)
-    batch = KernelScores(0.2 * Overlap.of(problem), 1e-2)
+    batch = FunctionScores(0.2 * Overlap.of(problem), 1e-2)
     batch.track(leaves)
     means = np.bincount(place, weights=rewards) / counts
     batch.condition_all(seen.tolist(), means.tolist(), (1e-2 / counts).tolist())
@@ -374,7 +372,7 @@ def of_landmarks(covariance, leaves, noise=1e-2):
 def test_landmarks_everywhere_are_exact():
     problem, leaves, rewards = rewarded(200)
     covariance = SetKernel(private=0.1).bind(problem)
-    exact, induced = KernelScores(covariance, 1e-2), of_landmarks(covariance, leaves)
+    exact, induced = FunctionScores(covariance, 1e-2), of_landmarks(covariance, leaves)
     others = rewarded(50, seed=1)[1]
     for scores in (exact, induced):
         scores.track([*leaves, *others])
@@ -415,7 +413,7 @@ def test_the_error_of_landmarks_against_exact(record_property):
     problem, leaves, rewards = rewarded(1000)
     covariance = SetKernel(private=0.05).bind(problem)
     others = rewarded(200, seed=1)[1]
-    exact, induced = KernelScores(covariance, 1e-2), of_landmarks(covariance, leaves)
+    exact, induced = FunctionScores(covariance, 1e-2), of_landmarks(covariance, leaves)
     for scores in (exact, induced):
         scores.track([*leaves, *others])
         scores.condition_all(list(range(1000)), rewards, [None] * 1000)
@@ -488,7 +486,7 @@ def test_nearly_singular_covariances_do_not_blow_up_on_demand(noise):
 
 def test_what_was_pretended_is_taken_back_to_the_last_digit():
     problem, leaves, rewards = rewarded(40)
-    once, often = (KernelScores(SetKernel(private=0.1).bind(problem), 1e-2) for _ in range(2))
+    once, often = (FunctionScores(SetKernel(private=0.1).bind(problem), 1e-2) for _ in range(2))
     for scores in (once, often):
         scores.track(leaves[:30])
         for node, reward in enumerate(rewards[:20]):
@@ -513,25 +511,23 @@ def test_repeats_do_not_make_a_model_larger():
     rng = np.random.default_rng(0)
     nodes, noises = rng.integers(30, size=200), rng.uniform(1e-3, 1.0, size=200)
     told = np.array(rewards)[nodes] + rng.normal(size=200)
-    merged = [kind(covariance, 1e-2, 0.3) for kind in (KernelScores, FunctionScores)]
-    at_once = FunctionScores(covariance, 1e-2, 0.3)
-    for scores in (*merged, at_once):
+    merged, at_once = (FunctionScores(covariance, 1e-2, 0.3) for _ in range(2))
+    for scores in (merged, at_once):
         scores.track(leaves)
-    for scores in merged:
-        for node, reward, noise in zip(nodes.tolist(), told, noises, strict=True):
-            scores.condition(node, reward, noise)
-        scores.track(rewarded(5, seed=3)[1])
+    for node, reward, noise in zip(nodes.tolist(), told, noises, strict=True):
+        merged.condition(node, reward, noise)
     at_once.condition_all(nodes.tolist(), told.tolist(), noises.tolist())
-    at_once.track(rewarded(5, seed=3)[1])
+    for scores in (merged, at_once):
+        scores.track(rewarded(5, seed=3)[1])
     states = [*leaves, *rewarded(5, seed=3)[1]]
     true = batch_posterior(covariance, states, nodes, told, noises, np.full(35, 0.3))
-    for scores in (*merged, at_once):
+    for scores in (merged, at_once):
         assert_same(scores, *true)
         assert scores._factor.size == 30
         assert scores._factor.inverse @ scores._factor.lower == pytest.approx(np.eye(30), abs=1e-9)
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 def test_fantasies_narrow_the_belief_and_do_not_move_it(model):
     states = random_subsets(10, 4, 30, seed=7)
     scores, told = model(Overlap(private=0.3), 0.1), model(Overlap(private=0.3), 0.1)
@@ -553,7 +549,7 @@ def test_fantasies_narrow_the_belief_and_do_not_move_it(model):
 
 
 @pytest.mark.parametrize("mean", [0.7, lambda state: float(sum(state))])
-@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 def test_leaves_are_predicted_by_their_codes(model, mean):
     problem = ds.problems.SubsetRange(9, 0, 9, sum)
     covariance = Overlap.of(problem) if model is WeightScores else Views().bind(problem)
@@ -570,15 +566,3 @@ def test_leaves_are_predicted_by_their_codes(model, mean):
         assert found == pytest.approx(expected)
         assert variance == pytest.approx(expected_variance)
         assert np.sort(found) == pytest.approx(np.sort(scores.predict(leaves)[0])[-15:])
-
-
-def test_many_nodes_are_not_kept_prepared(monkeypatch):
-    problem, leaves, rewards = rewarded(50)
-    few, many = (KernelScores(SetKernel(private=0.1).bind(problem), 1e-2) for _ in range(2))
-    for scores, most in ((few, 2_000), (many, 30)):
-        monkeypatch.setattr("dagsearch.posterior.function._MOST_PREPARED", most)
-        scores.track(leaves)
-        for node, reward in enumerate(rewards):
-            scores.condition(node, reward)
-    assert many.mean == pytest.approx(few.mean)
-    assert many.variance == pytest.approx(few.variance)

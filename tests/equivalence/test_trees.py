@@ -7,7 +7,7 @@ import dagsearch as ds
 from dagsearch import baselines
 from dagsearch.baselines import TreeScores, TreeState, WithinDistance
 from dagsearch.covariances import SharedPath
-from dagsearch.posterior import KernelScores
+from dagsearch.posterior import FunctionScores
 from dagsearch.proposers import Descent
 
 
@@ -36,7 +36,7 @@ def test_tree_scores_are_kernel_scores_with_the_path_covariance():
     paths = dict.fromkeys(tuple(rng.integers(3, size=rng.integers(0, 9)).tolist()) for _ in range(600))
     states = [TreeState(path, None) for path in paths]
     covariance = SharedPath(step=0.5, root=0.3)
-    tree, kernel = TreeScores(covariance, 0.1, mean=0.4), KernelScores(covariance, 0.1, mean=0.4)
+    tree, kernel = TreeScores(covariance, 0.1, mean=0.4), FunctionScores(covariance, 0.1, mean=0.4)
     for model in (tree, kernel):
         draws = np.random.default_rng(1)
         model.track(states[:100])
@@ -62,7 +62,7 @@ def test_probabilistic_tree_search_is_the_dag_search_with_the_path_covariance(ex
     tree.portfolio.descent.policy = Rounded(1.0)
     dag = ds.Search(
         ds.as_tree(problem),
-        scores=KernelScores(SharedPath(step=0.25, root=0.25), 0.01),
+        scores=FunctionScores(SharedPath(step=0.25, root=0.25), 0.01),
         proposers=Descent(Rounded(1.0), ds.rollouts.Uniform(), expansion),
         backup=tree.explored_values.backup,
         seed=0,

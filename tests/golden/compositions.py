@@ -14,13 +14,12 @@ from pathlib import Path
 import numpy as np
 
 import dagsearch as ds
-from dagsearch.covariances import Overlap, SetKernel
-from dagsearch.posterior import KernelScores, WeightScores
+from dagsearch.covariances import Overlap
+from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Descent
-from dagsearch.proposers.expansions import OneChild
-from dagsearch.proposers.policies import Thompson, UpperConfidence
-from dagsearch.proposers.rollouts import Greedy, Uniform
-from dagsearch.values.backups import JointSamples, MomentMatching
+from dagsearch.proposers.policies import UpperConfidence
+from dagsearch.proposers.rollouts import Uniform
+from dagsearch.values.backups import MomentMatching
 
 
 def weighted(n: int, k: int, seed: int = 0, **settings) -> ds.problems.Subsets:
@@ -130,14 +129,9 @@ def after_many(search, rewards=1010, more=15):
     return search
 
 
-def composed(problem, scores, backup, policy=None, rollout=None, expansion=None, **other):
-    descent = Descent(policy or UpperConfidence(1.0), rollout or Greedy(1.0), expansion)
+def composed(problem, scores, backup, rollout, **other):
+    descent = Descent(UpperConfidence(1.0), rollout)
     return ds.Search(problem, scores=scores, proposers=descent, backup=backup, seed=3, **other)
-
-
-def thompson(problem, scores):
-    samples = JointSamples(32)
-    return composed(problem, scores, samples, policy=Thompson(samples))
 
 
 def a_game_with_moves(budget=25):
@@ -166,10 +160,6 @@ def _as_overlap(problem):
     return WeightScores(Overlap.of(problem), 0.01)
 
 
-def _as_kernel(problem):
-    return KernelScores(SetKernel().bind(problem), 0.01)
-
-
 COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
     "default, subsets": lambda: run(ds.Search.default(weighted(20, 4), initial=8, seed=0), 60),
     "default, positions": lambda: run(
@@ -194,22 +184,6 @@ COMPOSITIONS: dict[str, Callable[[], ds.Search]] = {
     ),
     "a game by default": lambda: run(ds.Search.default(ds.problems.TicTacToe(), initial=8, seed=0)),
     "landmarks": lambda: after_many(ds.Search.default(weighted(30, 5), initial=8, seed=0)),
-    "joint samples, kernel": lambda: run(
-        composed(weighted(12, 3), _as_kernel(weighted(12, 3)), JointSamples(32))
-    ),
-    "joint samples, features, asynchronous": lambda: asynchronously(
-        composed(weighted(12, 3), _as_overlap(weighted(12, 3)), JointSamples(32))
-    ),
-    "joint samples followed": lambda: run(thompson(weighted(12, 3), _as_overlap(weighted(12, 3)))),
-    "posterior samples completed": lambda: run(
-        composed(
-            weighted(12, 3),
-            _as_kernel(weighted(12, 3)),
-            MomentMatching(),
-            rollout=ds.rollouts.Sampled(),
-            expansion=OneChild(),
-        )
-    ),
     "all leaves once": lambda: run(
         composed(
             weighted(6, 3),

@@ -6,7 +6,7 @@ import numpy as np
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
-from dagsearch.posterior import KernelScores, scores_for
+from dagsearch.posterior import FunctionScores, scores_for
 from dagsearch.proposers import Descent
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
@@ -25,11 +25,10 @@ SEARCHES: dict[str, Callable[[ds.problems.Subsets], ds.Search]] = {
     "default": lambda p: ds.Search.default(p, initial=6, seed=0),
     "noisy": lambda p: ds.Search.default(p, initial=6, noisy=True, seed=0),
     "paper": lambda p: ds.Search.paper(p, seed=0),
-    "joint samples": lambda p: ds.Search(
+    "descents": lambda p: ds.Search(
         p,
-        scores=KernelScores(SetKernel().bind(p), 0.01),
+        scores=FunctionScores(SetKernel().bind(p), 0.01),
         proposers=Descent(ds.policies.UpperConfidence(1.0), ds.rollouts.Greedy(1.0)),
-        backup=ds.backups.JointSamples(64),
         seed=0,
     ),
 }

@@ -7,17 +7,14 @@ import numpy as np
 import pytest
 
 from dagsearch import MAX, MIN, Increments
-from dagsearch.baselines import NoScores
-from dagsearch.covariances import LinearFeatures
+from dagsearch.covariances import Pairwise
 from dagsearch.problems import Subsets
-from dagsearch.proposers.descent import Descent
-from dagsearch.proposers.expansions import AllChildren, OneChild
-from dagsearch.proposers.policies import UpperConfidence
-from dagsearch.proposers.rollouts import Uniform
+from dagsearch.proposers.expansions import AllChildren
 from dagsearch.search import Search
 from dagsearch.values.backups import MomentMatching, Softmax
 from dagsearch.values.gaussians import max_of_many
 from dagsearch.values.graph import Graph
+from experiments.paper.correlated import Correlated
 
 
 class FixedScores:
@@ -156,60 +153,35 @@ def test_values_travel_up_through_transpositions(increments):
     assert math.isfinite(graph.v_mean[0])
 
 
-# Correlated children -----------------------------------------------------------------------------------
+# A back-up that is handed in -----------------------------------------------------------------------------
 
 
 def test_correlated_children_are_as_joint_samples_say():
     """One decision, so that the children are leaves: their maximum has the joint belief's own moments."""
+
+    def alike(x, y):
+        one, other = (0.4 * math.cos(sum(state) + 1.0) for state in (x, y))
+        return 1.0 + one * other
+
     problem = Subsets(10, 1, reward=sum)
-    covariance = LinearFeatures(lambda state: [1.0, 0.4 * np.cos(sum(state) + 1.0)], private=0.1)
     found = {}
-    for correlated in (False, True):
+    for backup in (MomentMatching(), Correlated()):
         search = Search.paper(
             problem,
-            covariance=covariance,
+            covariance=Pairwise(alike, private=0.1),
             noise=0.5,
             seed=0,
             expansion=AllChildren(),
-            backup=MomentMatching(correlated=correlated),
+            backup=backup,
         )
         search.tell(frozenset({3}), 0.5)
         explored = search.explored
         search.portfolio.descent.expansion.expand(explored, explored.root)
         search.explored_values.outdated()
         graph = search.explored_values.current().graph
-        found[correlated] = value(graph, explored.root)
+        found[type(backup)] = value(graph, explored.root)
         children = graph.children(explored.root).tolist()
     mean, joint = search.explored.scores.joint(children, [])
     best = np.random.default_rng(0).multivariate_normal(mean, joint, 200_000).max(axis=1)
-    assert found[True] == pytest.approx((best.mean(), best.var()), rel=0.1)
-    assert abs(found[False][0] - best.mean()) > 3 * abs(found[True][0] - best.mean())
-
-
-def test_the_correlated_fold_needs_a_joint_belief():
-    with pytest.raises(ValueError, match="joint belief"):
-        Search(
-            Subsets(4, 2, reward=sum),
-            scores=NoScores(),
-            proposers=Descent(UpperConfidence(1.0), Uniform()),
-            backup=MomentMatching(correlated=True),
-        )
-
-
-@pytest.mark.parametrize("expansion", [AllChildren(), OneChild()])
-def test_independent_children_do_not_care_for_the_correlated_fold(expansion):
-    """With scores that share nothing, it differs from the plain fold by the order of the merges alone."""
-    problem = Subsets(5, 1, reward=sum)
-    values = []
-    for correlated in (False, True):
-        search = Search.paper(
-            problem,
-            covariance=LinearFeatures(lambda state: [0.0], private=1.0),
-            noise=0.5,
-            seed=0,
-            expansion=expansion,
-            backup=MomentMatching(correlated=correlated),
-        )
-        search.explored_values.current()
-        values.append(value(search.explored.graph, search.explored.root))
-    assert values[0] == pytest.approx(values[1])
+    assert found[Correlated] == pytest.approx((best.mean(), best.var()), rel=0.1)
+    assert abs(found[MomentMatching][0] - best.mean()) > 3 * abs(found[Correlated][0] - best.mean())

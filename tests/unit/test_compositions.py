@@ -7,9 +7,9 @@ from dagsearch.baselines import UCB1, Averages, NoScores, Traversed, TreeScores
 from dagsearch.covariances import Overlap, SharedPath
 from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
-from dagsearch.proposers.policies import Thompson, UpperConfidence
+from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Uniform
-from dagsearch.values.backups import JointSamples, MomentMatching
+from dagsearch.values.backups import MomentMatching
 
 
 def parts(policy=None, rollout=None, **changed):
@@ -29,14 +29,6 @@ REFUSED = {
         lambda: parts(scores=NoScores(), rollout=Greedy(1.0)),
         r"Greedy\(beta=1.0\) needs .*NoScores has none",
     ),
-    "sampled roll-outs on a tree": (
-        lambda: parts(scores=tree_scores(), rollout=ds.rollouts.Sampled()),
-        r"Sampled\(\) needs .*TreeScores has none",
-    ),
-    "joint samples on a tree": (
-        lambda: parts(scores=tree_scores(), backup=JointSamples(8)),
-        r"JointSamples\(8\) needs .*TreeScores has none",
-    ),
     "climbing without scores": (
         lambda: parts(scores=NoScores(), proposers=Climb()),
         r"Climb\(.*\) needs .*NoScores has none",
@@ -48,10 +40,6 @@ REFUSED = {
     "evidence on a tree": (
         lambda: parts(scores=tree_scores(), evidence=ds.evidence.Evidence()),
         r"Evidence\(.*\) needs .*TreeScores has none",
-    ),
-    "samples of another back-up": (
-        lambda: parts(policy=Thompson(JointSamples(8)), backup=JointSamples(16)),
-        r"Thompson\(JointSamples\(8\)\) reads .*JointSamples\(16\)",
     ),
     "averages of another back-up": (
         lambda: parts(policy=UCB1(Averages(Traversed()), 1.0)),
@@ -73,11 +61,6 @@ def test_scores_of_another_search_are_refused():
     ds.Search(ds.problems.Synthetic(), **used)
     with pytest.raises(ValueError, match="scores must be fresh"):
         ds.Search(ds.problems.Synthetic(), **used)
-
-
-def test_a_back_up_with_proofs_gives_only_moments():
-    with pytest.raises(ValueError, match=r"WithProofs cannot use JointSamples\(8\)"):
-        ds.proofs.WithProofs(JointSamples(8), -1.0, 1.0)
 
 
 def test_parts_that_say_nothing_of_requirements_still_work():

@@ -19,7 +19,7 @@ from dagsearch.covariances import (
 )
 from dagsearch.covariances.base import Scaled
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior import KernelScores, WeightScores
+from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.space import Space
 
 POSITIONS = np.indices((4, 4)).reshape(2, -1).T
@@ -313,7 +313,7 @@ def test_diffusion_is_the_exponential_of_the_graph_laplacian():
 
 def test_rows_of_sums_may_grow():
     covariance = 1.0 * Overlap(private=0.1) + Hamming()
-    scores = KernelScores(covariance, 0.1)
+    scores = FunctionScores(covariance, 0.1)
     scores.track([frozenset({1}), frozenset({2})])
     scores.condition(0, 1.0)
     scores.track([frozenset({1, 9}), frozenset({7})])
@@ -327,7 +327,7 @@ def test_rows_of_sums_may_grow():
 
 def test_linear_features_work_in_weight_space():
     covariance = 0.5 * LinearFeatures(lambda state: [1.0, len(state), sum(state)], private=0.2)
-    models = [WeightScores(covariance, 0.1), KernelScores(covariance, 0.1)]
+    models = [WeightScores(covariance, 0.1), FunctionScores(covariance, 0.1)]
     states = some_states(subsets())
     for model in models:
         model.track(states)

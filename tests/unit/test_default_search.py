@@ -12,10 +12,10 @@ from dagsearch.covariances import SetKernel
 from dagsearch.data import Foresight
 from dagsearch.methods import default_parts
 from dagsearch.optimum import Optimum, Signs, sample_optimum
-from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
+from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
-from dagsearch.proposers.rollouts import Greedy, Sampled, _parents
+from dagsearch.proposers.rollouts import Greedy, _parents
 from dagsearch.run.stopping import Stop
 from dagsearch.space import Space
 from dagsearch.space.moves import PathMoves, moves_in
@@ -67,7 +67,7 @@ def descending(problem, evaluations, seed=0):
     """A search by descents only."""
     search = ds.Search(
         problem,
-        scores=KernelScores(SetKernel().bind(problem), 0.01),
+        scores=FunctionScores(SetKernel().bind(problem), 0.01),
         proposers=Descent(UpperConfidence(0.5), Greedy(1.0)),
         standardize=5,
         repeats=False,
@@ -101,7 +101,7 @@ def upper_confidences(search, problem, state):
     return mean + np.sqrt(variance)
 
 
-@pytest.mark.parametrize("rollout", [Greedy(0.0), Greedy(2.0), Sampled()])
+@pytest.mark.parametrize("rollout", [Greedy(0.0), Greedy(2.0)])
 def test_rollouts_never_give_a_closed_leaf(rollout):
     problem = ds.problems.Subsets(5, 2, reward=lambda chosen: float(sum(chosen)))
     search = descending(problem, 9)
@@ -349,12 +349,11 @@ def test_leaves_told_by_hand_are_learnt_from():
     assert search.result().best_reward == 110.0
 
 
-def test_the_score_model_suits_the_covariance_and_who_reads_it():
+def test_the_score_model_suits_the_covariance():
     def model(problem, **settings):
         return type(ds.Search.default(problem, **settings).posterior.scores)
 
     assert model(counting()) is FunctionScores
-    assert model(Bag(), covariance=ds.covariances.Hamming()) is KernelScores  # a descent reads all nodes
     assert model(Bag()) is WeightScores
 
 

@@ -7,7 +7,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import dagsearch as ds
 from dagsearch.covariances import Features, Hyperparameter, Nearness, Overlap, SetKernel
-from dagsearch.posterior import KernelScores, WeightScores, scores_for
+from dagsearch.posterior import FunctionScores, WeightScores, scores_for
 from dagsearch.posterior.evidence import Evidence, LogPosterior, by_leaf
 from dagsearch.proposers import Descent
 from dagsearch.space import Space
@@ -152,7 +152,7 @@ def test_times_are_geometric():
         Evidence(growth=1.0)
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 def test_evidence_works_with_both_score_models(model):
     problem = ds.problems.Synthetic(12, 4, seed=3)
     covariance = 5.0 * Overlap.of(problem, private=0.1)  # far too wide

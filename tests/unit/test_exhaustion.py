@@ -8,7 +8,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.journal.journal import read_events
-from dagsearch.posterior import KernelScores
+from dagsearch.posterior import FunctionScores
 from dagsearch.posterior.evidence import LogPosterior
 from dagsearch.posterior.landmarks import WhitenedScores
 from dagsearch.problems import Choices, FunctionProblem, Knapsack, Orders, Sequences, SubsetRange, Subsets
@@ -298,7 +298,7 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
         (
             lambda: ds.Search(
                 Subsets(30, 6, total),
-                scores=KernelScores(SetKernel().bind(Subsets(30, 6, total)), 0.01),
+                scores=FunctionScores(SetKernel().bind(Subsets(30, 6, total)), 0.01),
                 proposers=Descent(UpperConfidence(1.0), Greedy(1.0)),
                 repeats=False,
                 seed=0,
@@ -308,7 +308,7 @@ def test_seconds_hold_while_leaves_are_looked_for(clock):
         (
             lambda: ds.Search(
                 Plain(30, 6),
-                scores=KernelScores(Overlap(), 0.01),
+                scores=FunctionScores(Overlap(), 0.01),
                 proposers=Portfolio([Climb()], initial=3),
                 seed=0,
             ),

@@ -10,7 +10,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Hamming, Overlap, Pairwise, Views
-from dagsearch.posterior import FunctionScores, KernelScores, WeightScores
+from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.posterior.evidence import Evidence
 from dagsearch.problem import Children
 from dagsearch.proposers import Climb, Descent, Portfolio
@@ -118,7 +118,7 @@ def test_workers_and_batches_get_no_other_leaves():
 # The model ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [FunctionScores, KernelScores])
+@pytest.mark.parametrize("model", [FunctionScores])
 def test_an_invalid_covariance_is_refused_and_the_model_is_unchanged(model):
     scores, refused = model(Pairwise(lambda x, y: 1.0 if x == y else -0.9), 1e-6), 0
     scores.track(["a", "b", "c"])
@@ -143,7 +143,7 @@ def test_increments_that_were_given_stay():
     given = ds.Increments.of(problem, Overlap())
     search = ds.Search(
         problem,
-        scores=KernelScores(Overlap.of(problem), 0.01),
+        scores=FunctionScores(Overlap.of(problem), 0.01),
         proposers=Descent(UpperConfidence(0.5), Uniform()),
         evidence=Evidence(),
         increments=given,
@@ -181,7 +181,7 @@ def test_a_mean_that_varies_is_what_climbs_aim_at():
     assert search.run(20).best_reward == 18.0
 
 
-@pytest.mark.parametrize("model", [FunctionScores, KernelScores])
+@pytest.mark.parametrize("model", [FunctionScores])
 def test_noisy_rewards_of_one_leaf_are_one_anchor(model):
     rng = np.random.default_rng(0)
     states = [frozenset({i, j}) for i in range(6) for j in range(i)]
@@ -199,7 +199,7 @@ def test_noisy_rewards_of_one_leaf_are_one_anchor(model):
     assert repeated.variance == pytest.approx(once.variance, abs=1e-9)
 
 
-@pytest.mark.parametrize("model", [WeightScores, KernelScores, FunctionScores])
+@pytest.mark.parametrize("model", [WeightScores, FunctionScores])
 def test_a_node_that_is_new_since_a_reward_learns_it_once(model):
     states = [frozenset({0, 1}), frozenset({1, 2}), frozenset({0, 2}), frozenset({7, 8, 1})]
     late, early = model(Overlap(), 0.1), model(Overlap(), 0.1)
@@ -275,7 +275,7 @@ def test_a_plain_problem_is_walked_once_before_the_first_ask():
 
 def test_parts_are_checked_on_the_walks_that_a_search_goes_on_with():
     problem = Digits()
-    scores, proposers = KernelScores(Hamming(), 0.1), Portfolio([Climb()], initial=2)
+    scores, proposers = FunctionScores(Hamming(), 0.1), Portfolio([Climb()], initial=2)
     ds.Search(problem, scores=scores, proposers=proposers, seed=0).ask()
     assert problem.calls["actions"] < 64 * 7 + 300
 

@@ -15,11 +15,11 @@ from scipy.stats import multivariate_normal, norm
 from dagsearch.values.gaussians import (
     Gaussian,
     checked_prior,
-    fold_correlated,
     max_of_many,
     pair_maximum,
     truncation,
 )
+from experiments.paper.correlated import fold
 from support.exact import exact_max_of_many
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(1500)
@@ -30,7 +30,7 @@ def max_of_two(mean1, var1, mean2, var2, correlation=0.0, prior=None):
 
 
 def max_of_correlated(means, covariance, prior=None):
-    return fold_correlated(np.array(means), np.array(covariance), *checked_prior(prior))
+    return fold(np.array(means), np.array(covariance), *checked_prior(prior))
 
 
 def quadrature(mean1, var1, mean2, var2, corr, prior):

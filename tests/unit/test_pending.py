@@ -8,7 +8,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.covariances import Overlap, SetKernel
 from dagsearch.errors import SearchExhausted
-from dagsearch.posterior import KernelScores, WeightScores
+from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.space import Space
 from support.searches import SEARCHES, linear_subsets
 
@@ -120,7 +120,9 @@ def test_results_do_not_know_what_is_pending():
     assert search.result().value.mean == pytest.approx(result.value.mean)
 
 
-@pytest.mark.parametrize("make", [lambda: WeightScores(Overlap(), 0.1), lambda: KernelScores(Overlap(), 0.1)])
+@pytest.mark.parametrize(
+    "make", [lambda: WeightScores(Overlap(), 0.1), lambda: FunctionScores(Overlap(), 0.1)]
+)
 def test_what_is_tracked_meanwhile_is_right_after_release(make):
     states = [frozenset(p) for p in _pairs(6)]
     plain, pretended = make(), make()

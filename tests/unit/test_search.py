@@ -11,7 +11,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.covariances import Overlap, Pairwise
-from dagsearch.posterior import FunctionScores, KernelScores, WeightScores, scores_for
+from dagsearch.posterior import FunctionScores, WeightScores, scores_for
 from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import UpperConfidence
@@ -127,7 +127,7 @@ def test_both_score_models_search_alike(expansion):
             seed=0,
         )
 
-    weights, kernel = run(WeightScores), run(KernelScores)
+    weights, kernel = run(WeightScores), run(FunctionScores)
     weights.run(40)
     kernel.run(40)
     assert [e.leaf for e in weights.history] == [e.leaf for e in kernel.history]
@@ -683,7 +683,7 @@ def test_a_reward_that_the_scores_refuse_is_kept_and_holds_up_no_other():
     problem = ds.problems.Subsets(60, 3, reward=sum)
     search = ds.Search(
         problem,
-        scores=KernelScores(Pairwise(covariance), 1e-6),
+        scores=FunctionScores(Pairwise(covariance), 1e-6),
         proposers=Descent(UpperConfidence(1.0), Uniform()),
         standardize=4,
         seed=0,

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import JournalError, ProblemError
-from dagsearch.posterior import KernelScores
+from dagsearch.posterior import FunctionScores
 from dagsearch.problems import SubsetRange
 from dagsearch.problems.ground import Partial
 from dagsearch.problems.subsets import Size
@@ -168,7 +168,7 @@ def test_leaves_of_small_sizes_have_nothing_left_to_gain():
     problem = SubsetRange(60, 1, 8, reward=lambda chosen: float(sum(chosen)))
     search = ds.Search(
         problem,
-        scores=KernelScores(SetKernel().bind(problem), 0.01),
+        scores=FunctionScores(SetKernel().bind(problem), 0.01),
         proposers=Descent(UpperConfidence(0.5), Greedy(1.0), OneChild()),
         standardize=8,
         seed=0,

@@ -22,7 +22,7 @@ from dagsearch.problem import Children
 class TreeScores(Scores):
     """Exact Gaussian regression on a tree by message passing: O(nodes) per reward.
 
-    Same belief as ``KernelScores`` with the same covariance.
+    Same belief as ``FunctionScores`` with the same covariance.
 
     Parameters
     ----------

@@ -207,10 +207,6 @@ class Replay(Recorder):
                 search.explored.repeat(change)
         if event.kind == "ask":
             self._ask(content)
-        elif changes and event.kind != "settle":
-            search.explored_values.keep_up()
-        if event.kind == "ask":
-            search.explored_values.keep_up()
         elif event.kind == "propose":
             search.propose(*walked(search.problem, content["actions"]))
         elif event.kind == "tell":
@@ -238,7 +234,7 @@ class Replay(Recorder):
         return self._search.pending[place]
 
     def _read_values(self) -> None:
-        """Back up where a descent did, if that draws random numbers or adds up rewards."""
+        """Back up where a descent did, if values depend on earlier ones."""
         values = self._search.explored_values
         if self._search.portfolio.descent is not None and not getattr(values.backup, "from_scratch", False):
             values.current()

@@ -3,7 +3,6 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -26,7 +25,7 @@ def check_requirements(scores: "Scores", *parts: object) -> None:
         if getattr(part, "requires_joint", False) and not scores.is_joint:
             raise ValueError(
                 f"{part!r} needs scores with a joint belief; {type(scores).__name__} has none. "
-                "Use WeightScores or KernelScores"
+                "Use WeightScores or FunctionScores"
             )
 
 
@@ -161,17 +160,6 @@ class JointScores(Scores):
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and covariance of g of some tracked nodes and then of states that are not tracked."""
 
-    def draw(self, children: Children, rng: np.random.Generator) -> FloatArray:
-        """One joint posterior sample of g of all children of a state, shape ``(children,)``."""
-        return joint_draws(*self.joint([], children.states), 1, rng)[:, 0]
-
-    def sampled(self, count: int, rng: np.random.Generator) -> "Samples":
-        """Joint posterior samples of all tracked nodes; they follow later rewards."""
-        raise ValueError(
-            f"{type(self).__name__} keeps too little for joint samples of all nodes. Use KernelScores, or "
-            "WeightScores if the covariance has features"
-        )
-
     @abstractmethod
     def fantasise(self, nodes: Sequence[int]) -> None:
         """Count leaves as observed for the variance of g, but not for its mean, until :meth:`discard`.
@@ -233,13 +221,6 @@ class JointScores(Scores):
         precision = np.bincount(place, weights=1.0 / variances)
         total = np.bincount(place, weights=np.asarray(rewards, dtype=np.float64) / variances)
         return leaves, total / precision - self._prior[leaves], 1.0 / precision
-
-
-class Samples(Protocol):
-    """Joint posterior samples of g, by pathwise conditioning (Matheron's rule)."""
-
-    def values(self) -> FloatArray:
-        """One row per tracked node, shape ``(nodes, count)``."""
 
 
 def joint_draws(mean: FloatArray, covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:

@@ -216,13 +216,3 @@ def project_step(
             across += values[e] * q[columns[e]]
         linear_mean[i] += gain * across
         linear_var[i] = max(linear_var[i] - shrink * across * across, 0.0)
-
-
-@compiled
-def linear_samples(rows: SparseRows, weights: FloatArray) -> FloatArray:
-    """φ·w of each row and sample."""
-    found = np.zeros((rows.starts.size - 1, weights.shape[1]))
-    for i in range(rows.starts.size - 1):
-        for e in range(rows.starts[i], rows.starts[i + 1]):
-            found[i] += rows.values[e] * weights[rows.columns[e]]
-    return found

@@ -42,7 +42,6 @@ from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores, MeanFunction, offsets, prior_means
 from dagsearch.posterior.belief import WeightBelief, Weights, project, project_added, project_step
-from dagsearch.posterior.samples import WeightSamples
 from dagsearch.problem import Children, State
 
 # Number of features from which only those of tracked nodes have weights: S is quadratic in their number.
@@ -101,7 +100,6 @@ class WeightScores(JointScores):
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
         self._linear_mean, self._linear_var = np.zeros(0), np.zeros(0)
-        self._samples: WeightSamples | None = None
         self._weight_of: IntArray | None = None  # weight of each feature, −1 without; None: the same number
         # Number of updates that not all nodes have seen, whether some have, and the last update: q, and the
         # change of m and S along q.
@@ -118,7 +116,7 @@ class WeightScores(JointScores):
     @property
     def uses_blas(self) -> bool:
         # With few features compiled loops do it.
-        return self._weights.dimension > _MANY_FEATURES or self._samples is not None
+        return self._weights.dimension > _MANY_FEATURES
 
     def track(self, states: Sequence[State]) -> None:
         rows = self._weighted(self.covariance.features(states))
@@ -200,10 +198,6 @@ class WeightScores(JointScores):
         """κ of each node, and the variance of its private offset given the weights."""
         return offsets(self._observed_noise[nodes], self.covariance.private)
 
-    def sampled(self, count: int, rng: np.random.Generator) -> WeightSamples:
-        self._samples = WeightSamples(self, count, rng)
-        return self._samples
-
     def fantasise(self, nodes: Sequence[int]) -> None:
         for node in nodes:
             self.refresh([node])
@@ -233,8 +227,6 @@ class WeightScores(JointScores):
         """Learn what a reward adds on φ·w: δ and h."""
         precision, information = self._merge(node, reward, variance, self.covariance.private)
         fantasy = self._before is not None
-        if self._samples is not None and not fantasy:  # they follow real rewards only
-            self._samples.condition(node, precision, information)
         self._last = self._weights.learn(*self._row(node), precision, information, fantasy)
         self._behind += 1
 

@@ -10,15 +10,13 @@ from dagsearch._internal.ties import TieBreaker
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.proposers.descent import follow_values, step_by_values
 from dagsearch.proposers.expansions import Options, preview
-from dagsearch.values.backups import Backup, JointSamples
+from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
 
 
 class Policy(Protocol):
     """Rates the options at a node; the descent takes the best, ties broken at random."""
 
-    requires_joint: bool = False
-    """Whether the scores of the search must have a joint belief; not, if a policy lacks this attribute."""
     reads: Backup | None = None
     """The back-up whose results the policy reads, which must be the search's own; by default any will do."""
 
@@ -104,38 +102,3 @@ class UpperConfidence(CompiledPolicy):
 
     def __repr__(self) -> str:
         return f"UpperConfidence(beta={self.beta})"
-
-
-class Thompson(Policy):
-    """Follows one joint sample of v from the root down, a new one in every descent.
-
-    Options that are not in the DAG have no sample yet and are drawn independently.
-
-    Parameters
-    ----------
-    samples : JointSamples
-        The search's back-up.
-    """
-
-    requires_joint = True
-
-    def __init__(self, samples: JointSamples) -> None:
-        self._samples = self.reads = samples
-        self._column = 0
-
-    def rate(self, options: Options) -> FloatArray:
-        """v of every option in the sample, negated at MIN's turn."""
-        rng = self._samples.rng
-        if options.at_root:
-            self._column = int(rng.integers(self._samples.count))
-        drawn = options.mean + np.sqrt(options.variance) * rng.standard_normal(options.mean.size)
-        known = (options.children >= 0) & (options.children < len(self._samples.values))
-        drawn[known] = self._samples.values[options.children[known], self._column]
-        return options.sign * drawn
-
-    def value(self, options: Options) -> FloatArray:
-        """Mean v of every option, negated at MIN's turn."""
-        return options.sign * options.mean
-
-    def __repr__(self) -> str:
-        return f"Thompson({self._samples!r})"

@@ -1,13 +1,12 @@
 """Roll-outs complete a path from the boundary of the explored part to a leaf."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray
-from dagsearch.posterior.base import JointScores
 from dagsearch.problem import Action, Children, State
 from dagsearch.space.walks import Walk
 from dagsearch.values.explored import Explored
@@ -96,25 +95,6 @@ class Greedy(Rollout):
 
     def __repr__(self) -> str:
         return f"Greedy(beta={self.beta})"
-
-
-class Sampled(Rollout):
-    """Picks child by child the best posterior sample of g; siblings are drawn jointly."""
-
-    requires_joint = True
-
-    def finish(self, explored: Explored, state: State, rng: np.random.Generator) -> Walk | None:
-        """The leaf at the end of the path with the best samples."""
-
-        def rate(children: Children) -> FloatArray:
-            sign = explored.space.player(children.parent)
-            return sign * cast(JointScores, explored.scores).draw(children, rng)
-
-        leaf, actions = _follow(explored, state, rate)
-        return (leaf, actions) if not explored.is_closed(leaf) else None
-
-    def __repr__(self) -> str:
-        return "Sampled()"
 
 
 def _follow(explored: Explored, state: State, rate: Rate) -> Walk:

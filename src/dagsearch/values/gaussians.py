@@ -198,39 +198,6 @@ def fold_maximum(
     return pair_maximum(mean, var, means[last], variances[last], 0.0, prior_mean, prior_var)
 
 
-@compiled
-def fold_correlated(
-    means: FloatArray, covariance: FloatArray, prior_mean: float, prior_var: float
-) -> tuple[float, float]:
-    """Maximum of jointly Gaussian variables, merged one by one in the order of their variances.
-
-    The covariance of a partial maximum with a later variable z is Clark's, and exact for two variables:
-    cov(max(x, y), z) = Φ(α) cov(x, z) + Φ(−α) cov(y, z), with α the standardised mean of x − y.
-    """
-    order = np.argsort(np.diag(covariance))
-    first = order[0]
-    mean, var = means[first], covariance[first, first]
-    if order.size == 1:
-        return with_prior(mean, var, prior_mean, prior_var)
-    shared = covariance[first].copy()
-    for place in range(1, order.size):
-        i = order[place]
-        other_mean, other_var = means[i], covariance[i, i]
-        spread = math.sqrt(var * other_var)
-        corr = 0.0 if spread == 0.0 else min(1.0, max(-1.0, shared[i] / spread))
-        if place == order.size - 1:
-            return pair_maximum(mean, var, other_mean, other_var, corr, prior_mean, prior_var)
-        square = var + other_var - 2.0 * corr * spread
-        gap = mean - other_mean
-        if square > 0.0:
-            weight = 0.5 * math.erfc(-gap / math.sqrt(2.0 * square))
-        else:
-            weight = 1.0 if gap >= 0.0 else 0.0
-        mean, var = pair_maximum(mean, var, other_mean, other_var, corr, 0.0, math.inf)
-        shared = weight * shared + (1.0 - weight) * covariance[i]
-    return mean, var  # not reached: the last merge returns
-
-
 # For Python callers ------------------------------------------------------------------------------------
 
 

@@ -38,11 +38,6 @@ class WithProofs(Backup):
     def __init__(self, backup: Backup, lowest: float, highest: float) -> None:
         if not lowest < highest:
             raise ValueError(f"lowest must be less than highest, got {lowest!r} and {highest!r}")
-        if getattr(backup, "requires_joint", False):
-            raise ValueError(
-                f"WithProofs cannot use {backup!r}: it gives its back-up only means and variances of the "
-                f"scores, but that one needs their joint belief. Use MomentMatching or Softmax"
-            )
         self.backup = backup
         self.lowest, self.highest = float(lowest), float(highest)
         self._seen = 0

@@ -22,7 +22,6 @@ class Values:
 
     def __init__(self, explored: Explored, backup: Backup) -> None:
         self.explored, self.backup = explored, backup
-        self._draws = bool(getattr(backup, "draws", False))  # a user's own back-up may not have it
         self._stale = True
         self._episodes: list[Episode] = []
 
@@ -47,12 +46,3 @@ class Values:
             self.backup.back_up(self.explored, episodes)
             self._stale = False
         return self.explored
-
-    def keep_up(self) -> None:
-        """After an event of the search, back up at once if that draws random numbers.
-
-        Who looks at the values later then draws none, so that looking changes nothing that comes next.
-        """
-        if self._draws:
-            self.outdated()
-            self.current()
