@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dagsearch import baselines
-from dagsearch.covariances import Covariance
-from dagsearch.games.openspiel import OpenSpielGame, load_pyspiel
+from dagsearch.games.openspiel import load_pyspiel
 from dagsearch.games.players import DAGSearchPlayer, SearchPlayer
 from dagsearch.search import Search
 
@@ -70,14 +69,10 @@ class Pairing:
     """Number of random moves at the beginning, the same for both games of a pair."""
     uct_c: float
     """The opponent's exploration constant."""
-    covariance: Callable[[OpenSpielGame], Covariance]
-    """Our player's covariance."""
     seed: int
     """Seeds openings and players, together with the game's number."""
     player: str = "dag"
     """Who plays against them: one of :data:`PLAYERS`."""
-    beta: float | None = None
-    """Our player's exploration constant; by default its own."""
 
     @property
     def budget(self) -> str:
@@ -129,8 +124,7 @@ def _player(name: str, pairing: Pairing, game: Any, seed: Sequence[int]) -> Any:
     """One of :data:`PLAYERS`."""
     limits = pairing.simulations, pairing.seconds
     if name == "dag":
-        rng, covariance = np.random.default_rng(seed), pairing.covariance
-        return DAGSearchPlayer(*limits, covariance=covariance, beta=pairing.beta, seed=rng)
+        return DAGSearchPlayer(*limits, seed=np.random.default_rng(seed))
     if name in _OF_THE_LIBRARY:
         return SearchPlayer(_OF_THE_LIBRARY[name], *limits, seed=np.random.default_rng(seed))
     from open_spiel.python.algorithms import mcts

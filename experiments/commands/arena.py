@@ -23,7 +23,6 @@ _SETTINGS = (
     "count",
     "opening",
     "uct_c",
-    "covariance",
 )
 _OTHERS = ("grave", "grave-ahead", "rave", "mcts", "mcts-solver")
 
@@ -74,8 +73,6 @@ def add_parser(commands: "Commands") -> None:
     )
     arena.add_argument("--opening", type=_moves, default=2, help="random moves at the start (default: 2)")
     arena.add_argument("--uct-c", type=float, default=2.0**0.5, help="exploration constant (default: 1.414)")
-    arena.add_argument("--beta", type=float, help="our exploration constant (default: the player's own)")
-    arena.add_argument("--covariance", choices=("suitable", "moves", "pieces"), default="suitable")
     arena.add_argument(
         "--jobs", type=positive, default=os.cpu_count() or 1, help="processes (default: one per core)"
     )
@@ -98,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         for game in options.games:
             OpenSpielGame(game)  # refuse a bad game now, before other games are played
         records = arena.run(_pairings(options), options.count, options.jobs, progress=not options.quiet)
-        settings = {name: getattr(options, name) for name in (*_SETTINGS, "beta", "seed")}
+        settings = {name: getattr(options, name) for name in (*_SETTINGS, "seed")}
         written = arena.write(records, options.out, options.name, settings)
     except (ModuleNotFoundError, ValueError, OSError) as error:
         return failed("arena", error)
@@ -109,7 +106,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _pairings(options: argparse.Namespace) -> "list[Pairing]":
     """Every game with every opponent and budget."""
-    from dagsearch import covariances
     from experiments.arena.matches import Pairing
 
     budgets = (
@@ -125,10 +121,8 @@ def _pairings(options: argparse.Namespace) -> "list[Pairing]":
             seconds=limit,
             opening=options.opening,
             uct_c=options.uct_c,
-            covariance=getattr(covariances, options.covariance),
             seed=options.seed,
             player=options.player,
-            beta=options.beta,
         )
         for game in options.games
         for against in options.against

@@ -241,10 +241,6 @@ class StepSearch(Search):
     def settle(self) -> None:
         """Do nothing: no step is held back."""
 
-    def reroot(self, state: State) -> None:
-        """Refused: a problem with costly steps has one root."""
-        raise ProblemError("reroot does not apply to costly steps: make a problem with another root")
-
     def record_with(self, recorder: Recorder) -> None:
         """Report all further events to a recorder."""
         self.recorder = recorder

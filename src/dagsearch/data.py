@@ -205,27 +205,15 @@ class Data(History):
         super().__init__()
         self._explored, self._posterior = explored, posterior
         self.reached: list[Evaluation] = []
-        """Those of leaves to which actions from the present root are known."""
+        """Those of leaves to which actions are known."""
         self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
         self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
-        self._moved = False  # whether the root has
 
     def _keep(self, evaluation: Evaluation) -> None:
         """Keep an evaluation among the best if it is one of them."""
-        if evaluation.actions is not None and (not self._moved or self._leads(evaluation)):
+        if evaluation.actions is not None:
             self.reached.append(evaluation)
             self._rank(evaluation)
-
-    def _leads(self, evaluation: Evaluation) -> bool:
-        """Whether actions lead to their leaf, though the root may have moved since; not asked in games."""
-        if self._explored.space.has_players or evaluation.actions is None:
-            return False
-        reached = self._explored.space.replayed(evaluation.actions)
-        return reached is not None and self._explored.same(reached, evaluation.leaf)
-
-    def move_root(self) -> None:
-        """The root has moved: proposers start from leaves below it, of which none is known yet."""
-        self.reached, self._largest, self._moved = [], [], True
 
     def _rank(self, evaluation: Evaluation) -> None:
         """Keep an evaluation among those with the largest rewards, if it is one; the first of equal ones."""
@@ -254,7 +242,5 @@ class Data(History):
         """The best evaluations of different leaves to which actions are known, the incumbent first."""
         ranked, best = [evaluation for _, _, evaluation in self._largest], self.incumbent()
         if best is None or best.actions is None or (ranked and ranked[0] is best):
-            return ranked
-        if self._moved and not any(one is best for one in self.reached):
             return ranked
         return [best, *(one for one in ranked if not self._explored.space.same(one.leaf, best.leaf))]

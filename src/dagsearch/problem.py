@@ -83,8 +83,6 @@ class Problem(Protocol):
         Every leaf below ``state``, each once, with actions that lead there. It saves walking through all
         states if there are many more states than leaves. Ignored if a subclass overrides ``actions`` or
         ``step`` without it.
-    ``from_state(state) -> Problem``
-        The same problem with another root, for :meth:`dagsearch.Search.reroot`.
     ``reward_range: (float, float)``
         The smallest and the largest possible reward, for :class:`dagsearch.values.proofs.WithProofs`.
     ``leaf(given) -> State``

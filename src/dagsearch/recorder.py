@@ -54,9 +54,6 @@ class Recorder:
     def settled(self) -> None:
         """Rewards are no longer held back."""
 
-    def rerooted(self, state: State) -> None:
-        """The root of the search changes."""
-
     def running(self, budget: int, rules: "Mapping[str, Any]", steer: bool) -> None:
         """A run begins that ends with ``budget`` rewards in total, or earlier by one of the ``rules``.
 

@@ -27,7 +27,7 @@ from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
 from dagsearch.problem import Action, Problem, State, StepProblem, has_costly_steps
 from dagsearch.proposers.base import Proposer, View
-from dagsearch.proposers.expansions import Expansion, OneChild
+from dagsearch.proposers.expansions import Expansion
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.remaining import Remaining
 from dagsearch.recorder import Recorder
@@ -295,8 +295,8 @@ class Search:
     def _known(self, proposal: Proposal) -> Proposal | None:
         """The pending proposal that is equal to this one, else this one.
 
-        ``None`` if it is not pending and does not describe a way from the root: the root may have moved since
-        it was asked for, or it may belong to another search. Its reward still is that of the leaf.
+        ``None`` if it is not pending and does not describe a way from the root: it may belong to another
+        search. Its reward still is that of the leaf.
         """
         index = self.outstanding.find(proposal.leaf, proposal)
         pending = None if index is None else self.outstanding.proposals[index]
@@ -371,32 +371,6 @@ class Search:
         self.recorder.settled()
         with one_thread(), self.recorder.deciding():
             self._learn(self.posterior.settle())
-
-    @one_thread()
-    def reroot(self, state: State) -> None:
-        """Continue from a state below the root, for example after a move in a game; the belief is kept.
-
-        The problem must have ``from_state``. A state outside the explored DAG must be at most two decisions
-        away from the root.
-        """
-        explored, graph = self.explored, self.explored.graph
-        from_state, descent = explored.space.from_state, self.portfolio.descent
-        if from_state is None:
-            name = type(explored.problem).__name__
-            raise ProblemError(f"reroot needs from_state(state): give {name} this method")
-        self.outstanding.discard_fantasies()
-        node = explored.find(state)
-        way = explored.way_to(state) if node < 0 or graph.level[node] < 0 else None
-        self.recorder.rerooted(state)  # once it is known to be possible
-        with self.recorder.repeating():
-            if way is not None:
-                (OneChild() if descent is None else descent.expansion).adopt(explored, way)
-                node = explored.node(state)
-                graph.level[node] = max(graph.level[node], graph.level[explored.root] + len(way))
-            explored.move_root(node, from_state(state))
-            self.explored_values.outdated()
-            self.data.move_root()
-        self.answers.reset()
 
     def note(self, content: Any) -> None:
         """Write a note to the journal, if there is one; as text where JSON has no such type."""
@@ -585,7 +559,7 @@ class Search:
 
     @property
     def problem(self) -> Problem:
-        """The problem that is searched; :meth:`reroot` changes its root."""
+        """The problem that is searched."""
         return self.explored.problem
 
     @property

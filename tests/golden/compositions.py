@@ -134,15 +134,10 @@ def composed(problem, scores, backup, rollout, **other):
     return ds.Search(problem, scores=scores, proposers=descent, backup=backup, seed=3, **other)
 
 
-def a_game_with_moves(budget=25):
+def a_game_with_moves(budget=100):
     from dagsearch.games.players import game_search
 
-    search = run(game_search(ds.problems.OpenSpielGame("tic_tac_toe"), seed=0), budget)
-    for _ in range(3):
-        root = search.problem.root()
-        search.reroot(search.problem.step(root, search.recommend().actions[0]))
-        run(search, budget)
-    return search
+    return run(game_search(ds.problems.OpenSpielGame("tic_tac_toe"), seed=0), budget)
 
 
 def selected(**settings):

@@ -42,9 +42,7 @@ def begin_default(journal):
 
 
 def begin_nim(journal):
-    search = run(ds.Search(Nim(), **nim_parts(), seed=0, journal=journal), 12)
-    search.reroot(search.problem.step(search.problem.root(), 3))
-    return run(search, 8)
+    return run(ds.Search(Nim(), **nim_parts(), seed=0, journal=journal), 20)
 
 
 def begin_noisy(journal):

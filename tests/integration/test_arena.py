@@ -10,7 +10,6 @@ import pytest
 from open_spiel.python.algorithms import mcts
 
 from dagsearch import cli
-from dagsearch.covariances import moves, pieces
 from dagsearch.problems import OpenSpielGame
 from experiments import arena
 from experiments.__main__ import main
@@ -27,7 +26,6 @@ def pairing(**changes):
         "seconds": None,
         "opening": 2,
         "uct_c": math.sqrt(2),
-        "covariance": moves,
         "seed": 0,
     }
     return Pairing(**{**usual, **changes})
@@ -94,7 +92,7 @@ def run(command):
 def test_the_command_plays_writes_and_sums_up(tmp_path, capsys):
     command = ["arena", "tic_tac_toe", "hex(board_size=3)", "--against", "mcts", "--simulations", "5", "10"]
     options = ["--games", "2", "--jobs", "1", "--quiet", "--out", str(tmp_path)]
-    assert main([*command, *options, "--covariance", "pieces"]) == 0
+    assert main([*command, *options]) == 0
     shown = capsys.readouterr().out
     assert "5 roll-outs" in shown
     assert "arena.png" in shown
@@ -117,11 +115,6 @@ def test_grave_sees_a_win_ahead_only_if_its_name_says_so(name, games):
     player = matches._player(name, pairing(simulations=1), state.get_game(), [0])
     player.step(state)
     assert player.rollouts == games
-
-
-def test_other_covariances_play_other_games():
-    usual, other = (play_game(pairing(covariance=cov, simulations=15), 0) for cov in (moves, pieces))
-    assert usual[:6] == other[:6]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.covariances import moves
 from dagsearch.games.players import DAGSearchPlayer
 from dagsearch.problems import OpenSpielGame
 from experiments.arena.matches import Pairing, play_game
@@ -77,7 +76,7 @@ def test_grave_and_rave_beat_uct_as_the_literature_has_it(game, least):
         ("rave", "mcts", least),
         ("grave", "rave", 0.4),
     ):
-        pairing = Pairing(game, against, 100, None, 2, 2.0**0.5, moves, 5, player)
+        pairing = Pairing(game, against, 100, None, 2, 2.0**0.5, 5, player)
         score = float(np.mean([play_game(pairing, number).score for number in range(40)]))
         print(f"{game}: {player} against {against} {score:.3f}")
         assert score > lowest

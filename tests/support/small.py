@@ -21,9 +21,6 @@ class Nim:
     def player(self, state):
         return state[1]
 
-    def from_state(self, state):
-        return Nim(*state)
-
     def reward(self, leaf):
         return float(-leaf[1])
 

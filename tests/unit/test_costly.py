@@ -328,9 +328,8 @@ def test_what_can_be_asked_of_a_search():
     assert search.forecast() is None
     assert search.sample_optimum() is None
     assert search.incumbent().reward == result.best_reward
-    for refused in (lambda: search.reroot(root), lambda: search.propose(root, [])):
-        with pytest.raises(ds.ProblemError, match="does not apply"):
-            refused()
+    with pytest.raises(ds.ProblemError, match="does not apply"):
+        search.propose(root, [])
 
 
 def test_a_prior_is_followed_from_the_first_step():

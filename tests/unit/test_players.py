@@ -1,5 +1,7 @@
 """Players: whole games through OpenSpiel's API, and positions in which the right move is known."""
 
+from collections import Counter
+
 import numpy as np
 import pyspiel
 import pytest
@@ -94,21 +96,23 @@ def test_which_move_is_made(known, chosen):
     assert best_move(known).action == chosen
 
 
-def test_games_through_the_next_position_are_kept_and_a_new_game_begins_afresh():
-    player = DAGSearchPlayer(budget=60, seed=0)
-    state = after("connect_four", [])
-    moves = [player.step(state)]
-    moves.append(player.search.best_action(OpenSpielGame("connect_four").position(moves)))
-    through = [(e.leaf, e.reward) for e in player.search.history if e.actions[:2] == tuple(moves)]
-    before = player.search.belief(OpenSpielGame("connect_four").position(moves))
-    assert before.visits > 2
-    for move in moves:
+@pytest.mark.parametrize("make", [game_search, baselines.grave, baselines.uct])
+def test_games_through_the_next_position_are_kept_and_a_new_game_begins_afresh(make):
+    player = SearchPlayer(make, budget=60, seed=0)
+    state = after("tic_tac_toe", [])
+    first = player.step(state)
+    replies = Counter(e.actions[1] for e in player.search.history if e.actions[0] == first)
+    made = (first, replies.most_common(1)[0][0])
+    through = [(e.actions[2:], e.reward) for e in player.search.history if e.actions[:2] == made]
+    for move in made:
         state.apply_action(move)
     player.step(state)
-    assert all((e.leaf, e.reward) in through for e in player.search.history[: before.visits])
-    assert len(player.search.history) == 60 + before.visits
-    assert player.search.belief(player.search.problem.root()).visits == 60 + before.visits
-    for other in (after("connect_four", [1]), after("tic_tac_toe", [])):
+    kept = len(player.search.history) - 60
+    assert kept > 1
+    # Those whose descent ended before the position are not kept.
+    assert [(e.actions, e.reward) for e in player.search.history[:kept]] == through[-kept:]
+    assert player.search.belief(player.search.problem.root()).visits == 60 + kept
+    for other in (after("tic_tac_toe", [(first + 1) % 9]), after("connect_four", [])):
         player.step(other)
         assert len(player.search.history) == 60
     player.restart()
@@ -195,17 +199,13 @@ def test_any_search_can_be_a_player(make):
     assert player.step(after("connect_four", [0, 6, 0, 6, 0])) == 0
 
 
-def test_a_search_goes_on_after_a_move():
-    player, state = SearchPlayer(baselines.grave, budget=50, seed=0), after("connect_four", [])
-    player.step(state)
-    search = player.search
-    for move in (3, 3):
-        state.apply_action(move)
-    known = player.think(state)
-    assert player.search is search
-    assert sum(move.visits for move in known) >= 50
-    player.think(after("connect_four", [1]))
-    assert player.search is not search
+@pytest.mark.parametrize("make", [baselines.uct, baselines.ucd, baselines.grave])
+def test_every_search_plays_a_whole_game(make):
+    """UCT searches a tree, whose states are not those of the game."""
+    player, state = SearchPlayer(make, budget=12, seed=0), after("tic_tac_toe", [])
+    while not state.is_terminal():
+        state.apply_action(player.step(state))
+    assert state.returns() in ([0.0, 0.0], [1.0, -1.0], [-1.0, 1.0])
 
 
 def test_looking_at_beliefs_between_rewards_changes_nothing():

@@ -857,63 +857,6 @@ def test_a_copied_covariance_is_the_same(copied):
     assert np.array_equal(copied(covariance)(states), covariance(states))
 
 
-class Halving:
-    """Four binary decisions, from anywhere on."""
-
-    def __init__(self, start=()):
-        self._start = start
-
-    def root(self):
-        return self._start
-
-    def actions(self, state):
-        return [0, 1] if len(state) < 4 else []
-
-    def step(self, state, action):
-        return (*state, action)
-
-    def reward(self, leaf):
-        return float(8 * (1 - leaf[0]) + sum(leaf))
-
-    def from_state(self, state):
-        return Halving(state)
-
-
-def test_what_was_known_of_the_old_root_is_forgotten_with_it():
-    def rerooted(look):
-        search = ds.Search.default(Halving(), initial=4, seed=0)
-        search.run(6)
-        if look:
-            search.result()
-        search.reroot((1,))
-        search.run(3)
-        return search.result()
-
-    assert rerooted(look=True) == rerooted(look=False)
-
-
-@pytest.mark.parametrize("items", [None, enumerate])  # with codes, and without
-def test_after_a_reroot_leaves_are_below_the_new_root(items):
-    problem = Halving()
-    if items is not None:
-        problem = type("Items", (Halving,), {"items": lambda self, state: items(state)})()
-        type(problem).from_state = lambda self, state: type(self)(state)
-    search = ds.Search.default(problem, initial=4, seed=0)
-    search.run(5)
-    late = search.ask()
-    search.reroot((1,))
-    for proposal in search.ask(3):
-        assert proposal.leaf[0] == 1
-        assert len(proposal.actions) == 3
-        search.tell(proposal, problem.reward(proposal.leaf))
-    search.tell(late, problem.reward(late.leaf))  # asked for above the new root
-    result = search.run(20)
-    assert result.stopped == "exhausted"
-    assert {e.leaf for e in result.history} >= {(1, a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)}
-    assert search.belief((1, 1)).v.mean == pytest.approx(4.0, abs=0.5)
-    assert search.recommend().states[-1] == (1, 1, 1, 1)
-
-
 @pytest.mark.parametrize(
     ("scale", "shift", "settings", "told"),
     [

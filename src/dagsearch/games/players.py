@@ -4,9 +4,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import AllChildren, ChildAndLeaves
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import RandomGame
-from dagsearch.results import Proposal
 from dagsearch.search import Search
 from dagsearch.values.backups import MomentMatching
 from dagsearch.values.gaussians import Gaussian
@@ -171,7 +170,8 @@ def best_move(known: Sequence[Opinion]) -> Opinion:
 class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
     """A bot of OpenSpiel that makes every move by a search, such as one of :mod:`dagsearch.baselines`.
 
-    The search continues after every move, with everything that it has learnt.
+    Every move has a search of its own, which begins with the random games through its position that were
+    played for the move before. The others are dropped: they say less about the rest of the game.
 
     Parameters
     ----------
@@ -213,8 +213,9 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
         self.budget = 100 if budget is None and seconds is None else budget
         self.seconds = seconds
         self.rng = np.random.default_rng(seed)
-        self._problem: OpenSpielGame | None = None  # from the beginning of the game
-        self._name = ""
+        self._game: OpenSpielGame | None = None
+        self._root: list[int] = []
+        self._played: list[_Game] = []
         self.search: Search | None = None
         """The search from the last position it was asked about."""
         self.rollouts = 0
@@ -233,11 +234,11 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
 
     def restart(self) -> None:
         """Forget everything: a new game begins."""
-        self.search = None
+        self.search, self._played = None, []
 
     def restart_at(self, state: Any) -> None:
         """Forget everything: a new game begins at ``state``."""
-        self.search = None
+        self.restart()
 
     def inform_action(self, state: Any, player_id: int, action: int) -> None:
         """Do nothing: the next position says which action was taken."""
@@ -262,51 +263,64 @@ class SearchPlayer(load_pyspiel().Bot):  # type: ignore[misc]
                 reward = search.problem.reward(proposal.leaf)
                 search.tell(proposal, reward)
                 self.rollouts += 1
-                self._remember(proposal, reward)
+                self._played.append(_Game(tuple(proposal.actions), len(proposal.path) - 1, reward))
         return opinions(search)
 
-    def _remember(self, proposal: Proposal, reward: float) -> None:
-        """Called after every random game."""
-
     def _search_from(self, state: Any) -> Search:
-        """The search from a position: the present one, continued, if the position follows."""
-        problem = self._game_of(state).from_state(state)
-        if self.search is None or self._moves_since(state) is None:
-            return self._make(problem, seed=self.rng)
-        self.search.reroot(problem.root())
-        return self.search
+        """A search from a position that already knows the random games that passed through it."""
+        kept, self._root = self._games_through(state), state.history()
+        assert self._game is not None
+        search = self._make(self._game.from_state(state), seed=self.rng)
+        for game in kept:
+            _replay(search, game)
+        self._played = kept
+        return search
 
-    def _game_of(self, state: Any) -> OpenSpielGame:
-        """The game from its beginning; a search of another game is forgotten."""
-        name = str(state.get_game())
-        if self._problem is None or self._name != name:
-            self._problem, self._name, self.search = OpenSpielGame(name), name, None
-        return self._problem
+    def _games_through(self, state: Any) -> list["_Game"]:
+        """Random games through a position, from that position on; none if another game has begun."""
+        name, now, before = str(state.get_game()), state.history(), len(self._root)
+        if self._game is None or str(self._game.game) != name:
+            self._game, self._played = OpenSpielGame(name), []
+        if now[:before] != self._root:
+            return []
+        made = tuple(now[before:])
+        return [
+            _Game(game.actions[len(made) :], game.descended - len(made), game.reward)
+            for game in self._played
+            if game.actions[: len(made)] == made and game.descended >= len(made)
+        ]
 
-    def _moves_since(self, state: Any) -> list[int] | None:
-        """The moves from the root of the search to a position that has been reached by at most two more."""
-        assert self.search is not None
-        before, now = list(self.search.problem.root().history), state.history()
-        return now[len(before) :] if now[: len(before)] == before and len(now) - len(before) <= 2 else None
+
+class _Game(NamedTuple):
+    """A random game."""
+
+    actions: tuple[int, ...]
+    """Its moves."""
+    descended: int
+    """Number of moves that the descent has made; the others were random."""
+    reward: float
+    """Its reward."""
+
+
+def _replay(search: Search, game: _Game) -> None:
+    """Let a search repeat a descent of another search, and tell it the reward."""
+    explored, descent = search.explored, search.portfolio.descent
+    assert descent is not None, "a player descends"
+    leaf, chosen = search.space.replayed(game.actions), game.actions[: game.descended]
+    path = descent.expansion.adopt(explored, chosen)
+    descent.expansion.expand(explored, path[-1])
+    search.tell(explored.visited(path, chosen, (leaf, game.actions[game.descended :])), game.reward)
 
 
 class DAGSearchPlayer(SearchPlayer):
     """A bot of OpenSpiel that plays any game that :class:`dagsearch.problems.OpenSpielGame` accepts.
 
-    Random games that passed through the next position are kept for the next move. The others are dropped,
-    unlike in :meth:`dagsearch.Search.reroot`: they seem to say less about the rest of the game than the model
-    believes.
+    It plays by :func:`game_search`.
 
     Parameters
     ----------
     budget, seconds, seed
         As for :class:`SearchPlayer`.
-    covariance : callable
-        ``covariance(problem)`` returns the covariance of positions and is called once per game:
-        :func:`dagsearch.covariances.moves`, ``pieces``, or your own; by default one of these two, as the
-        game is.
-    beta : float, optional
-        As for :func:`game_search`.
 
     Examples
     --------
@@ -323,52 +337,6 @@ class DAGSearchPlayer(SearchPlayer):
         budget: int | None = None,
         seconds: float | None = None,
         *,
-        covariance: Callable[[OpenSpielGame], Covariance] = suitable,
-        beta: float | None = None,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         super().__init__(game_search, budget, seconds, seed=seed)
-        self.covariance, self.beta = covariance, beta
-        self._covariance: tuple[OpenSpielGame, Covariance] | None = None  # of the game it belongs to
-        self._played: list[tuple[Proposal, float]] = []
-
-    def _remember(self, proposal: Proposal, reward: float) -> None:
-        self._played.append((proposal, reward))
-
-    def _search_from(self, state: Any) -> Search:
-        """A search from a position that already knows the random games that passed through it."""
-        game = self._game_of(state)
-        kept = self._games_through(state)
-        if self._covariance is None or self._covariance[0] is not game:
-            self._covariance = game, self.covariance(game)
-        problem, covariance = game.from_state(state), self._covariance[1]
-        if isinstance(covariance, Moves):
-            covariance = covariance.at(problem)
-        search = self._make(problem, covariance=covariance, beta=self.beta, seed=self.rng)
-        self._played = [(_replayed(search, proposal, reward), reward) for proposal, reward in kept]
-        return search
-
-    def _games_through(self, state: Any) -> list[tuple[Proposal, float]]:
-        """Random games through a position, from that position on; none if another game has begun."""
-        made = None if self.search is None else self._moves_since(state)
-        if made is None:
-            return []
-        count = len(made)
-        return [
-            (replace(proposal, actions=proposal.actions[count:], path=proposal.path[count:]), reward)
-            for proposal, reward in self._played
-            if list(proposal.actions[:count]) == made and len(proposal.path) > count
-        ]
-
-
-def _replayed(search: Search, proposal: Proposal, reward: float) -> Proposal:
-    """Let a search repeat a descent of another search, and tell it the reward."""
-    explored, descent = search.explored, search.portfolio.descent
-    assert descent is not None, "a player descends"
-    steps = len(proposal.path) - 1
-    path = descent.expansion.adopt(explored, proposal.actions[:steps])
-    descent.expansion.expand(explored, path[-1])
-    told = explored.visited(path, proposal.actions[:steps], (proposal.leaf, proposal.actions[steps:]))
-    search.outstanding.add(told)
-    search.tell(told, reward)
-    return told

@@ -69,7 +69,6 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "expected": list,
     },
     "forget": {"pending": int, "again": bool},
-    "reroot": {"state": _ANYTHING},
     "settle": {},
     "run": {"budget": int, "stop": dict, "by": str},
     "learn": {"values": list, "noise": (*_NUMBER, _NOTHING)},

@@ -149,10 +149,6 @@ class JournalRecorder(Recorder):
         """Record that rewards are no longer held back."""
         self._append("settle")
 
-    def rerooted(self, state: State) -> None:
-        """Record the new root."""
-        self._append("reroot", state=self._codec.encode(state))
-
     def running(self, budget: int, rules: Mapping[str, Any], steer: bool) -> None:
         """Record when a run ends, who runs it, and whether it takes requests."""
         if steer:

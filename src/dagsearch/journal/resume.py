@@ -214,8 +214,6 @@ class Replay(Recorder):
             self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
             search.forget(self._pending(content["pending"]), again=content["again"])
-        elif event.kind == "reroot":
-            search.reroot(self._codec.decode(content["state"]))
         elif event.kind == "steer" and content["refused"] is None:
             search.steered.take(content["action"], content["value"], search.data.known)
         elif event.kind == "run":

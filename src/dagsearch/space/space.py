@@ -74,8 +74,6 @@ class Space:
     ----------
     problem : Problem
         The problem.
-    moved : bool
-        Whether its root is inside another problem: decisions from there on are not all that led to a state.
     """
 
     items: Callable[[State], Iterable[Hashable]] | None = _member()
@@ -95,7 +93,6 @@ class Space:
     final_actions: Callable[[State], Sequence[int]] | None = _member(shortcut=True)
     depth: int | None = _member()
     branching: Callable[[int], float] | None = _member()
-    from_state: Callable[[State], Problem] | None = _member()
     reward_range: tuple[float, float] | None = _member()
     leaf: Callable[[Any], State] | None = _member()
     validate: Callable[[State], None] | None = _member()
@@ -104,8 +101,8 @@ class Space:
     identity: Callable[[], str] | None = _member()
     covariance: Any = _member()
 
-    def __init__(self, problem: Problem, moved: bool = False) -> None:
-        self.problem, self._moved = problem, moved
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
         self._key, self._player = getattr(problem, "key", None), getattr(problem, "player", None)
 
     @classmethod
@@ -113,8 +110,8 @@ class Space:
         """The space of a problem; a space is its own."""
         return problem if isinstance(problem, Space) else cls(problem)
 
-    def __reduce__(self) -> tuple[type["Space"], tuple[Problem, bool]]:
-        return Space, (self.problem, self._moved)
+    def __reduce__(self) -> tuple[type["Space"], tuple[Problem]]:
+        return Space, (self.problem,)
 
     def key(self, state: State) -> Hashable:
         """What identifies a state: the problem's ``key``, or the state itself."""
@@ -253,7 +250,7 @@ class Space:
             return None  # the problem says in another way what its states are
         with suppress(TypeError, ValueError):  # of decisions that cannot be hashed, or compared
             found = inferred_coding(self.paths)
-            if found is None and not self._moved and self.decided is not None:
+            if found is None and self.decided is not None:
                 found = self.decided.coding()
             return found
         return None

@@ -55,7 +55,7 @@ class Explored:
 
     @property
     def problem(self) -> Problem:
-        """The problem, with the present root."""
+        """The problem."""
         return self.space.problem
 
     @property
@@ -71,28 +71,6 @@ class Explored:
     def replace_scores(self, scores: Scores) -> None:
         """Use another model of the same nodes; Δ follows it, unless it was given."""
         self.scores, self._increments = scores, self._given
-
-    def move_root(self, node: int, problem: Problem) -> None:
-        """Make another node the root; ``problem`` is the same problem with this root."""
-        self._given = self.increments  # levels count from the first root
-        self.root, self.space = node, Space(problem, moved=True)
-
-    def way_to(self, state: State) -> list[Action]:
-        """Actions from the root to a state that is at most two decisions away."""
-        level: list[tuple[State, list[Action]]] = [(self.problem.root(), [])]
-        for _ in range(2):
-            level = [
-                (self.problem.step(parent, action), [*way, action])
-                for parent, way in level
-                for action in self.problem.actions(parent)
-            ]
-            for found, way in level:
-                if self.same(found, state):
-                    return way
-        raise ValueError(
-            f"{state!r} is neither in the explored DAG nor within two decisions of the root; make a new "
-            "search of problem.from_state(state)"
-        )
 
     def find(self, state: State) -> int:
         """The state's node, or −1."""

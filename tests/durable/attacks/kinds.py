@@ -29,22 +29,6 @@ def _few() -> Problem:
     return Subsets(5, 2, reward=_value)
 
 
-class _Game(TicTacToe):
-    """Tic-Tac-Toe that may continue from any board."""
-
-    def __init__(self, board: str | None = None) -> None:
-        super().__init__()
-        self._board = super().root() if board is None else board
-
-    def root(self) -> str:
-        """The first board."""
-        return self._board
-
-    def from_state(self, state: str) -> "_Game":
-        """The game from a board on."""
-        return _Game(state)
-
-
 def _openspiel() -> Problem:
     return OpenSpielGame("tic_tac_toe")
 
@@ -106,8 +90,8 @@ KINDS: dict[str, Kind] = {
     "noisy, 10 leaves": Kind(_few, _noisy),
     "paper": Kind(_many, Search.paper),
     "paper, standardised": Kind(_few, _standardized),
-    "game": Kind(_Game, _default),
-    "game, with proofs": Kind(_Game, Search.paper, _proofs),
+    "game": Kind(TicTacToe, _default),
+    "game, with proofs": Kind(TicTacToe, Search.paper, _proofs),
     "game of OpenSpiel": Kind(_openspiel, Search, _openspiel_parts, "pyspiel"),
 }
 """Every kind, by name."""

@@ -206,12 +206,6 @@ class SearchAttack(_Attack):
         self._count("settle")
         self.world.settle()
 
-    @rule(first=_NUMBERS, second=st.none() | _NUMBERS)
-    def reroot(self, first: int, second: int | None) -> None:
-        """Continue from a state below the root; problems that are no games refuse it."""
-        self._count("reroot")
-        self.world.reroot(first, second)
-
     @rule(budget=st.integers(1, 3), forks=st.none() | st.sampled_from(FORKS))
     def run(self, budget: int, forks: str | None = None) -> None:
         """Let the search evaluate leaves itself; perhaps evaluations fork."""

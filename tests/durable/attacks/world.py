@@ -169,16 +169,6 @@ class World(Pair):
         """Learn from rewards that are held back."""
         self._change("settle", lambda search: search.settle())
 
-    def reroot(self, first: int, second: int | None) -> None:
-        """Continue from a state one or two decisions below the root."""
-        problem = self.model.problem
-        state = problem.root()
-        for number in (first,) if second is None else (first, second):
-            actions = problem.actions(state)
-            if len(actions) > 0:
-                state = problem.step(state, actions[number % len(actions)])
-        self._change("reroot", lambda search: search.reroot(state))
-
     def run(self, budget: int, forks: str | None = None, steer: bool = False) -> Sequence[Event]:
         """Let the search evaluate leaves itself; the model does what the journal says. Returns the events.
 
