@@ -4,7 +4,6 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines import UCB1, Averages
-from dagsearch.problem import Children
 from dagsearch.proposers.expansions import OneChild, Options
 from dagsearch.search import Search
 from dagsearch.values.explored import Explored
@@ -30,7 +29,7 @@ class RandomChild(OneChild):
         missing = np.setdiff1d(np.arange(graph.branching[node]), actions)
         if missing.size > 0:
             actions, children = np.append(actions, self._rng.choice(missing)), np.append(children, -1)
-        return _WithSummary(explored, node, actions, children, explored.children(node), missing.size)
+        return _WithSummary(explored, node, actions, children, missing.size)
 
     def __repr__(self) -> str:
         return "RandomChild()"
@@ -38,15 +37,9 @@ class RandomChild(OneChild):
 
 class _WithSummary(Options):
     def __init__(
-        self,
-        explored: Explored,
-        node: int,
-        actions: IntArray,
-        children: IntArray,
-        made: Children,
-        missing: int,
+        self, explored: Explored, node: int, actions: IntArray, children: IntArray, missing: int
     ) -> None:
-        super().__init__(explored, node, actions, children, made)
+        super().__init__(explored, node, actions, children)
         self._missing = missing
 
     @property

@@ -97,7 +97,7 @@ class Answers:
         expansion = OneChild() if descent is None else descent.expansion
         options = expansion.options(explored, node)
         assert options is not None
-        rated = options.sign * options.mean if descent is None else descent.policy.value(options)
+        rated = options.mean if descent is None else descent.policy.value(options)
         return options.action(int(np.argmax(rated)))
 
     @one_thread()

@@ -7,7 +7,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch import baselines
-from dagsearch.baselines import UCB1, Averages, Rave, RaveAverages, Traversed, TreeState, WithinDistance
+from dagsearch.baselines import UCB1, Averages, Rave, RaveAverages, TreeState
 from dagsearch.posterior.units import Episode
 
 
@@ -22,24 +22,9 @@ def explored_diamond():
     return explored, nodes
 
 
-@pytest.mark.parametrize(
-    ("credit", "credited"),
-    [
-        (Traversed(), [0, 1, 3]),
-        (WithinDistance(0), [0, 1, 3]),
-        (WithinDistance(1), [0, 1, 2, 3]),
-        (WithinDistance(None), [0, 1, 2, 3]),
-    ],
-)
-def test_whom_a_reward_counts_for(credit, credited):
-    explored, nodes = explored_diamond()
-    path = [nodes[0], nodes[1], nodes[3]]
-    assert credit.nodes(explored.graph, path).tolist() == credited
-
-
 def test_averages_are_means_and_variances():
     explored, nodes = explored_diamond()
-    averages = Averages(Traversed())
+    averages = Averages()
     rewards = [1.0, 4.0, 2.0]
     averages.back_up(explored, [Episode((nodes[0], nodes[1]), nodes[4], reward, None) for reward in rewards])
     assert averages.count[nodes[1]] == 3
@@ -56,7 +41,7 @@ def rated(policy, averages, explored, node):
 
 def test_ucb1_rates_unvisited_first_and_leaves_without_bonus():
     explored, nodes = explored_diamond()
-    averages = Averages(Traversed())
+    averages = Averages()
     policy = UCB1(averages, c=0.7)
     told = [Episode((nodes[0], nodes[1]), nodes[4], reward, None) for reward in (1.0, 2.0)]
     averages.back_up(explored, [*told, Episode((nodes[0], nodes[2]), nodes[4], 5.0, None)])
@@ -157,12 +142,6 @@ def test_a_tree_is_told_tree_states():
     with pytest.raises(ds.ProblemError, match="carry their path"):
         search.tell(frozenset({0, 1}), 1.0)
     search.tell(TreeState((0, 1), frozenset({0, 1})), 1.0)
-
-
-@pytest.mark.parametrize("distance", [-1, 1.5, math.nan, "far"])
-def test_a_distance_is_a_whole_number(distance):
-    with pytest.raises(ValueError, match="distance must be None or a whole number"):
-        WithinDistance(distance)
 
 
 def test_ratings_that_are_no_numbers_are_told_plainly():

@@ -3,7 +3,7 @@
 import pytest
 
 import dagsearch as ds
-from dagsearch.baselines import UCB1, Averages, NoScores, Traversed, TreeScores
+from dagsearch.baselines import UCB1, Averages, NoScores, TreeScores
 from dagsearch.covariances import Overlap, SharedPath
 from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
@@ -42,7 +42,7 @@ REFUSED = {
         r"Evidence\(.*\) needs .*TreeScores has none",
     ),
     "averages of another back-up": (
-        lambda: parts(policy=UCB1(Averages(Traversed()), 1.0)),
+        lambda: parts(policy=UCB1(Averages(), 1.0)),
         r"UCB1\(c=1.0\) reads .*MomentMatching",
     ),
     "no proposers": (lambda: parts(proposers=[]), "at least one proposer"),

@@ -1,4 +1,4 @@
-"""GRAVE and RAVE: their statistics counted by hand, and the compiled rule against the same in Python."""
+"""GRAVE and RAVE: their statistics counted by hand."""
 
 import math
 from collections import defaultdict
@@ -8,7 +8,6 @@ import pytest
 
 import dagsearch as ds
 from dagsearch import baselines
-from dagsearch.baselines import Grave
 from dagsearch.problems import OpenSpielGame
 
 
@@ -94,22 +93,6 @@ def test_the_reference_is_the_last_node_with_enough_rewards():
             break
         node = int(known[np.argmax(explored.graph.visits[known])])
     assert expected != node
-
-
-@pytest.mark.parametrize("look_ahead", [False, True])
-@pytest.mark.parametrize("name", ["hex(board_size=3)", "connect_four", "breakthrough(rows=5,columns=4)"])
-def test_the_compiled_rule_decides_as_python_does(name, look_ahead):
-    class InPython(Grave):
-        """Inherits ``follow``, which is then not used."""
-
-    found = []
-    for python in (False, True):
-        search = baselines.grave(OpenSpielGame(name), ref=5.0, look_ahead=look_ahead, seed=3)
-        if python:
-            plain = search.portfolio.descent.policy
-            search.portfolio.descent.policy = InPython(plain._averages, plain.reads, plain.ref, plain.bias)
-        found.append([evaluation.actions for evaluation in search.steps(50)])
-    assert found[0] == found[1]
 
 
 def test_rave_is_grave_whose_nodes_are_their_own_reference():

@@ -1,25 +1,24 @@
 """The descent's rules, one case per consequence."""
 
 import math
+from copy import deepcopy
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch._internal.ties import ENOUGH, TieBreaker
-from dagsearch.baselines import UCB1, Averages, NoScores, Traversed
-from dagsearch.methods import paper_parts
+from dagsearch.baselines import UCB1, Averages, NoScores
 from dagsearch.proposers import Descent
-from dagsearch.proposers.descent import UNKNOWN
+from dagsearch.proposers.descent import descend
 from dagsearch.proposers.expansions import AllChildren, OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
 
 
-def options(mean, variance, visits, sign=ds.MAX):
+def options(mean, variance, visits):
     return SimpleNamespace(
-        mean=np.array(mean, dtype=float), variance=np.array(variance, dtype=float), visits=visits, sign=sign
+        mean=np.array(mean, dtype=float), variance=np.array(variance, dtype=float), visits=visits
     )
 
 
@@ -32,10 +31,17 @@ def test_the_bonus_is_beta_root_log_visits_variance():
     assert rated[0] == pytest.approx(1.0 + 0.5 * math.sqrt(math.log(7) * 4.0))
 
 
-def test_min_is_mirrored():
-    up = UpperConfidence(0.5).rate(options([1.0, -2.0], [4.0, 1.0], visits=7))
-    down = UpperConfidence(0.5).rate(options([-1.0, 2.0], [4.0, 1.0], visits=7, sign=ds.MIN))
-    assert list(up) == list(down)
+def test_options_are_seen_by_the_player_who_decides():
+    search = ds.Search.paper(ds.problems.TicTacToe(), seed=0)
+    search.run(40)
+    explored, signs = search.explored, set()
+    for node in np.flatnonzero(explored.graph.count[: len(explored.graph)] > 0).tolist():
+        options = AllChildren().options(explored, node)
+        sign = search.problem.player(explored.graph.states[node])
+        signs.add(sign)
+        assert options.mean == pytest.approx(sign * explored.graph.v_mean[options.children])
+        assert options.variance == pytest.approx(explored.graph.v_var[options.children])
+    assert signs == {ds.MAX, ds.MIN}
 
 
 @pytest.mark.parametrize("beta", [-1.0, float("nan"), float("inf")])
@@ -104,28 +110,9 @@ def test_uniform_rollouts_are_uniform():
     assert all(abs(count - 1_000) < 5 * math.sqrt(1_000) for count in counts.values())
 
 
-def test_one_number_breaks_many_ties_evenly():
-    draw, counts = TieBreaker(np.random.default_rng(0)), np.zeros((4, 7))
-    for _ in range(3_000):
-        for tie, options in enumerate((2, 7, 3, 5)):
-            picked = draw.pick(options)
-            assert 0 <= picked < options
-            counts[tie, picked] += 1
-    for row, options in zip(counts, (2, 7, 3, 5), strict=True):
-        assert np.abs(row[:options] / 3_000 * options - 1.0).max() < 0.15
-    assert draw.resolution >= 1.0
-
-
-def test_no_tie_uses_nothing_up():
-    draw = TieBreaker(np.random.default_rng(0))
-    before = draw.value, draw.resolution
-    assert draw.pick(1) == 0
-    assert (draw.value, draw.resolution) == before
-
-
 def compositions():
     game = ds.problems.TicTacToe(symmetric=False)
-    averages = Averages(Traversed())
+    averages = Averages()
 
     def by_averages(expansion):
         return ds.Search(
@@ -149,56 +136,53 @@ def subsets():
 
 
 @pytest.mark.parametrize("name", compositions())
-def test_compiled_descents_take_the_best_rated_and_all_of_those_that_are_tied(name):
+def test_a_descent_takes_the_best_rated_and_all_of_those_that_are_tied(name):
     search = compositions()[name]()
-    search.run(1 if name.startswith("values") else 60)  # beliefs soon differ everywhere
-    explored, one_by_one = search.explored, type(search.portfolio.descent.expansion) is OneChild
-    tied_somewhere = False
-    for node in np.flatnonzero(explored.graph.level[: len(explored.graph)] >= 0).tolist():
-        options = search.portfolio.descent.expansion.options(explored, node)
-        if options is None or not options.open.any():
-            continue
-        ratings = np.where(options.open, search.portfolio.descent.policy.rate(options), -np.inf)
-        best = set(options.actions[ratings == ratings.max()].tolist())
-        taken = set()
-        for seed in range(40 * len(best)):
-            _, actions, missing = search.portfolio.descent.policy.follow(
-                explored, node, TieBreaker(np.random.default_rng(seed)), one_by_one
-            )
-            taken |= {int(actions[0])} if actions.size else {missing}
-        if taken == {UNKNOWN}:  # left to Python
-            continue
-        assert taken == best
-        tied_somewhere |= len(best) > 1
-    assert tied_somewhere
+    search.run(1 if name.startswith("values") else 6)  # beliefs soon differ everywhere
+    explored, descent = search.explored, search.portfolio.descent
+    options = descent.expansion.options(explored, explored.root)
+    ratings = np.where(options.closed, -np.inf, descent.policy.rate(options))
+    best = {explored.children(explored.root).actions[i] for i in options.actions[ratings == ratings.max()]}
+    assert len(best) > 1
+    taken = [
+        descend(deepcopy(explored), descent.policy, descent.expansion, np.random.default_rng(seed))[1][0]
+        for seed in range(40 * len(best))
+    ]
+    assert set(taken) == best
+    assert min(taken.count(action) for action in best) > 40 / 4
 
 
-def test_compiled_steps_among_unmade_children_are_those_of_python():
-    class InPython(UpperConfidence):
-        """Inherits ``follow`` and is therefore not followed."""
+class Given(UpperConfidence):
+    """Rates as it is told."""
 
-    def descents(policy):
-        parts = paper_parts(subsets(), expansion=OneChild())
-        parts |= {"proposers": Descent(policy, Uniform(), OneChild()), "repeats": False}
-        search = ds.Search(subsets(), **parts, seed=2)
-        search.run(35)  # all leaves
-        return [(evaluation.leaf, evaluation.actions) for evaluation in search.history]
+    def __init__(self, ratings):
+        super().__init__(1.0)
+        self.ratings = np.array(ratings)
 
-    assert descents(UpperConfidence(1.0)) == descents(InPython(1.0))
+    def rate(self, options):
+        return self.ratings if options.node == options.explored.root else options.mean
 
 
-def test_a_number_that_is_used_up_breaks_no_tie_until_it_is_renewed():
-    search = ds.baselines.ucd(ds.problems.Subsets(8, 2, reward=lambda chosen: 0.0), seed=0)
-    draw = TieBreaker(np.random.default_rng(0))
-    draw.resolution = 4.0 * ENOUGH
-    _, actions, missing = search.portfolio.descent.policy.follow(
-        search.explored, search.explored.root, draw, True
-    )
-    assert (actions.size, missing) == (0, UNKNOWN)
-    assert 0 <= draw.pick(8) < 8
-    assert draw.resolution == 2.0**50
-    _, actions, missing = search.portfolio.descent.policy.follow(
-        search.explored, search.explored.root, draw, True
-    )
-    assert actions.size == 0
-    assert 0 <= missing < 8
+def first_actions(ratings, seeds=60):
+    search = search_on(subsets(), AllChildren())
+    search.run(3)
+    return {
+        descend(search.explored, Given(ratings), AllChildren(), np.random.default_rng(seed))[1][0]
+        for seed in range(seeds)
+    }
+
+
+def test_rounding_errors_do_not_choose():
+    assert first_actions([1.0, 1.0 + 1e-13, 1.0 - 1e-13, 0.9, 0.9, 0.9, 0.9]) == {0, 1, 2}
+    assert first_actions([1.0, 1.0 + 1e-6, 0.9, 0.9, 0.9, 0.9, 0.9]) == {1}
+    assert first_actions([np.inf, 0.0, np.inf, 0.0, 0.0, 0.0, 0.0]) == {0, 2}
+    assert first_actions([-np.inf, -3.0, -3.0, -4.0, -4.0, -4.0, -np.inf]) == {1, 2}
+
+
+def test_closed_options_are_not_taken():
+    search = search_on(subsets(), AllChildren())
+    search.run(3)
+    explored = search.explored
+    explored.close(int(explored.graph.children(explored.root)[1]))
+    path, _ = descend(explored, Given([1.0, 9.0, 5.0, 0, 0, 0, 0]), AllChildren(), np.random.default_rng(0))
+    assert explored.graph.states[path[1]] == frozenset({2})

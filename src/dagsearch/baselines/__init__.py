@@ -5,7 +5,7 @@ Every function returns a :class:`dagsearch.Search`; only its parts differ.
 
 import numpy as np
 
-from dagsearch.baselines.averages import UCB1, Averages, Credit, Traversed, WithinDistance
+from dagsearch.baselines.averages import UCB1, Averages
 from dagsearch.baselines.brownian import TreeScores
 from dagsearch.baselines.grave import Grave, MoveAverages
 from dagsearch.baselines.none import NoScores
@@ -28,16 +28,13 @@ from dagsearch.values.proofs import WithProofs
 __all__ = [
     "UCB1",
     "Averages",
-    "Credit",
     "Grave",
     "MoveAverages",
     "NoScores",
     "Rave",
     "RaveAverages",
-    "Traversed",
     "TreeScores",
     "TreeState",
-    "WithinDistance",
     "as_tree",
     "grave",
     "greedy",
@@ -53,17 +50,11 @@ __all__ = [
 Seed = int | np.random.Generator | None
 
 
-def ucd(
-    problem: Problem,
-    *,
-    c: float = 2.0**0.5,
-    credit: Credit | None = None,
-    standardize: int = 0,
-    seed: Seed = None,
-) -> Search:
-    """UCT on the DAG (Saffidine, Cazenave and Méhat 2012).
+def ucd(problem: Problem, *, c: float = 2.0**0.5, standardize: int = 0, seed: Seed = None) -> Search:
+    """UCT on the DAG (Saffidine, Cazenave and Méhat 2012), in the simple form that the paper uses.
 
-    Statistics are kept per node, not per edge (see :class:`Averages`).
+    A reward counts for the nodes that its descent passed. Statistics are kept per node, not per edge (see
+    :class:`Averages`).
 
     Parameters
     ----------
@@ -71,13 +62,10 @@ def ucd(
         What to search.
     c : float
         Exploration constant of :class:`UCB1`.
-    credit : Credit, optional
-        Rule for which ancestors a reward counts: those traversed (default), those within a distance,
-        ``WithinDistance(d)``, or all, ``WithinDistance(None)``.
     standardize, seed
         See :class:`dagsearch.Search`.
     """
-    averages = Averages(credit or Traversed())
+    averages = Averages()
     return Search(
         problem,
         scores=NoScores(),
@@ -106,7 +94,7 @@ def greedy(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Sear
 
 def random_search(problem: Problem, *, standardize: int = 0, seed: Seed = None) -> Search:
     """Uniform roll-outs from the root."""
-    averages = Averages(Traversed())
+    averages = Averages()
     return Search(
         problem,
         scores=NoScores(),

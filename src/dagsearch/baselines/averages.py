@@ -2,117 +2,45 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.checks import is_finite, is_whole
-from dagsearch._internal.compiled import compiled
-from dagsearch._internal.ties import TieBreaker
+from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.units import Episode
-from dagsearch.proposers.descent import follow_bounds
 from dagsearch.proposers.expansions import Options
-from dagsearch.proposers.policies import CompiledPolicy
+from dagsearch.proposers.policies import Policy
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
-from dagsearch.values.graph import Graph
 
 
-class Credit(Protocol):
-    """The rule for which nodes a reward counts."""
-
-    def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
-        """The nodes that are credited with the reward after a descent along ``path``."""
-
-
-class Traversed:
-    """The nodes on the path of the descent."""
-
-    def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
-        """The path itself."""
-        return np.array(path, dtype=np.int64)
-
-    def __repr__(self) -> str:
-        return "Traversed()"
-
-
-class WithinDistance:
-    """The nodes on the path of the descent, and other ancestors of its end up to a distance.
-
-    Parameters
-    ----------
-    distance : int or None
-        Largest number of edges on the shortest path up; ``None`` for all ancestors.
-    """
-
-    def __init__(self, distance: int | None) -> None:
-        if distance is not None and not (is_whole(distance) and distance >= 0):
-            raise ValueError(f"distance must be None or a whole number of at least 0, got {distance!r}")
-        self.distance = distance
-
-    def nodes(self, graph: Graph, path: Sequence[int]) -> IntArray:
-        """The path and the near ancestors of its last node."""
-        order = graph.deepest_first()
-        up = _distances_up(path[-1], order, graph.first, graph.count, graph.edge_child, len(graph))
-        near = up >= 0 if self.distance is None else (up >= 0) & (up <= self.distance)
-        near[list(path)] = True
-        return np.flatnonzero(near)
-
-    def __repr__(self) -> str:
-        return f"WithinDistance({self.distance})"
-
-
-@compiled
-def _distances_up(
-    node: int, order: IntArray, first: IntArray, count: IntArray, edge_child: IntArray, nodes: int
-) -> IntArray:
-    """Number of edges on the shortest path from every ancestor to ``node``; −1 for other nodes."""
-    up = np.full(nodes, -1, dtype=np.int64)
-    up[node] = 0
-    for ancestor in order:
-        for edge in range(first[ancestor], first[ancestor] + count[ancestor]):
-            child = edge_child[edge] if edge_child[edge] >= 0 else ~edge_child[edge]
-            if up[child] >= 0 and (up[ancestor] < 0 or up[child] + 1 < up[ancestor]):
-                up[ancestor] = up[child] + 1
-    return up
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Statistics of a node's options."""
+class Statistics(NamedTuple):
+    """Statistics of a node's options, as the player who decides sees them."""
 
     visits: float
     """Number of rewards credited to the deciding node."""
-    count: FloatArray
+    number: FloatArray
     """Number of rewards credited to each option."""
     mean: FloatArray
-    """Mean of each option's rewards."""
-    variance: FloatArray
-    """Empirical variance of each option's rewards."""
+    """Mean of each option's rewards, negated at MIN's turn."""
 
-    def value(self, sign: int) -> FloatArray:
-        """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""
-        return np.asarray(np.where(self.count > 0.0, sign * self.mean, -np.inf))
+    @property
+    def value(self) -> FloatArray:
+        """Mean of each option's rewards; −∞ without any."""
+        return np.where(self.number > 0.0, self.mean, -np.inf)
 
 
 class Averages(Backup):
-    """v of a node: the mean of the rewards it was credited with.
+    """v of a node: the mean of the rewards of all descents through it.
 
     Statistics belong to nodes, not to edges: a node that is reached from several parents has one mean and
     one count for all of them. But until a node is entered from the deciding node itself, it counts there as
     an option that was not tried. On a tree there is no difference.
-
-    Parameters
-    ----------
-    credit : Credit
-        Rule for which nodes a reward counts.
     """
 
-    def __init__(self, credit: Credit) -> None:
-        self._credit = credit
+    def __init__(self) -> None:
         self.count = np.zeros(64)
         """Number of rewards credited to each node."""
         self.mean = np.zeros(64)
@@ -129,36 +57,32 @@ class Averages(Backup):
         graph = explored.graph
         self.reserve(len(graph))
         for episode in episodes:
-            if episode.path:
-                _credit(
-                    self._credit.nodes(graph, episode.path),
-                    episode.reward,
-                    self.count,
-                    self.mean,
-                    self._squares,
-                    graph.v_mean,
-                    graph.v_var,
-                )
+            nodes = np.array(episode.path, dtype=np.int64)
+            self._credit(nodes, episode.reward)
+            graph.v_mean[nodes] = self.mean[nodes]
+            graph.v_var[nodes] = self._squares[nodes] / self.count[nodes] ** 2
+
+    def _credit(self, nodes: IntArray, reward: float) -> None:
+        """Update the statistics of different nodes with a reward (Welford's method)."""
+        self.count[nodes] += 1.0
+        before = reward - self.mean[nodes]
+        self.mean[nodes] += before / self.count[nodes]
+        self._squares[nodes] += before * (reward - self.mean[nodes])
 
     def reserve(self, nodes: int) -> None:
-        """Make room for this number of nodes."""
-        if nodes > self.count.size:
-            self.count, self.mean = grown(self.count, nodes), grown(self.mean, nodes)
-            self._squares = grown(self._squares, nodes)
+        """Make room for this number of nodes; the last entry stays 0, for options that are not in the DAG."""
+        if nodes >= self.count.size:
+            self.count, self.mean = grown(self.count, nodes + 1), grown(self.mean, nodes + 1)
+            self._squares = grown(self._squares, nodes + 1)
 
     def of(self, options: Options) -> Statistics:
         """Statistics of each option; no rewards for those that are not in the DAG."""
-        self.reserve(max(options.node, int(options.children.max(initial=0))) + 1)
-        seen, children = options.children >= 0, options.children
-        return Statistics(
-            visits=float(self.count[options.node]),
-            count=np.where(seen, self.count[children], 0.0),
-            mean=np.where(seen, self.mean[children], 0.0),
-            variance=np.where(seen, self._squares[children] / np.maximum(self.count[children], 1.0), 0.0),
-        )
+        self.reserve(len(options.explored.graph))
+        number, mean = self.count[options.children], self.mean[options.children]
+        return Statistics(float(self.count[options.node]), number, options.sign * mean)
 
 
-class UCB1(CompiledPolicy):
+class UCB1(Policy):
     """Mean reward plus a bonus for few visits: ``μ_i + c sqrt(ln(n) / n_i)``.
 
     ``n`` counts the rewards of the node that decides, ``n_i`` those of the option. Hence:
@@ -184,53 +108,15 @@ class UCB1(CompiledPolicy):
     def rate(self, options: Options) -> FloatArray:
         """The bound of every option; infinite for options without rewards."""
         known = self._averages.of(options)
-        bonus = self.c * np.sqrt(math.log(max(1.0, known.visits)) / np.maximum(known.count, 1.0))
-        bound = options.sign * known.mean + self._bonus(options, bonus)
-        return np.where(known.count > 0.0, bound, np.inf)
+        bonus = self.c * np.sqrt(math.log(max(1.0, known.visits)) / np.maximum(known.number, 1.0))
+        return np.where(known.number > 0.0, known.mean + self._bonus(options, bonus), np.inf)
 
     def _bonus(self, options: Options, bonus: FloatArray) -> FloatArray:
         return np.where(options.terminal, 0.0, bonus)
 
-    def follow(
-        self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
-    ) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, see ``CompiledPolicy.follow``."""
-        graph, averages = explored.graph, self._averages
-        averages.reserve(len(graph))
-        nodes, actions, next_action, tie_breaker.value, tie_breaker.resolution = follow_bounds(
-            node,
-            tie_breaker.value,
-            tie_breaker.resolution,
-            one_by_one,
-            self.c,
-            graph.arrays,
-            averages.count,
-            averages.mean,
-        )
-        return nodes, actions, next_action
-
     def value(self, options: Options) -> FloatArray:
-        """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""
-        return self._averages.of(options).value(options.sign)
+        """Mean reward of every option; −∞ for options without rewards."""
+        return self._averages.of(options).value
 
     def __repr__(self) -> str:
         return f"UCB1(c={self.c})"
-
-
-@compiled
-def _credit(
-    nodes: IntArray,
-    reward: float,
-    count: FloatArray,
-    mean: FloatArray,
-    squares: FloatArray,
-    v_mean: FloatArray,
-    v_var: FloatArray,
-) -> None:
-    """Update the statistics of nodes with a reward (Welford's method), and their values."""
-    for node in nodes:
-        count[node] += 1.0
-        before = reward - mean[node]
-        mean[node] += before / count[node]
-        squares[node] += before * (reward - mean[node])
-        v_mean[node], v_var[node] = mean[node], squares[node] / (count[node] * count[node])

@@ -21,14 +21,12 @@ import numpy as np
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.baselines.averages import Averages, Traversed
+from dagsearch.baselines.averages import Averages
 from dagsearch.posterior.units import Episode
 from dagsearch.problem import State
-from dagsearch.proposers.descent import UNKNOWN, children_by_action, compared, number_of_actions
 from dagsearch.proposers.expansions import Options
-from dagsearch.proposers.policies import CompiledPolicy
+from dagsearch.proposers.policies import Policy
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
 from dagsearch.values.graph import GraphArrays, PackedGraph
@@ -49,7 +47,7 @@ class MoveAverages(Averages):
     def __init__(
         self, moves: Callable[[State], Sequence[int]], move_numbers: Callable[[State], IntArray]
     ) -> None:
-        super().__init__(Traversed())
+        super().__init__()
         self._moves, self._move_numbers = moves, move_numbers
         self.first = np.full(64, -1, dtype=np.int64)
         """Where the actions of each node begin in the following arrays; −1 while they are not there."""
@@ -148,7 +146,7 @@ def _credit_moves(
                 move_sum[path[place], move] += reward
 
 
-class WithReference(CompiledPolicy):
+class WithReference(Policy):
     """A policy that uses the statistics of moves of the last node of the descent with enough rewards.
 
     Parameters
@@ -209,75 +207,8 @@ class Grave(WithReference):
         return np.where(made > 0.0, options.sign * mean, np.inf)
 
     def value(self, options: Options) -> FloatArray:
-        """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""
-        return self._averages.of(options).value(options.sign)
-
-    def follow(
-        self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
-    ) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, one step; see ``CompiledPolicy.follow``."""
-        averages, graph = self._averages, explored.graph
-        nothing = np.zeros(0, dtype=np.int64)
-        if graph.terminal[node] or graph.closed[node] or not one_by_one:
-            return nothing, nothing, UNKNOWN
-        averages.prepare(explored, node)
-        self._refer(explored, node)
-        child, action, tie_breaker.value, tie_breaker.resolution = _best_move(
-            node,
-            self._reference,
-            self.bias,
-            tie_breaker.value,
-            tie_breaker.resolution,
-            graph.arrays,
-            averages.first[node],
-            averages.numbers,
-            averages.edge_count,
-            averages.edge_sum,
-            averages.move_count,
-            averages.move_sum,
-        )
-        if action == UNKNOWN or child < 0:
-            return nothing, nothing, action
-        return np.array([child]), np.array([action]), UNKNOWN
+        """Mean reward of every option; −∞ for options without rewards."""
+        return self._averages.of(options).value
 
     def __repr__(self) -> str:
         return f"Grave(ref={self.ref:g}, bias={self.bias:g})"
-
-
-@compiled
-def _best_move(
-    node: int,
-    reference: int,
-    bias: float,
-    value: float,
-    resolution: float,
-    arrays: PackedGraph,
-    first: int,
-    numbers: IntArray,
-    edge_count: FloatArray,
-    edge_sum: FloatArray,
-    move_count: FloatArray,
-    move_sum: FloatArray,
-) -> tuple[int, int, float, float]:
-    """The best rated child, −1 if it is not in the DAG, and the index of the action that leads there."""
-    graph = GraphArrays(*arrays)
-    actions = number_of_actions(graph, node)
-    children = children_by_action(graph, node, actions)
-    tied, best, ties = np.empty(actions, dtype=np.int64), -np.inf, 0
-    for action in range(actions):
-        if children[action] >= 0 and graph.closed[children[action]]:
-            continue
-        move, own = numbers[first + action], edge_count[first + action]
-        made = move_count[reference, move]
-        rating = np.inf
-        if made > 0.0:
-            beta = made / (made + own + bias * made * own)
-            mean = beta * move_sum[reference, move] / made
-            if own > 0.0:
-                mean += (1.0 - beta) * edge_sum[first + action] / own
-            rating = graph.sign[node] * mean
-        best, ties = compared(rating, action, best, tied, ties)
-    if ties == 0 or resolution < ties * ENOUGH:
-        return UNKNOWN, UNKNOWN, value, resolution
-    option, value, resolution = picked(value, resolution, ties)
-    return children[tied[option]], tied[option], value, resolution

@@ -26,7 +26,7 @@ import numpy as np
 
 from dagsearch._internal.checks import is_finite
 from dagsearch._internal.typing import FloatArray
-from dagsearch.baselines.averages import Averages, Traversed
+from dagsearch.baselines.averages import Averages
 from dagsearch.errors import ProblemError
 from dagsearch.posterior.units import Episode
 from dagsearch.problem import Action, State
@@ -73,7 +73,7 @@ class RaveAverages(Averages):
     """
 
     def __init__(self, items: Callable[[State], Iterable[Hashable]]) -> None:
-        super().__init__(Traversed())
+        super().__init__()
         self._items = items
         self._rewards = 0
         self.overall_mean = 0.0
@@ -125,11 +125,12 @@ class Rave(Policy):
     def rate(self, options: Options) -> FloatArray:
         """The score of every option."""
         known = self._averages.of(options)
-        alpha = self.c2 / (self.c2 + known.count)
-        expected = (1.0 - alpha) * known.mean + alpha * self._rave(options)
-        spent = math.log(max(1.0, known.visits)) / np.maximum(known.count, 1.0)
-        bonus = np.sqrt(self.c1 * spent * np.minimum(0.25, known.variance + np.sqrt(2.0 * spent)))
-        return np.asarray(options.sign * expected + bonus)
+        variance = self._averages.variance[options.children]
+        alpha = self.c2 / (self.c2 + known.number)
+        expected = (1.0 - alpha) * known.mean + alpha * options.sign * self._rave(options)
+        spent = math.log(max(1.0, known.visits)) / np.maximum(known.number, 1.0)
+        bonus = np.sqrt(self.c1 * spent * np.minimum(0.25, variance + np.sqrt(2.0 * spent)))
+        return np.asarray(expected + bonus)
 
     def _rave(self, options: Options) -> FloatArray:
         """(1−β) l-RAVE + β g-RAVE of every option's item."""
@@ -146,8 +147,8 @@ class Rave(Policy):
         return mixed
 
     def value(self, options: Options) -> FloatArray:
-        """Mean reward of every option, negated at MIN's turn; −∞ for options without rewards."""
-        return self._averages.of(options).value(options.sign)
+        """Mean reward of every option; −∞ for options without rewards."""
+        return self._averages.of(options).value
 
     def __repr__(self) -> str:
         return f"Rave(c1={self.c1}, c2={self.c2}, c3={self.c3})"

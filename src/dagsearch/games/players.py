@@ -135,7 +135,7 @@ def opinions(search: Search) -> list[Opinion]:
         return []
     sign, (lowest, highest) = options.sign, search.space.reward_range or (-math.inf, math.inf)
     known = options.children >= 0
-    mean = np.clip(options.mean, lowest, highest)  # what no game can earn is not shown
+    mean = np.clip(sign * options.mean, lowest, highest)  # what no game can earn is not shown
     lower = np.where(known, graph.lower[options.children], lowest)
     upper = np.where(known, graph.upper[options.children], highest)
     visits = np.where(known, graph.visits[options.children], 0)

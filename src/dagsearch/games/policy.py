@@ -22,31 +22,18 @@ With n own rewards dominate, as in Monte Carlo tree search. A descent goes by up
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal.arrays import grown
-from dagsearch._internal.compiled import compiled, inlined
-from dagsearch._internal.ties import ENOUGH, TieBreaker, picked
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.baselines.grave import MoveAverages, WithReference, checked_constant
-from dagsearch.covariances.rows import SparseRows
-from dagsearch.posterior.belief import Weights, gain_vector
 from dagsearch.posterior.units import Episode
 from dagsearch.posterior.weights import WeightScores
 from dagsearch.problem import State
-from dagsearch.proposers.descent import (
-    LONGEST_WALK,
-    UNKNOWN,
-    children_by_action,
-    compared,
-    number_of_actions,
-)
 from dagsearch.proposers.expansions import Options
 from dagsearch.values.backups import Backup
 from dagsearch.values.explored import Explored
-from dagsearch.values.graph import GraphArrays, PackedGraph
 
 # Variance τ² of what the belief over moves does not explain of a position; number κ of games that count as
 # much as the belief that the context of a move makes no difference; noise variance of a reward; rewards after
@@ -105,19 +92,6 @@ class MoveValues(MoveAverages):
         return episode.residual
 
 
-class _Statistics(NamedTuple):
-    """What compiled code reads of :class:`MoveValues`."""
-
-    first: IntArray
-    numbers: IntArray
-    columns: IntArray
-    worth: FloatArray
-    move_count: FloatArray
-    move_sum: FloatArray
-    rewards: FloatArray
-    average: FloatArray
-
-
 class MoveBounds(WithReference):
     """``sign · μ + β sqrt(log(n) σ²)`` of v with the context of moves, see the head of the module.
 
@@ -159,42 +133,6 @@ class MoveBounds(WithReference):
         rewards = np.where(seen, values.count[children], 0.0)
         return _with_rewards(mean, variance + _OWN, rewards, values.mean[children])
 
-    def follow(
-        self, explored: Explored, node: int, tie_breaker: TieBreaker, one_by_one: bool
-    ) -> tuple[IntArray, IntArray, int]:
-        """Where :meth:`rate` leads from a node, see ``CompiledPolicy.follow``."""
-        values, scores, graph = self._values, self._values.scores, explored.graph
-        nothing = np.zeros(0, dtype=np.int64)
-        if not one_by_one or graph.terminal[node] or graph.closed[node]:
-            return nothing, nothing, UNKNOWN
-        values.prepare(explored, node)
-        values.reserve(len(graph))
-        linear = scores.linear()  # after features may have been added
-        if linear is None:
-            return nothing, nothing, UNKNOWN
-        nodes, actions, next_action, self._reference, tie_breaker.value, tie_breaker.resolution = _walk(
-            node,
-            (explored.root, self._reference),
-            (tie_breaker.value, tie_breaker.resolution),
-            (self.beta, self.ref),
-            graph.arrays,
-            linear.weights,
-            linear.rows,
-            linear.mean,
-            linear.variance,
-            _Statistics(
-                values.first,
-                values.numbers,
-                values.columns,
-                values.worth,
-                values.move_count,
-                values.move_sum,
-                values.count,
-                values.mean,
-            ),
-        )
-        return nodes, actions, next_action
-
     def __repr__(self) -> str:
         return f"MoveBounds(beta={self.beta:g})"
 
@@ -205,80 +143,3 @@ def _with_rewards(
     """Gaussian beliefs after ``count`` rewards with an ``average``."""
     kept = _NOISE / (_NOISE + count * variance)
     return kept * mean + (1.0 - kept) * average, kept * variance
-
-
-@inlined
-def _added_belief(column: int, worth: float, weights: Weights, q: FloatArray) -> tuple[float, float]:
-    """What a further feature adds to the mean and variance of a position, of which q is the covariance."""
-    weight_mean, weight_cov, recent = weights
-    var = 2.0 * worth * q[column] + worth * worth * weight_cov[column, column]
-    for row in range(recent.shape[0]):
-        across = worth * recent[row, column]
-        var -= across * across
-    return worth * weight_mean[column], var
-
-
-@compiled
-def _walk(
-    node: int,
-    start: tuple[int, int],
-    tie: tuple[float, float],
-    constants: tuple[float, float],
-    arrays: PackedGraph,
-    weights: Weights,
-    rows: SparseRows,
-    linear_mean: FloatArray,
-    linear_var: FloatArray,
-    values: _Statistics,
-) -> tuple[IntArray, IntArray, int, int, float, float]:
-    """Walk as far as statistics of moves are kept; returns the reference, too.
-
-    ``start`` are the root and the reference so far, ``tie`` is what is left of the random number, and
-    ``constants`` are β and ``ref``.
-    """
-    graph = GraphArrays(*arrays)
-    root, reference = start
-    value, resolution = tie
-    beta, ref = constants
-    path, actions = np.empty(LONGEST_WALK, dtype=np.int64), np.empty(LONGEST_WALK, dtype=np.int64)
-    length = 0
-    while length < path.size and not graph.closed[node] and not graph.terminal[node]:
-        if node >= values.first.size or values.first[node] < 0:
-            break
-        if node == root or values.rewards[node] > ref:
-            reference = node
-        count = number_of_actions(graph, node)
-        children = children_by_action(graph, node, count)
-        own = slice(rows.starts[node], rows.starts[node + 1])
-        q = np.zeros(0)
-        sign, width = graph.sign[node], beta * math.sqrt(math.log(graph.visits[node] + 1))
-        tied, best, ties = np.empty(count, dtype=np.int64), -math.inf, 0
-        for action in range(count):
-            child, entry = children[action], values.first[node] + action
-            if child >= 0:
-                if graph.closed[child]:
-                    continue
-                mean, var = linear_mean[child], linear_var[child]
-                rewards, average = values.rewards[child], values.average[child]
-            else:
-                if q.size == 0:
-                    q, _, _ = gain_vector(rows.columns[own], rows.values[own], weights)
-                mean, var = _added_belief(values.columns[entry], values.worth[entry], weights, q)
-                mean, var = mean + linear_mean[node], max(var + linear_var[node], 0.0)
-                rewards, average = 0.0, 0.0
-            move = values.numbers[entry]
-            mean += values.move_sum[reference, move] / (values.move_count[reference, move] + _CONTEXT)
-            var += _OWN
-            kept = _NOISE / (_NOISE + rewards * var)
-            rating = sign * (kept * mean + (1.0 - kept) * average) + width * math.sqrt(kept * var)
-            best, ties = compared(rating, action, best, tied, ties)
-        if ties == 0 or resolution < ties * ENOUGH:
-            break
-        option, value, resolution = picked(value, resolution, ties)
-        chosen = tied[option]
-        if children[chosen] < 0:
-            return path[:length], actions[:length], chosen, reference, value, resolution
-        node = children[chosen]
-        path[length], actions[length] = node, chosen
-        length += 1
-    return path[:length], actions[:length], UNKNOWN, reference, value, resolution

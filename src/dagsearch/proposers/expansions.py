@@ -11,47 +11,49 @@ from dagsearch.problem import Action, Children, State
 from dagsearch.space import Space
 from dagsearch.values.explored import Explored
 
-Moments = tuple[FloatArray, FloatArray]
-"""Means and variances."""
-
 # Number of children beyond which a node adds them one at a time.
 _MANY_CHILDREN = 40
 
 
 class Options:
-    """A node's children as the descent sees them, one entry per action that it may take."""
+    """A node's children as the player who decides there sees them, one entry per action that may be taken.
+
+    At MIN's turn values are negated, so that the largest one is best at either turn.
+    """
 
     def __init__(
-        self, explored: Explored, node: int, actions: IntArray, children: IntArray, made: Children
+        self,
+        explored: Explored,
+        node: int,
+        actions: IntArray,
+        children: IntArray,
+        made: Children | None = None,
     ) -> None:
+        graph, self._made = explored.graph, made
         self.explored = explored
         """The DAG and the beliefs."""
-        self._made = made
         self.node = node
         self.actions = actions
         """Index of each option in ``problem.actions(state)``, shape ``(options,)``."""
         self.children = children
         """Node each option leads to, −1 where it is not in the DAG; shape ``(options,)``."""
-
-    @property
-    def at_root(self) -> bool:
-        """Whether the descent begins here."""
-        return self.node == self.explored.root
-
-    @property
-    def sign(self) -> int:
+        self.sign = int(graph.sign[node])
         """+1 where MAX decides, −1 where MIN does."""
-        return int(self.explored.graph.sign[self.node])
+        self.visits = int(graph.visits[node]) + 1
+        """Number of descents through the node, including the current one."""
 
     @property
-    def visits(self) -> int:
-        """Number of descents through the node, including the current one."""
-        return int(self.explored.graph.visits[self.node]) + 1
+    def made(self) -> Children:
+        """The node's children with their states, in the DAG or not, by index of the action."""
+        if self._made is None:
+            self._made = self.explored.children(self.node)
+        return self._made
 
     @property
     def mean(self) -> FloatArray:
-        """Mean of each option's v, or of g + Δ for an option outside the DAG."""
-        return self._values[0]
+        """Mean of each option's v, or of g + Δ for an option outside the DAG; negated at MIN's turn."""
+        mean = self._values[0]
+        return mean if self.sign > 0 else -mean
 
     @property
     def variance(self) -> FloatArray:
@@ -60,43 +62,53 @@ class Options:
 
     @cached_property
     def _values(self) -> tuple[FloatArray, FloatArray]:
-        explored, graph = self.explored, self.explored.graph
-        unseen = self.children < 0
-        if not unseen.any():
-            return graph.v_mean[self.children], graph.v_var[self.children]
-        g, v = preview(explored, self.node, self._made)
-        mean = np.where(unseen, v[0], graph.v_mean[self.children])
-        variance = np.where(unseen, v[1], graph.v_var[self.children])
-        if not explored.has_lazy_children:
-            for option in np.flatnonzero(unseen):
-                state = self._made.states[option]
-                node = explored.find(state)
-                if node >= 0:
-                    mean[option], variance[option] = explored.value(node)
-                elif len(explored.problem.actions(state)) == 0:
-                    mean[option], variance[option] = g[0][option], g[1][option]
+        """Means and variances, as MAX sees them."""
+        graph, children = self.explored.graph, self.children
+        known = (children >= 0).nonzero()[0]
+        if known.size == children.size:
+            return graph.v_mean[children], graph.v_var[children]
+        mean, variance = self._outside()
+        mean[known], variance[known] = graph.v_mean[children[known]], graph.v_var[children[known]]
+        return mean, variance
+
+    def _outside(self) -> tuple[FloatArray, FloatArray]:
+        """The same of every option as if the node had no edges: g + Δ, or g of a leaf."""
+        explored, made = self.explored, self.made
+        mean, variance = explored.scores.predict_children(made, self.node)
+        delta = explored.increments.at(int(explored.graph.level[self.node]) + 1)
+        if explored.has_lazy_children:
+            inner = not _leads_to_leaves(explored, self.node, made)
+            return mean + inner * delta.mean, variance + inner * delta.variance
+        mean, variance = mean.copy(), variance.copy()
+        for option in (self.children < 0).nonzero()[0]:
+            node = explored.find(made.states[option])
+            if node >= 0:
+                mean[option], variance[option] = explored.value(node)
+            elif len(explored.problem.actions(made.states[option])) > 0:
+                mean[option] += delta.mean
+                variance[option] += delta.variance
         return mean, variance
 
     @property
     def terminal(self) -> BoolArray:
         """Which options are known to be leaves."""
-        return (self.children >= 0) & self.explored.graph.terminal[self.children]
+        return self.explored.graph.terminal[self.children]
 
-    @cached_property
-    def open(self) -> BoolArray:
-        """Which options still have something to evaluate below them."""
-        return (self.children < 0) | ~self.explored.graph.closed[self.children]
+    @property
+    def closed(self) -> BoolArray:
+        """Which options have nothing left to evaluate below them."""
+        return self.explored.graph.closed[self.children]
 
     def added(
         self, added_items: Callable[[State, Sequence[Action]], Sequence[Collection[Hashable]]]
     ) -> Sequence[Collection[Hashable]]:
         """The items that each option adds to the node's state."""
-        actions = [self._made.actions[action] for action in self.actions.tolist()]
-        return added_items(self._made.parent, actions)
+        actions = [self.made.actions[action] for action in self.actions.tolist()]
+        return added_items(self.made.parent, actions)
 
     def action(self, option: int) -> Action:
         """The problem's action of an option."""
-        return self._made.actions[int(self.actions[option])]
+        return self.made.actions[int(self.actions[option])]
 
     def enter(self, option: int) -> tuple[int, bool]:
         """The node that an option leads to, and whether it is new in the DAG."""
@@ -104,20 +116,8 @@ class Options:
         if child >= 0:
             return child, False
         before = len(self.explored.graph)
-        child = self.explored.enter(self.node, self._made, int(self.actions[option]))
+        child = self.explored.enter(self.node, self.made, int(self.actions[option]))
         return child, child == before
-
-
-def preview(explored: Explored, node: int, made: Children) -> tuple[Moments, Moments]:
-    """Mean and variance of g of all children of a node, and of v as if none of them were in the DAG: g + Δ.
-
-    Where children are not made, either all are leaves, whose v is g, or none is.
-    """
-    mean, variance = explored.scores.predict_children(made, node)
-    if explored.has_lazy_children and _leads_to_leaves(explored, node, made):
-        return (mean, variance), (mean, variance)
-    delta = explored.increments.at(int(explored.graph.level[node]) + 1)
-    return (mean, variance), (mean + delta.mean, variance + delta.variance)
 
 
 def _leads_to_leaves(explored: Explored, node: int, made: Children) -> bool:
@@ -151,9 +151,11 @@ class AllChildren:
         if graph.count[node] == 0:
             return None
         edges = graph.edges(node)
-        distinct = graph.edge_child[edges] >= 0
-        actions, children = graph.edge_action[edges][distinct], graph.edge_child[edges][distinct]
-        return Options(explored, node, actions, children, explored.children(node))
+        actions, children = graph.edge_action[edges], graph.edge_child[edges]
+        if graph.has_repeated:
+            distinct = children >= 0
+            actions, children = actions[distinct], children[distinct]
+        return Options(explored, node, actions, children)
 
     def expand(self, explored: Explored, node: int) -> None:
         """Add all children."""

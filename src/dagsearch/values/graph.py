@@ -114,6 +114,8 @@ class Graph:
         """Largest number of actions of any node."""
         self.adversarial = False
         """Whether MIN decides anywhere."""
+        self.has_repeated = False
+        """Whether two actions lead to the same child anywhere."""
         self._reset(0)
         self.arrays: PackedGraph = self._packed()
         """All arrays that compiled code uses, see :class:`GraphArrays`."""
@@ -145,9 +147,9 @@ class Graph:
     def add(self, key: Hashable, state: State, sign: int, branching: int) -> int:
         """A new node without a path to it; ``branching`` is 0 at a leaf."""
         node = len(self.states)
-        if node == self.level.size:
+        if node + 1 == self.level.size:  # the last entry stays free, for nodes that are not in the DAG: −1
             for name, _ in _NODE_ARRAYS:
-                setattr(self, name, grown(getattr(self, name), node + 1))
+                setattr(self, name, grown(getattr(self, name), node + 2))
             self._reset(node)
             self.arrays = self._packed()
         self.states.append(state)
@@ -171,7 +173,7 @@ class Graph:
     def children(self, node: int) -> IntArray:
         """The node's children in the DAG, in order of addition, one entry per edge."""
         child = self.edge_child[self.edges(node)]
-        return np.where(child < 0, ~child, child)
+        return np.where(child < 0, ~child, child) if self.has_repeated else child
 
     def link(self, node: int, children: Sequence[int], actions: Sequence[int]) -> list[int]:
         """Add edges from ``node``; afterwards every child is at least one level below it.
@@ -200,6 +202,7 @@ class Graph:
             edge += 1
             repeated += again
         self.count[node] = edge - first
+        self.has_repeated |= repeated > 0
         self.branching[node] -= repeated  # another action to the same child is not another option
         return fresh
 
