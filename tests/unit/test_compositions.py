@@ -3,8 +3,8 @@
 import pytest
 
 import dagsearch as ds
-from dagsearch.baselines import UCB1, Averages, NoScores, TreeScores
-from dagsearch.covariances import Overlap, SharedPath
+from dagsearch.baselines import UCB1, Averages, NoScores
+from dagsearch.covariances import Overlap
 from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
@@ -20,10 +20,6 @@ def parts(policy=None, rollout=None, **changed):
     } | changed
 
 
-def tree_scores():
-    return TreeScores(SharedPath(step=1.0, root=1.0), 0.1)
-
-
 REFUSED = {
     "greedy roll-outs without scores": (
         lambda: parts(scores=NoScores(), rollout=Greedy(1.0)),
@@ -33,13 +29,13 @@ REFUSED = {
         lambda: parts(scores=NoScores(), proposers=Climb()),
         r"Climb\(.*\) needs .*NoScores has none",
     ),
-    "climbing on a tree, among others": (
-        lambda: parts(scores=tree_scores(), proposers=Portfolio([Random(), Climb()], Nearby())),
-        r"Climb\(.*\) needs .*TreeScores has none",
+    "climbing without scores, among others": (
+        lambda: parts(scores=NoScores(), proposers=Portfolio([Random(), Climb()], Nearby())),
+        r"Climb\(.*\) needs .*NoScores has none",
     ),
-    "evidence on a tree": (
-        lambda: parts(scores=tree_scores(), evidence=ds.evidence.Evidence()),
-        r"Evidence\(.*\) needs .*TreeScores has none",
+    "evidence without scores": (
+        lambda: parts(scores=NoScores(), evidence=ds.evidence.Evidence()),
+        r"Evidence\(.*\) needs .*NoScores has none",
     ),
     "averages of another back-up": (
         lambda: parts(policy=UCB1(Averages(), 1.0)),

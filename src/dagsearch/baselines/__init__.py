@@ -3,17 +3,18 @@
 Every function returns a :class:`dagsearch.Search`; only its parts differ.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dagsearch.baselines.averages import UCB1, Averages
-from dagsearch.baselines.brownian import TreeScores
 from dagsearch.baselines.grave import Grave, MoveAverages
 from dagsearch.baselines.none import NoScores
 from dagsearch.baselines.rave import Rave, RaveAverages
-from dagsearch.baselines.tree import TreeState, as_tree, without_path
-from dagsearch.covariances import SharedPath
+from dagsearch.baselines.tree import SharedPath, TreeState, as_tree, without_path
 from dagsearch.errors import ProblemError
 from dagsearch.methods import default_backup
+from dagsearch.posterior import FunctionScores
 from dagsearch.problem import Problem
 from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import ChildAndLeaves, Expansion, NoChildren, OneChild, default_expansion
@@ -33,7 +34,7 @@ __all__ = [
     "NoScores",
     "Rave",
     "RaveAverages",
-    "TreeScores",
+    "SharedPath",
     "TreeState",
     "as_tree",
     "grave",
@@ -187,6 +188,7 @@ def probabilistic_tree(
     noise: float = 1e-4,
     beta: float = 1.0,
     root_variance: float | None = None,
+    increment_prior: Sequence[float] | None = None,
     backup: Backup | None = None,
     expansion: Expansion | None = None,
     standardize: int = 0,
@@ -194,8 +196,8 @@ def probabilistic_tree(
 ) -> Search:
     """Probabilistic tree search (Hennig, Stern and Graepel 2010).
 
-    The belief is a Brownian walk along every path instead of a covariance over states. Values are those of
-    the paper's method.
+    The paper's method on the tree, where the covariance is that of a Brownian walk along every path
+    (:class:`SharedPath`). A reward takes O(n²) for n leaves, and every node that is read O(n²) more.
 
     Parameters
     ----------
@@ -207,19 +209,18 @@ def probabilistic_tree(
         As in :meth:`dagsearch.Search.paper`.
     root_variance : float, optional
         Prior variance of the root's score; by default the variance of a step.
-    backup, expansion, standardize, seed
+    increment_prior, backup, expansion, standardize, seed
         As in :meth:`dagsearch.Search.paper`, including the prior on inner values.
     """
     tree = Space(as_tree(problem))
     covariance = SharedPath(step=c, root=c if root_variance is None else root_variance)
-    increments = Increments.of(tree, covariance)
     expansion = expansion or default_expansion(tree)
     return Search(
         tree,
-        scores=TreeScores(covariance, noise),
+        scores=FunctionScores(covariance, noise),
         proposers=Descent(UpperConfidence(beta), Uniform(), expansion),
         backup=backup or default_backup(expansion),
-        increments=increments,
+        increments=Increments.of(tree, covariance, increment_prior),
         standardize=standardize,
         seed=seed,
     )

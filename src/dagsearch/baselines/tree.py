@@ -1,4 +1,4 @@
-"""Search the tree instead of the DAG."""
+"""Search the tree instead of the DAG, and the covariance of a random walk down a tree."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.typing import FloatArray
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.discrete import items_of
+from dagsearch.covariances.parameters import checked_positive, checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import ProblemError
 from dagsearch.problem import Action, Children, Problem, State
@@ -111,6 +113,59 @@ class _Tree:
                 return _FeaturesBelowPath(member, self.problem)
             return _BelowPath(member)
         return member
+
+
+class SharedPath(Covariance):
+    """Random walk down a tree: states of :func:`as_tree` are alike by the path that they share.
+
+    A child's score is its parent's plus an independent step (Hennig, Stern and Graepel 2010).
+
+    Parameters
+    ----------
+    step : float
+        Variance of the change from a state to its child.
+    root : float
+        Variance of the root.
+
+    Examples
+    --------
+    >>> SharedPath(step=1.0, root=0.5)([TreeState(("a", "b"), None)], [TreeState(("a", "c"), None)])
+    array([[1.5]])
+    """
+
+    def __init__(self, step: float, root: float = 0.0) -> None:
+        self.step, self.root = checked_positive("step", step), checked_variance("root", root)
+        self._numbers: dict[Action, int] = {}
+
+    def represent(self, states: Sequence[TreeState]) -> Rows:
+        """The actions as numbers from 1 on, in the order of the path; 0 where it has ended."""
+        rows = np.zeros((len(states), max((len(state.path) for state in states), default=0)), dtype=np.int64)
+        for row, state in zip(rows, states, strict=True):
+            for place, action in enumerate(state.path):
+                row[place] = self._numbers.setdefault(action, len(self._numbers) + 1)
+        return rows
+
+    def cross(self, a: Rows, b: Rows) -> FloatArray:
+        return self.root + self.step * _shared_steps(a, b)
+
+    def variances(self, a: Rows) -> FloatArray:
+        return np.asarray(self.root + self.step * np.count_nonzero(a, axis=1))
+
+    def __repr__(self) -> str:
+        return f"SharedPath(step={self.step!r}, root={self.root!r})"
+
+
+@compiled
+def _shared_steps(a: IntArray, b: IntArray) -> FloatArray:
+    """Number of equal entries of two rows, before the first ones that differ or are 0."""
+    shared, width = np.zeros((a.shape[0], b.shape[0])), min(a.shape[1], b.shape[1])
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            place = 0
+            while place < width and a[i, place] == b[j, place] != 0:
+                place += 1
+            shared[i, j] = place
+    return shared
 
 
 class _BelowPath(Covariance):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dagsearch.covariances.base import Covariance, FeatureMap, check_covariance
 from dagsearch.covariances.discrete import Diffusion, Hamming, Overlap
-from dagsearch.covariances.given import Features, LinearFeatures, Pairwise, SharedPath
+from dagsearch.covariances.given import Features, LinearFeatures, Pairwise
 from dagsearch.covariances.items import Nearness, Relevance, correlation
 from dagsearch.covariances.parameters import Hyperparameter
 from dagsearch.covariances.sets import SetKernel
@@ -27,7 +27,6 @@ __all__ = [
     "Pairwise",
     "Relevance",
     "SetKernel",
-    "SharedPath",
     "Views",
     "check_covariance",
     "correlation",

@@ -7,7 +7,7 @@ import numpy as np
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances.base import Covariance, FeatureMap
 from dagsearch.covariances.items import GivenMatrix
-from dagsearch.covariances.parameters import changed, checked_positive, checked_variance
+from dagsearch.covariances.parameters import changed, checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.covariances.sets import VectorKernel
 from dagsearch.errors import CovarianceError
@@ -138,32 +138,3 @@ class Pairwise(Covariance):
 
     def __repr__(self) -> str:
         return f"Pairwise({self._function!r}, private={self.private!r})"
-
-
-class SharedPath(Pairwise):
-    """Random walk down a tree, for :func:`dagsearch.as_tree`: states are alike by the path that they share.
-
-    Parameters
-    ----------
-    step : float
-        Variance of the change from a state to its child.
-    root : float
-        Variance of the root.
-
-    Examples
-    --------
-    >>> from dagsearch.baselines import TreeState
-    >>> SharedPath(step=1.0)([TreeState(("a", "b"), None)], [TreeState(("a", "c"), None)])
-    array([[1.]])
-    """
-
-    def __init__(self, step: float, root: float = 0.0) -> None:
-        self.step, self.root = checked_positive("step", step), checked_variance("root", root)
-
-    def _function(self, x: State, y: State) -> float:
-        steps = enumerate(zip(x.path, y.path, strict=False))
-        parting = (step for step, (one, other) in steps if one != other)
-        return self.root + self.step * next(parting, min(len(x.path), len(y.path)))
-
-    def __repr__(self) -> str:
-        return f"SharedPath(step={self.step!r}, root={self.root!r})"
