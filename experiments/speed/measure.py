@@ -166,11 +166,11 @@ def _owners(search: Search, methods: Mapping[str, tuple[str, ...]]) -> set[tuple
 
 def _parts(search: Search, kind: str) -> tuple[Any, ...]:
     if kind == "scores":
-        return (search.explored.scores,)
+        return (search.index.scores,)
     if kind == "evidence":
         return (search.posterior.evidence,)
     if kind == "backup":
-        return (search.explored_values.backup,)
+        return (search.values.backup,)
     if kind == "climb":
         return tuple(one for one in search.portfolio.proposers if isinstance(one, Climb))
     descent = search.portfolio.descent  # the rest is "rollout"; the initial leaves are by uniform ones

@@ -140,7 +140,7 @@ def size_of(search: Search) -> tuple[int, int]:
 
 def features_of(search: Search) -> int | None:
     """Current number of features; ``None`` for a covariance without a feature map."""
-    dimension = getattr(search.explored.scores.covariance, "dimension", None)
+    dimension = getattr(search.index.scores.covariance, "dimension", None)
     return None if dimension is None else int(dimension)
 
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray
 from dagsearch.journal.encoding import Part
+from dagsearch.journal.record import Record, Told
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem
 from dagsearch.problems import Choices, SubsetRange, Subsets
-from dagsearch.record import Record, Told
 from dagsearch.report.effects import Effect, worth_of
 from dagsearch.search import Search
 from experiments.harness import markdown

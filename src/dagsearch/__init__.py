@@ -7,9 +7,11 @@
 """
 
 import importlib as _importlib
+from collections.abc import Callable as _Callable
 from typing import TYPE_CHECKING, Any
 
 from dagsearch import baselines, covariances, errors, posterior, problems, proposers, testing
+from dagsearch._internal.wiring import wiring as _wiring
 from dagsearch.baselines.tree import as_tree
 from dagsearch.errors import (
     CovarianceError,
@@ -21,23 +23,41 @@ from dagsearch.errors import (
     SearchExhausted,
     SearchInterrupted,
 )
+from dagsearch.forecasts import Forecast
 from dagsearch.functions import maximize, minimize, search
 from dagsearch.journal.joining import join
+from dagsearch.journal.joining import joined_pool as _joined_pool
 from dagsearch.journal.journal import backup_journal
+from dagsearch.journal.resume import resume_search as _resume_search
+from dagsearch.journal.resume import start_journal as _start_journal
 from dagsearch.posterior import evidence
 from dagsearch.problem import MAX, MIN, Problem, Step, StepProblem
 from dagsearch.proposers import expansions, policies, rollouts
-from dagsearch.report.forecasts import Forecast
-from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
+from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
 from dagsearch.run.pools import PoolError
+from dagsearch.run.runner import steps as _steps
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.values import backups, gaussians, proofs
-from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
 
 if TYPE_CHECKING:
     from dagsearch.games import players
+
+
+def _late(module: str, name: str) -> _Callable[..., Any]:
+    """A function whose module is imported when it is first called."""
+    return lambda *arguments, **keywords: getattr(_importlib.import_module(module), name)(
+        *arguments, **keywords
+    )
+
+
+_wiring.join = _joined_pool
+_wiring.steps, _wiring.record, _wiring.resume = _steps, _start_journal, _resume_search
+_wiring.report = _late("dagsearch.report.report", "report_of")
+_wiring.plot = _late("dagsearch.report.plots", "plotted")
+_wiring.rows = _late("dagsearch.report.frames", "rows_of")
+_wiring.frame = _late("dagsearch.report.frames", "frame_of")
 
 __version__ = "1.0.0"
 

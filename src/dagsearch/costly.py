@@ -13,6 +13,7 @@ from dagsearch._internal.deadline import Deadline
 from dagsearch._internal.texts import shown
 from dagsearch.data import History
 from dagsearch.errors import ProblemError, SearchExhausted
+from dagsearch.forecasts import Forecast
 from dagsearch.journal.resume import start_journal
 from dagsearch.optimum import Optimum
 from dagsearch.pending import Outstanding
@@ -20,13 +21,11 @@ from dagsearch.posterior.steps import StepBelief
 from dagsearch.problem import Action, State, Step, StepProblem, check_members
 from dagsearch.proposers.frontier import Frontier
 from dagsearch.recorder import Recorder
-from dagsearch.report.forecasts import Forecast
-from dagsearch.results import UNKNOWN, Belief, Evaluation, Line, Proposal, Result, StepProposal
+from dagsearch.results import UNKNOWN, Belief, Evaluation, Gaussian, Line, Proposal, Result, StepProposal
 from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
 from dagsearch.space import Space
-from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.steps import PENDING, Arrival, Steps, checked_step
 
 

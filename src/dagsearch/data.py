@@ -1,23 +1,21 @@
-"""The rewards so far, in the user's units, and how well they were predicted."""
+"""The rewards so far, in the user's units, how well they were predicted, and what is pending."""
 
 import math
 import time
 from bisect import insort
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from dagsearch._internal import special
-from dagsearch.posterior.posterior import Posterior
 from dagsearch.problem import Action, State
-from dagsearch.results import Evaluation, Proposal
-from dagsearch.values.explored import Explored
-from dagsearch.values.gaussians import Gaussian
+from dagsearch.results import Evaluation, Gaussian, Proposal
 
 # Number of good leaves that proposers may start from.
 _GOOD = 6
-# Smallest number of predictions that the skill is computed from.
+# Smallest number of predictions that R² is computed from.
 _FEWEST = 10
 # Factor by which earlier improvements count less with every reward.
 _DECAY = 0.97
@@ -28,13 +26,13 @@ CENTRAL = 0.9
 REACH = 1.6448536269514722
 
 
-class Told(NamedTuple):
+class Observation(NamedTuple):
     """A reward that was told, after all checks."""
 
     leaf: State
     """The evaluated leaf."""
-    node: int
-    """Its node."""
+    row: int
+    """Its number in the index."""
     proposal: Proposal | None
     """The proposal that it was evaluated for; ``None`` if the leaf was told without one."""
     reward: float
@@ -83,7 +81,7 @@ class Foresight:
         self._best = max(self._best, reward)
 
     @property
-    def kept(self) -> float:
+    def realised_ratio(self) -> float:
         """Ratio of the actual to the predicted number of improvements on the best reward, at most 1.
 
         It is low where rewards are on a plateau, or fall off faster than the model thinks.
@@ -96,17 +94,16 @@ class Foresight:
 
         More where improvements were predicted that did not come, so that the search looks further away.
         """
-        return -_MARGIN * math.log(self.kept)
+        return -_MARGIN * math.log(self.realised_ratio)
 
     @property
     def skill(self) -> float | None:
-        """Share of the variance of the latter half of the rewards that was predicted.
+        """R² of the predictions of the latter half of the rewards, against the mean of all told before.
 
-        1 is a perfect prediction; 0 is no better than the mean of all rewards told before, and less is worse.
-        ``None`` with too few predictions.
+        1 is a perfect prediction, 0 is no better than that mean. ``None`` with too few predictions.
         """
-        recent = self._recent()
-        if recent is None:
+        recent = self.recent
+        if not recent:
             return None
         predicted, naive, reward, _ = np.array(recent).T
         naively = float(((reward - naive) ** 2).sum())
@@ -115,50 +112,62 @@ class Foresight:
     @property
     def coverage(self) -> float | None:
         """Share of the same rewards inside the central 90% intervals predicted for them; 0.9 is right."""
-        return self.covered(REACH)
-
-    def covered(self, reach: float) -> float | None:
-        """Share of the same rewards that missed their prediction by ``reach`` standard deviations or less."""
-        recent = self._recent()
-        return None if recent is None else float(np.mean([abs(one.error) <= reach for one in recent]))
-
-    @property
-    def recent(self) -> int:
-        """Number of these rewards; 0 if they are too few."""
-        return len(self._recent() or ())
+        recent = self.recent
+        return float(np.mean([abs(one.error) <= REACH for one in recent])) if recent else None
 
     @property
     def error(self) -> float | None:
         """Root mean square of the same rewards' errors in predicted standard deviations; 1 is right."""
-        recent = self._recent()
-        return None if recent is None else float(np.sqrt(np.mean([one.error**2 for one in recent])))
+        recent = self.recent
+        return float(np.sqrt(np.mean([one.error**2 for one in recent]))) if recent else None
 
-    def _recent(self) -> list[Prediction] | None:
-        """The latter half of the predictions; ``None`` if they are too few."""
+    @property
+    def recent(self) -> list[Prediction]:
+        """The latter half of the predictions; none if they are too few."""
         recent = self._predictions[len(self._predictions) // 2 :]
-        return recent if len(recent) >= _FEWEST else None
+        return recent if len(recent) >= _FEWEST else []
 
 
-class History:
-    """Every evaluation in the order told, the best one, and the clock that gives their times."""
+class Data:
+    """Every evaluation in the order told, and every proposal that is pending.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    key : callable
+        What identifies a leaf; evaluations and proposals of leaves with equal keys are of one leaf.
+    """
+
+    def __init__(self, key: Callable[[State], Hashable]) -> None:
+        self._key = key
+        self._started = time.perf_counter()
+        self.stopped: str | None = None
+        """Why the last run ended; ``None`` if there was no run."""
+        self.pending: list[Proposal] = []
+        """Pending proposals, the oldest first."""
+        self.offered: list[Proposal] = []
+        """Proposals to give out again before new ones; some may no longer be pending."""
+        self._pending_keys: Counter[Hashable] = Counter()
+        self._clear()
+
+    def _clear(self) -> None:
         self.evaluations: list[Evaluation] = []
         """All evaluations, in the order told."""
         self.best: Evaluation | None = None
         """The first evaluation with the largest reward."""
+        self.reached: list[Evaluation] = []
+        """Evaluations of leaves to which actions are known."""
         self.foresight = Foresight()
         """How well rewards were predicted before they were told."""
         self.known = 0
         """Number of rewards that were given as known."""
         self.since_best = 0
         """Number of evaluations since the best one, without rewards that were given as known."""
-        self.stopped: str | None = None
-        """Why the last run ended; ``None`` if there was no run."""
-        self._started = time.perf_counter()
+        self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
 
     def __len__(self) -> int:
         return len(self.evaluations)
+
+    # Evaluations -----------------------------------------------------------------------------------------
 
     def add(
         self,
@@ -169,7 +178,7 @@ class History:
         predicted: Gaussian | None = None,
         known: bool = False,
     ) -> Evaluation:
-        """Add an evaluation, and keep what a subclass keeps of it."""
+        """Add an evaluation."""
         before = self.evaluations
         best = max(reward, before[-1].best_reward) if before else reward
         evaluation = Evaluation(len(before) + 1, leaf, actions, reward, best, seconds, predicted, known=known)
@@ -178,15 +187,42 @@ class History:
         if reward > (-math.inf if self.best is None else self.best.reward):
             self.best, self.since_best = evaluation, 0
         before.append(evaluation)
-        self._keep(evaluation)
+        if actions is not None:
+            self.reached.append(evaluation)
+            self._rank(evaluation)
         return evaluation
 
-    def _keep(self, evaluation: Evaluation) -> None:
-        """Called with every evaluation that was added."""
+    def remove(self, leaf: State) -> None:
+        """Remove all evaluations of a leaf, as if they had never been told."""
+        key, told = self._key(leaf), self.evaluations
+        self._clear()
+        for one in told:
+            if self._key(one.leaf) != key:
+                self.foresight.record(one.predicted, one.reward)
+                again = self.add(one.leaf, one.actions, one.reward, one.seconds, one.predicted, one.known)
+                again.recommend(one.recommended)
 
-    def incumbent(self) -> Evaluation | None:
-        """The best evaluation."""
-        return self.best
+    def _rank(self, evaluation: Evaluation) -> None:
+        """Keep an evaluation among those with the largest rewards, if it is one; the first of equal ones."""
+        ranked = self._largest
+        if len(ranked) == _GOOD and evaluation.reward <= -ranked[-1][0]:
+            return
+        key = self._key(evaluation.leaf)
+        again = next((one for one in ranked if self._key(one[2].leaf) == key), None)
+        if again is not None:
+            if -again[0] >= evaluation.reward:
+                return
+            ranked.remove(again)
+        insort(ranked, (-evaluation.reward, evaluation.step, evaluation))
+        del ranked[_GOOD:]
+
+    def good(self, first: Evaluation | None) -> Sequence[Evaluation]:
+        """The best evaluations of different leaves to which actions are known, after ``first``."""
+        ranked = [evaluation for _, _, evaluation in self._largest]
+        if first is None or first.actions is None or (ranked and ranked[0] is first):
+            return ranked
+        key = self._key(first.leaf)
+        return [first, *(one for one in ranked if self._key(one.leaf) != key)]
 
     def clock(self) -> float:
         """Seconds since the search began."""
@@ -197,50 +233,46 @@ class History:
         if self.evaluations:
             self._started = time.perf_counter() - self.evaluations[-1].seconds
 
+    # Pending proposals -----------------------------------------------------------------------------------
 
-class Data(History):
-    """Every evaluation of a leaf, and the best ones of different leaves, from which proposers start."""
+    def add_pending(self, proposal: Proposal) -> Proposal:
+        """Make a proposal pending."""
+        self.pending.append(proposal)
+        self._pending_keys[self._key(proposal.leaf)] += 1
+        return proposal
 
-    def __init__(self, explored: Explored, posterior: Posterior) -> None:
-        super().__init__()
-        self._explored, self._posterior = explored, posterior
-        self.reached: list[Evaluation] = []
-        """Those of leaves to which actions are known."""
-        self._largest: list[tuple[float, int, Evaluation]] = []  # of different leaves, the largest first
-        self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
+    def find(self, leaf: State, proposal: Proposal | None = None) -> int | None:
+        """Index of this proposal object, else of the oldest one for its leaf; ``None`` if there is none."""
+        key = self._key(leaf)
+        if key not in self._pending_keys:
+            return None
+        for index, other in enumerate(self.pending):
+            if other is proposal:
+                return index
+        return next(i for i, other in enumerate(self.pending) if self._key(other.leaf) == key)
 
-    def _keep(self, evaluation: Evaluation) -> None:
-        """Keep an evaluation among the best if it is one of them."""
-        if evaluation.actions is not None:
-            self.reached.append(evaluation)
-            self._rank(evaluation)
+    def drop(self, index: int) -> Proposal:
+        """A pending proposal, which is pending no longer."""
+        proposal = self.pending.pop(index)
+        key = self._key(proposal.leaf)
+        self._pending_keys[key] -= 1
+        if self._pending_keys[key] == 0:
+            del self._pending_keys[key]
+        return proposal
 
-    def _rank(self, evaluation: Evaluation) -> None:
-        """Keep an evaluation among those with the largest rewards, if it is one; the first of equal ones."""
-        ranked = self._largest
-        if len(ranked) == _GOOD and evaluation.reward <= -ranked[-1][0]:
-            return
-        same = self._explored.space.same
-        again = next((one for one in ranked if same(one[2].leaf, evaluation.leaf)), None)
-        if again is not None:
-            if -again[0] >= evaluation.reward:
-                return
-            ranked.remove(again)
-        insort(ranked, (-evaluation.reward, evaluation.step, evaluation))
-        del ranked[_GOOD:]
+    def offer(self, proposals: Sequence[Proposal]) -> None:
+        """Let pending proposals be given out again before new ones: their evaluations were cut off."""
+        self.offered.extend(proposals)
 
-    def incumbent(self) -> Evaluation | None:
-        """The best evaluation: by reward, or by mean g where noise is learnt."""
-        if self.best is None or not self._posterior.learns_noise or not self._posterior.informed:
-            return self.best
-        if self._incumbent is None or self._incumbent[0] != len(self.evaluations):
-            mean, _ = self._posterior.moments([episode.leaf for episode in self._posterior.told])
-            self._incumbent = len(self.evaluations), self.evaluations[int(np.argmax(mean))]
-        return self._incumbent[1]
+    def withdraw(self, proposals: Sequence[Proposal]) -> None:
+        """Offer proposals no longer: their evaluations begin otherwise."""
+        withdrawn = {id(proposal) for proposal in proposals}
+        self.offered = [offered for offered in self.offered if id(offered) not in withdrawn]
 
-    def good(self) -> Sequence[Evaluation]:
-        """The best evaluations of different leaves to which actions are known, the incumbent first."""
-        ranked, best = [evaluation for _, _, evaluation in self._largest], self.incumbent()
-        if best is None or best.actions is None or (ranked and ranked[0] is best):
-            return ranked
-        return [best, *(one for one in ranked if not self._explored.space.same(one.leaf, best.leaf))]
+    def next_offered(self) -> Proposal | None:
+        """The next proposal that is offered again and still pending."""
+        while self.offered:
+            offered = self.offered.pop(0)
+            if any(offered is proposal for proposal in self.pending):
+                return offered
+        return None

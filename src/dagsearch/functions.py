@@ -16,7 +16,7 @@ from dagsearch.journal.journal import has_begun
 from dagsearch.methods import default_initial
 from dagsearch.problem import Problem, StepProblem, has_costly_steps
 from dagsearch.problems.functions import Choose, FunctionProblem
-from dagsearch.results import Evaluation, Result
+from dagsearch.results import Evaluation, Gaussian, Result
 from dagsearch.run.given import Given, Known, pairs_of
 from dagsearch.run.runner import (
     Execution,
@@ -26,9 +26,9 @@ from dagsearch.run.runner import (
     checked_steer,
     log_if_poor,
 )
+from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search, Seed
-from dagsearch.values.gaussians import Gaussian
 
 
 class Settings(Execution, total=False):
@@ -39,7 +39,7 @@ class Settings(Execution, total=False):
     patience: int | None
     target: float | None
     seconds: float | None
-    confidence: float | None
+    tolerance: float | None
     seed: Seed
     progress: bool | Literal["notebook"]
     journal: str | PathLike[str] | None
@@ -56,7 +56,7 @@ def search(
     patience: int | None = None,
     target: float | None = None,
     seconds: float | None = None,
-    confidence: float | None = None,
+    tolerance: float | None = None,
     seed: Seed = None,
     progress: bool | Literal["notebook"] = False,
     journal: str | PathLike[str] | None = None,
@@ -95,8 +95,9 @@ def search(
         Stop once a reward is at least this large.
     seconds : float, optional
         Stop after this number of seconds.
-    confidence : float, optional
-        Stop once the best leaf so far is the best of all with this probability.
+    tolerance : float, optional
+        Stop once the rest of the budget is unlikely to gain this much: when the upper limit of the forecast
+        (:meth:`Search.forecast`) is less than ``tolerance`` above the best reward.
     seed : int, numpy Generator or None
         Source of all randomness.
     progress : bool or "notebook"
@@ -126,7 +127,7 @@ def search(
     """
     from dagsearch.report.report import shown_progress  # slow to import
 
-    budget, stop = checked_budget(budget), Stop(patience, target, seconds, confidence)
+    budget, stop = checked_budget(budget), Stop(patience, target, seconds, tolerance)
     noisy = checked_flag("noisy", noisy)
     if progress != "notebook" and not isinstance(progress, bool | np.bool_):
         raise ValueError(f"progress must be True, False or 'notebook', got {shown(progress)}")
@@ -146,7 +147,7 @@ def search(
     sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1
     try:
         given.tell(run)
-        total = run.steered.total(budget) + run.data.known
+        total = (run.recorder.steering or Steered()).total(budget) + run.data.known
         if run.spent < total:
             steps = run.steps(total - run.spent, stop, **execution)
             with shown_progress(progress, run.history, total, sign, has_costly_steps(problem)) as bar:
@@ -158,7 +159,7 @@ def search(
     except Exception as error:
         if getattr(error, "result", None) is None:
             run.data.stopped = "error"
-            error.result = run.answers.after_error()  # type: ignore[attr-defined]
+            error.result = run.after_error()  # type: ignore[attr-defined]
         raise
     except KeyboardInterrupt as error:
         interrupted = SearchInterrupted(f"interrupted after {len(run.history)} evaluations; see error.result")
@@ -182,7 +183,7 @@ def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpac
     budget : int
         Maximum number of evaluations, that is, of complete runs of the function.
     **settings
-        ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``confidence``, ``seed``,
+        ``covariance``, ``noisy``, ``patience``, ``target``, ``seconds``, ``tolerance``, ``seed``,
         ``progress``, ``journal``, ``known``, ``start``, ``executor``, ``n_jobs``, ``timeout``, ``on_error``,
         ``deterministic``, ``callback``, ``join``, ``steer``: as for :func:`dagsearch.search`.
 
@@ -239,7 +240,7 @@ def turned(result: Result) -> Result:
     return replace(
         result,
         best_reward=None if result.best_reward is None else 0.0 - result.best_reward,
-        value=_turned(result.value),
+        value=None if result.value is None else _turned(result.value),
         minimized=not result.minimized,
         history=tuple(map(_turned_evaluation, result.history)),
     )

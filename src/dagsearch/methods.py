@@ -1,7 +1,6 @@
 """The methods: which parts a search is composed of, and whether they can work together."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any, TypedDict
 
 from dagsearch._internal.checks import is_whole
@@ -219,7 +218,12 @@ def standardized(covariance: Covariance, space: Space) -> Covariance:
 
 
 def check_parts(
-    space: Space, scores: Scores, portfolio: Portfolio, backup: Backup, evidence: Evidence | None
+    space: Space,
+    scores: Scores,
+    portfolio: Portfolio,
+    backup: Backup | None,
+    increments: Increments | None,
+    evidence: Evidence | None,
 ) -> None:
     """Raise unless these parts can be one search."""
     check_members(space.problem)
@@ -228,12 +232,14 @@ def check_parts(
     check_requirements(scores, *portfolio.parts, backup, evidence)
     if portfolio.descent is not None:
         _check_reads(portfolio.descent.policy, backup)
+    elif backup is not None or increments is not None:
+        raise ValueError("backup and increments are parts of a descent, and none of the proposers descends")
     if scores.covariance is not None:
-        with one_thread() if scores.uses_blas else nullcontext():
+        with one_thread():
             _check_covariance_on(space, scores.covariance)
 
 
-def _check_reads(policy: Policy, backup: Backup) -> None:
+def _check_reads(policy: Policy, backup: Backup | None) -> None:
     """Refuse a policy that reads the results of another back-up, which this search would never update."""
     reads: Any = getattr(policy, "reads", None)  # a user's own policy may not have it
     if reads is not None and reads is not backup:

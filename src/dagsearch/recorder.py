@@ -11,7 +11,7 @@ from dagsearch.results import Proposal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dagsearch.data import Told
+    from dagsearch.data import Observation
     from dagsearch.run.steering import Request
 
 _NOTHING = nullcontext()
@@ -28,15 +28,13 @@ class Recorder:
     """Whether an event could not be recorded, so that the search must not continue."""
     path = Path()
     """The record's file, if there is one."""
+    steering: Any = None
+    """What requests of the user have changed, as far as a resumed search has to know it."""
     keeps_pending = False
     """Whether the record keeps pending proposals after the process ends."""
 
     def deciding(self) -> AbstractContextManager[None]:
         """While entered, the search changes in a way that is recorded completely or not at all."""
-        return _NOTHING
-
-    def repeating(self) -> AbstractContextManager[None]:
-        """The same, for an event whose changes of the DAG a replay makes itself: they are not recorded."""
         return _NOTHING
 
     def asked(self, proposal: Proposal) -> None:
@@ -45,11 +43,14 @@ class Recorder:
     def proposed(self, leaf: State, actions: "Sequence[Action]", note: Any) -> None:
         """The user proposes a leaf, to which ``actions`` lead."""
 
-    def told(self, told: "Told", note: Any) -> None:
+    def told(self, told: "Observation", note: Any) -> None:
         """A reward was told."""
 
     def forgotten(self, index: int, again: bool, note: Any) -> None:
         """A pending proposal is taken back."""
+
+    def untold(self, leaf: State, again: bool, note: Any) -> None:
+        """Every reward of a leaf is taken back."""
 
     def settled(self) -> None:
         """Rewards are no longer held back."""
@@ -72,9 +73,6 @@ class Recorder:
 
     def learnt(self, covariance: Covariance, noise: float) -> None:
         """New hyperparameters have been found."""
-
-    def dag_changed(self, kind: str, *details: Any) -> None:
-        """The explored DAG has changed."""
 
     def close(self) -> None:
         """No further event will be reported."""

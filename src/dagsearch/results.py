@@ -1,14 +1,10 @@
 """What a search returns."""
 
-import importlib
-import math
-from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dagsearch._internal.order import in_order
+from dagsearch._internal.wiring import wiring
 from dagsearch.problem import Action, Edge, State
-from dagsearch.values.gaussians import Gaussian
 
 if TYPE_CHECKING:
     import pandas
@@ -17,11 +13,13 @@ if TYPE_CHECKING:
     from dagsearch.report.report import Report
 
 
-ABSENT: Final = object()
-"""Where a leaf does not make a choice, or has no such position; a choice that is made may be ``None``."""
-UNKNOWN: Final = Gaussian(math.nan, math.inf)
-"""The value before the first reward."""
-_OF_EVALUATIONS = ("step", "reward", "best_reward", "seconds", "known")
+class Gaussian(NamedTuple):
+    """A univariate Gaussian; unpacks as ``(mean, variance)``."""
+
+    mean: float
+    """Its mean."""
+    variance: float
+    """Its variance, not the standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,9 @@ class Belief:
 
     g: Gaussian
     """Generative score: the reward that random play from here earns."""
-    v: Gaussian
-    """Optimal value: the reward that optimal play from here earns."""
+    v: Gaussian | None
+    """Optimal value: the reward that optimal play from here earns. At a leaf it is g; elsewhere only searches
+    that descend know it, and it is ``None`` in others."""
     visits: int
     """Number of descents through the state; 0 outside the explored part."""
 
@@ -132,24 +131,22 @@ class Result:
     """The decisions that lead there; ``None`` if they are not known, as in :class:`Evaluation`."""
     best_reward: float | None
     """The best leaf's reward."""
-    value: Gaussian
-    """Belief about the best possible reward, in units of the reward, as wide as earlier errors suggest.
-    Before the first reward it is unknown: a mean of NaN and an infinite variance."""
+    value: Gaussian | None
+    """Belief about the best possible reward, in units of the reward: the root's v. ``None`` before the first
+    reward, and in searches that do not descend, which have no v."""
     probability_best: float | None
-    """Probability that no other leaf is better: 1 if every leaf was evaluated without noise, else right on
-    average over the problems of ``docs/truth.md``. ``None`` if unknown: with fewer than about 20 predicted
-    rewards, where nothing is learnt, and with MIN nodes."""
+    """1 if every leaf was evaluated without noise, so that no other leaf is better; else ``None``."""
     stopped: str | None = field(compare=False)
     """Why the last run ended: ``"budget"``, ``"exhausted"`` (every leaf was evaluated or has failed),
-    ``"target"``, ``"patience"``, ``"seconds"``, ``"confidence"``, ``"callback"``, ``"steered"``, after an
+    ``"target"``, ``"patience"``, ``"seconds"``, ``"tolerance"``, ``"callback"``, ``"steered"``, after an
     exception ``"error"`` or, after Ctrl-C, ``"interrupted"``; ``None`` if there was no run."""
     history: tuple[Evaluation, ...] = field(repr=False)
     """Every evaluation, in the order told."""
     covariance: str | None = field(default=None, repr=False)
     """Which states the search took to be alike: its covariance, with what it learnt; ``None`` without one."""
     skill: float | None = field(default=None, repr=False)
-    """Share of the variance of recent rewards that the model predicted before they were told: 1 is perfect,
-    0 no better than their mean. ``None`` if the model learns nothing or there were too few rewards."""
+    """R² of the surrogate on the second half of the rewards, before they were told: 1 is perfect, 0 no better
+    than their mean. ``None`` if the model learns nothing or there were too few rewards."""
     coverage: float | None = field(default=None, repr=False)
     """Share of the same rewards inside the central 90% intervals that were predicted for them; ``None`` like
     ``skill``."""
@@ -168,9 +165,7 @@ class Result:
 
         A notebook shows a part of it; ``report().write("page.html")`` writes all of it to one file.
         """
-        from dagsearch.report.report import Report
-
-        return Report.of_result(self)
+        return wiring.report(self)
 
     def plot(self) -> "Figure":
         """Draw the search with matplotlib: ``result.plot().savefig("search.png")`` writes the figure.
@@ -179,9 +174,7 @@ class Result:
         choice explains; and the best reward found with each combination of the two choices that explain most.
         With little to draw, there is only the first.
         """
-        from dagsearch.report.plots import plotted
-
-        return plotted(self)
+        return wiring.plot(self)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The history as one dictionary per evaluation, all with the same keys.
@@ -191,75 +184,16 @@ class Result:
         a leaf has no such choice or position. Costly steps are told by the decisions so far. The last one,
         ``leaf``, is the leaf itself.
         """
-        return [
-            {name: None if value is ABSENT else value for name, value in row.items()} for row in self._rows()
-        ]
-
-    def _rows(self) -> list[dict[str, Any]]:
-        """The same, with ``ABSENT`` where a leaf has no such choice or position."""
-        rows = list[dict[str, Any]]()
-        for evaluation, leaf in zip(self.history, columns_of(self), strict=True):
-            row = {name: getattr(evaluation, name) for name in _OF_EVALUATIONS}
-            own = {f"{name} of the leaf" if name in (*row, "leaf") else name: leaf[name] for name in leaf}
-            rows.append({**row, **own, "leaf": evaluation.leaf})
-        return rows
+        return wiring.rows(self)
 
     def to_frame(self) -> "pandas.DataFrame":
         """The history as a pandas data frame, with one row per evaluation and the columns of `to_dicts`.
 
         Where a choice was made and is ``None``, its column has ``None`` there and NaN where it was not made.
         """
-        try:
-            pandas = importlib.import_module("pandas")
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                "Result.to_frame needs pandas: pip install 'dagsearch[pandas]'"
-            ) from error
-        rows = self._rows()
-        names = list(rows[0]) if rows else [*_OF_EVALUATIONS, "leaf"]
-        columns = {name: [row[name] for row in rows] for name in names}
-        return pandas.DataFrame({name: _series(pandas, columns[name]) for name in names})  # type: ignore[no-any-return]
+        return wiring.frame(self)
 
 
 def nothing_left(result: Result) -> bool:
     """Whether every leaf was evaluated, so that nothing better can come."""
     return result.stopped == "exhausted" or result.probability_best == 1.0
-
-
-def _series(pandas: Any, values: Sequence[Any]) -> Any:
-    """A column of a data frame; one of objects if ``None`` is a value, which pandas would take as missing."""
-    if any(value is None for value in values):
-        return pandas.Series([math.nan if value is ABSENT else value for value in values], dtype=object)
-    return [None if value is ABSENT else value for value in values]
-
-
-def columns_of(result: Result, latest: int | None = None) -> list[dict[str, Any]]:
-    """What each evaluated leaf consists of, by column, or the ``latest``; every leaf has all columns."""
-    history = result.history if latest is None else result.history[-latest:]
-    if result.steps:
-        return _with_all_columns([_decisions(one) for one in history])
-    leaves = [one.leaf for one in history]
-    if leaves and all(isinstance(leaf, Set) for leaf in leaves):
-        items = in_order(frozenset[Any]().union(*leaves))
-        return [{str(item): item in leaf for item in items} for leaf in leaves]
-    return _with_all_columns([_parts(one) for one in history])
-
-
-def _with_all_columns(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    names = list(dict.fromkeys(name for parts in found for name in parts))
-    return [{name: parts.get(name, ABSENT) for name in names} for parts in found]
-
-
-def _parts(evaluation: Evaluation) -> dict[str, Any]:
-    """Named choices as they are, tuples by position, other leaves by the decisions that lead there."""
-    leaf = evaluation.leaf
-    if isinstance(leaf, Mapping):
-        return {str(name): value for name, value in leaf.items()}
-    if isinstance(leaf, tuple):
-        return {f"position {place}": part for place, part in enumerate(leaf, start=1)}
-    return _decisions(evaluation)
-
-
-def _decisions(evaluation: Evaluation) -> dict[str, Any]:
-    decisions = enumerate(evaluation.actions or (), start=1)
-    return {f"decision {place}": action for place, action in decisions}

@@ -1,10 +1,10 @@
 """The search: ask for a leaf, tell its reward."""
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from os import PathLike
-from typing import Any, Self, Unpack, cast, overload
+from typing import Any, Self, cast, overload
 
 import numpy as np
 
@@ -12,50 +12,34 @@ from dagsearch._internal.checks import checked_flag, is_whole, seed_of
 from dagsearch._internal.deadline import Deadline, OutOfTime
 from dagsearch._internal.texts import shown
 from dagsearch._internal.threads import one_thread
-from dagsearch.answers import LEAVES, SAMPLES, Answers
+from dagsearch._internal.wiring import wiring
 from dagsearch.covariances import Covariance
-from dagsearch.data import Data, Told
+from dagsearch.data import Data, Observation
 from dagsearch.errors import ProblemError, SearchExhausted
-from dagsearch.journal.joining import joined_pool
-from dagsearch.journal.resume import resume_search, start_journal
+from dagsearch.forecasts import Forecast, forecast, progress_of
 from dagsearch.methods import INITIAL, check_parts, default_parts, paper_parts
-from dagsearch.optimum import Optimum
-from dagsearch.pending import Pending
 from dagsearch.posterior.base import MeanFunction, Scores, checked_noise
 from dagsearch.posterior.evidence import Evidence
+from dagsearch.posterior.index import Index
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
-from dagsearch.problem import Action, Problem, State, StepProblem, has_costly_steps
+from dagsearch.problem import Action, Children, Problem, State, StepProblem, has_costly_steps
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.expansions import Expansion
 from dagsearch.proposers.portfolio import Portfolio
 from dagsearch.proposers.remaining import Remaining
 from dagsearch.recorder import Recorder
-from dagsearch.report.forecasts import Forecast, forecast, progress_of
-from dagsearch.results import Belief, Evaluation, Line, Proposal, Result
-from dagsearch.run.pools import make_pool
-from dagsearch.run.runner import (
-    Callback,
-    Execution,
-    OnError,
-    checked_budget,
-    checked_callback,
-    checked_join,
-    checked_on_error,
-    checked_steer,
-    evaluations,
-)
-from dagsearch.run.steering import Steered
-from dagsearch.run.stopping import Stop
+from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result
 from dagsearch.space import Space
+from dagsearch.space.walks import passed
 from dagsearch.values.backups import Backup, MomentMatching
 from dagsearch.values.explored import Explored
-from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
 from dagsearch.values.values import Values
 
 Seed = int | np.random.Generator | None
-_NOTHING = nullcontext()
+
+logger = logging.getLogger(__name__)
 
 
 class Search:
@@ -73,9 +57,9 @@ class Search:
     proposers : Proposer, sequence of Proposer or Portfolio
         How leaves are chosen; several take turns.
     backup : Backup, optional
-        How values are computed from scores; by default moment matching.
+        How a descent computes values from scores; by default by moment matching.
     increments : Increments, optional
-        Δ by level; by default computed from the problem and the covariance.
+        Δ by level, for a descent; by default computed from the problem and the covariance.
     evidence : Evidence, optional
         Learns the covariance's hyperparameters; all rewards are then standardised again. By default the
         hyperparameters stay as given. With ``repeats`` the noise is learnt too, and the best leaf is the one
@@ -109,72 +93,48 @@ class Search:
         journal: str | PathLike[str] | None = None,
     ) -> None:
         self.portfolio = Portfolio.of(proposers, standardize)
-        backup = MomentMatching() if backup is None else backup
         space = Space.of(problem)
-        check_parts(space, scores, self.portfolio, backup, evidence)
-        self.explored = Explored(space, scores, increments)
-        self.posterior = Posterior(self.explored, evidence, standardize, repeats)
-        self.explored_values = Values(self.explored, backup)
-        self.data = Data(self.explored, self.posterior)
-        self.outstanding = Pending(self.posterior, self.explored_values, repeats)
-        self.deadline: Deadline = self.explored.deadline
+        check_parts(space, scores, self.portfolio, backup, increments, evidence)
+        descent, self.descended = self.portfolio.descent, cast(Values | None, None)
+        if descent is None:
+            self.index = Index(space, scores)
+        else:
+            self.index = explored = Explored(space, scores, increments)
+            self.descended = Values(explored, MomentMatching() if backup is None else backup)
+            descent.prepare(space)
+        self.posterior = Posterior(self.index, evidence, standardize, repeats)
+        self.data = Data(self.index.key)
         self.repeats, self.seed = repeats, seed_of(seed)
         self.asked = 0
         """Number of proposals so far; the next one draws from ``default_rng([seed, asked])``."""
         self._view = View(
-            self.posterior, self.explored_values, self.data, Remaining(self.explored), self.deadline
+            self.posterior, self.index, self.data, Remaining(self.index), self.incumbent, self.descended
         )
-        self.answers = Answers(self)
-        self.steered = Steered()
+        self._incumbent: tuple[int, Evaluation] | None = None  # with the number of evaluations it is from
         self.record_with(Recorder())
-        with self.one_thread():
-            self.portfolio.prepare(self._view)
-        start_journal(self, journal, "Search", {})
+        if self.descended is not None:
+            with one_thread():
+                self.descended.current()
+        wiring.record(self, journal, "Search", {})
 
     # Asking and telling ----------------------------------------------------------------------------
 
     def _next(self) -> Proposal:
-        """The leaf that the first proposer to find one proposes; it is pending from now on."""
-        self.outstanding.fantasise()
+        """The leaf that the first proposer to find one proposes."""
+        if self.posterior.fantasise([proposal.leaf for proposal in self.data.pending]):
+            self._outdated()
         rng = np.random.default_rng([self.seed, self.asked])
         for proposer in self.portfolio.turn(self._view, rng):
             found = proposer.propose(self._view, rng)
             if found is not None:
-                return self.outstanding.add(found)
+                return found
         raise SearchExhausted("every leaf has been evaluated or asked for")
 
-    def _take(self, told: Told, recorded: Mapping[str, Any] | None = None) -> Evaluation:
-        """Learn a reward: add it to the data and the posterior; values read from then on include it."""
-        leaf, node, proposal, reward, noise, seconds, known = told
-        predicted = self._compare(told)
-        self.outstanding.drop(leaf, proposal)
-        self.explored.graph.closed[node] = not self.repeats
-        actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
-        evaluation = self.data.add(leaf, actions, reward, seconds, predicted, known)
-        try:
-            self._learn(self.posterior.admit(Episode(path, node, reward, noise, leaf)), recorded)
-        finally:
-            best = self.incumbent()
-            evaluation.recommend(None if best is None else best.leaf)
-        return evaluation
-
-    def _way(self, leaf: State) -> tuple[Action, ...] | None:
-        """The actions to a leaf that was told without any; ``None`` if they are not known."""
-        with suppress(Exception):  # the problem's own methods; the reward is worth having in any case
-            proposal = Proposal(leaf, tuple(self.space.actions_to(leaf)))
-            if self.explored.describes(proposal):
-                self.space.remember(proposal.actions)
-                return proposal.actions
-        return None
-
     def _learn(self, episodes: Sequence[Episode], recorded: Mapping[str, Any] | None = None) -> None:
+        """Condition the posterior on rewards; values read from then on include them."""
         refused = self.posterior.condition(episodes, recorded)
-        if self.portfolio.descent is not None:
-            # Now, not when they are read: nothing must depend on who looked in between.
-            self.posterior.scores.refresh()
-            mean = self.posterior.scores.mean
-            episodes = [one._replace(residual=one.reward - float(mean[one.leaf])) for one in episodes]
-        self.explored_values.outdated(episodes)
+        if self.descended is not None:
+            self.descended.learnt(episodes)
         if refused:
             raise refused[0]
 
@@ -187,8 +147,8 @@ class Search:
     def ask(self, n: int | None = None) -> Proposal | list[Proposal]:
         """The next leaf to evaluate, or ``n`` different leaves to evaluate at once.
 
-        A leaf that was asked for and not told yet is pending. It counts as observed for the variance of the
-        belief but not for its mean, so that the next leaves lie elsewhere.
+        A leaf that was asked for and not told yet is pending. It lowers the uncertainty but does not move the
+        mean, so that the next leaves lie elsewhere.
 
         Parameters
         ----------
@@ -202,7 +162,7 @@ class Search:
         """
         if n is not None and (not is_whole(n) or n < 1):
             raise ValueError(f"n must be a positive whole number of leaves, got {shown(n)}")
-        with self.one_thread():
+        with one_thread():
             first = self._ask()
             if n is None:
                 return first
@@ -214,7 +174,7 @@ class Search:
 
     def _ask(self) -> Proposal:
         """The next proposal; one whose evaluation was cut off comes first."""
-        if self.outstanding.offered and (offered := self.outstanding.next_offered()) is not None:
+        if self.data.offered and (offered := self.data.next_offered()) is not None:
             return offered
         turn = self.portfolio.state
         with self.recorder.deciding():
@@ -225,26 +185,38 @@ class Search:
                 if isinstance(over, SearchExhausted):
                     self._settle_for_good()
                 raise
+            self.add_pending(proposal)
             self.asked += 1
             self.recorder.asked(proposal)
         return proposal
 
+    def add_pending(self, proposal: Proposal) -> Proposal:
+        """Make a proposal pending."""
+        self.space.remember(proposal.actions)
+        row = self.index.node(proposal.leaf)
+        if not self.repeats:  # no leaf is asked for twice, even if its reward comes late or never
+            self.index.table.closed[row] = True
+        return self.data.add_pending(proposal)
+
     def _settle_for_good(self) -> None:
         """No further reward will come: values of a small problem are exact, and no reward is held back."""
-        if self.portfolio.descent is not None:
-            self.explored_values.complete()
+        if self.descended is not None:
+            self.descended.complete()
         self.settle()
 
     def _avoiding_pending(self) -> Proposal:
         """A leaf that is not pending, if there is one."""
-        if not self.repeats or not self.outstanding.proposals:
+        if not self.repeats or not self.data.pending:
             return self._next()
-        with self.outstanding.avoided() as avoided:
-            try:
+        pending = self.index.nodes([proposal.leaf for proposal in self.data.pending])
+        closed = self.index.table.closed[pending].tolist()  # as those are whose evaluation failed
+        self.index.table.closed[pending] = True
+        try:
+            with suppress(SearchExhausted):
                 return self._next()
-            except SearchExhausted:
-                self.explored.reopen(avoided)
-                return self._next()
+        finally:
+            self.index.reopen([row for row, before in zip(pending, closed, strict=True) if not before])
+        return self._next()
 
     def tell(
         self, evaluated: Proposal | State, reward: float, noise: float | None = None, *, note: Any = None
@@ -257,60 +229,102 @@ class Search:
             What was evaluated: a proposal, or any leaf, asked for or not. A leaf may be given as it is
             written: named choices as a dictionary, a subset, order or sequence as a list.
         reward : float
-            Its reward. A reward that is not finite is refused, and the model stays unchanged.
+            Its reward. A reward that is not finite is refused, and the model stays unchanged. If a leaf of a
+            search without noise has two different rewards, a warning says so.
         noise : float, optional
             Noise variance of this reward, in squared units of the reward; by default that of the model.
         note : optional
             Anything; it is written to the journal with the reward, as text where JSON has no such type.
         """
-        with self.one_thread():
-            return self.take(self.checked(evaluated, reward, noise), note)
+        return self.take(self.checked(evaluated, reward, noise), note)
 
-    def take(self, told: Told, note: Any = None, recorded: Mapping[str, Any] | None = None) -> Evaluation:
+    @one_thread()
+    def take(
+        self, told: Observation, note: Any = None, recorded: Mapping[str, Any] | None = None
+    ) -> Evaluation:
         """Record a checked reward and learn from it.
 
         In a replay, ``recorded`` are the hyperparameters that were learnt after it; empty if none were.
         """
-        with self.one_thread():
-            self.outstanding.discard_fantasies()
-            self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
-            with self.recorder.repeating():
-                return self._take(told, recorded)
+        leaf, row, proposal = told.leaf, told.row, told.proposal
+        self.without_fantasies()
+        self._compare_rewards(told)
+        self.recorder.told(told, note)  # before anything is learnt: the reward has been paid for
+        with self.recorder.deciding():
+            predicted = None
+            if self.posterior.evidence is not None:
+                predicted = self.posterior.of_reward(row, told.noise)
+                self.data.foresight.record(predicted, told.reward)
+            if (index := self.data.find(leaf, proposal)) is not None:
+                self.data.drop(index)
+            self.index.table.closed[row] = not self.repeats
+            actions, path = (self._way(leaf), ()) if proposal is None else (proposal.actions, proposal.path)
+            evaluation = self.data.add(leaf, actions, told.reward, told.seconds, predicted, told.known)
+            try:
+                self._learn(self.posterior.admit(Episode(path, row, told.reward, told.noise, leaf)), recorded)
+            finally:
+                best = self.incumbent()
+                evaluation.recommend(None if best is None else best.leaf)
+        return evaluation
 
     def checked(
         self, evaluated: Proposal | State, reward: float, noise: float | None, seconds: float | None = None
-    ) -> Told:
+    ) -> Observation:
         """A reward, checked, that is told after ``seconds`` of the search; now by default."""
         proposal = evaluated if isinstance(evaluated, Proposal) else None
-        leaf = self.explored.space.as_leaf(evaluated) if proposal is None else proposal.leaf
+        leaf = self.space.as_leaf(evaluated) if proposal is None else proposal.leaf
         if proposal is not None:
             self.space.remember(proposal.actions)
         value = checked_reward(reward, leaf)
         variance = None if noise is None else checked_noise(noise)
         when = self.data.clock() if seconds is None else seconds
-        with self.one_thread():
-            node = self.explored.leaf(leaf)
-            return Told(leaf, node, proposal and self._known(proposal), value, variance, when)
+        with one_thread():
+            row = self.index.leaf(leaf)
+        return Observation(leaf, row, proposal and self._known(proposal), value, variance, when)
+
+    def _compare_rewards(self, told: Observation) -> None:
+        """Warn if a leaf of a search without noise has a second, different reward."""
+        if self.repeats or not self.index.table.closed[told.row]:
+            return
+        before = [episode.reward for episode in self.posterior.told if episode.leaf == told.row]
+        if before and told.reward not in before:
+            logger.warning(
+                "%r has the rewards %.6g and %.6g, but the search takes rewards to have no noise: make it "
+                "with noisy=True, or take a wrong reward back with forget(leaf)",
+                told.leaf,
+                before[0],
+                told.reward,
+            )
 
     def _known(self, proposal: Proposal) -> Proposal | None:
         """The pending proposal that is equal to this one, else this one.
 
-        ``None`` if it is not pending and does not describe a way from the root: it may belong to another
-        search. Its reward still is that of the leaf.
+        ``None`` if it is not pending and does not describe a way from the root, as one of another search. Its
+        reward still is that of the leaf.
         """
-        index = self.outstanding.find(proposal.leaf, proposal)
-        pending = None if index is None else self.outstanding.proposals[index]
+        index = self.data.find(proposal.leaf, proposal)
+        pending = None if index is None else self.data.pending[index]
         if pending is proposal or (pending is not None and proposal.actions in (pending.actions, ())):
             return pending
-        return proposal if self.explored.describes(proposal) else None
+        return proposal if self._describes(proposal) else None
 
-    def _compare(self, told: Told) -> Gaussian | None:
-        """What was predicted for a reward; ``None`` if the model is not learnt from rewards."""
-        if self.posterior.evidence is None:
-            return None
-        belief = self.posterior.of_reward(told.node, told.noise)
-        self.data.foresight.record(belief, told.reward)
-        return belief
+    def _describes(self, proposal: Proposal) -> bool:
+        """Whether the proposal's actions lead from the root to its leaf, and its path is the way there."""
+        try:
+            states = passed(self.problem, proposal.actions)
+        except ValueError:
+            return False
+        path = [self.index.find(state) for state in states[: len(proposal.path)]]
+        return list(proposal.path) == path and self.space.same(states[-1], proposal.leaf)
+
+    def _way(self, leaf: State) -> tuple[Action, ...] | None:
+        """The actions to a leaf that was told without any; ``None`` if they are not known."""
+        with suppress(Exception):  # the problem's own methods; the reward is worth having in any case
+            proposal = Proposal(leaf, tuple(self.space.actions_to(leaf)))
+            if self._describes(proposal):
+                self.space.remember(proposal.actions)
+                return proposal.actions
+        return None
 
     def propose(self, leaf: State, actions: Sequence[Action] | None = None, note: Any = None) -> Proposal:
         """Make a leaf of your choice pending, as if it had been asked for.
@@ -321,36 +335,82 @@ class Search:
         """
         leaf = self.space.as_leaf(leaf)
         proposal = Proposal(leaf, tuple(self.space.actions_to(leaf) if actions is None else actions))
-        if not self.explored.describes(proposal):
+        if not self._describes(proposal):
             raise ProblemError(
                 f"cannot propose {leaf!r}: the actions {proposal.actions!r} do not lead there from the root. "
-                "Give the actions from the present root to the leaf"
+                "Give the actions from the root to the leaf"
             )
-        self.explored.leaf(leaf)  # raises if it is none
+        self.index.leaf(leaf)  # raises if it is none
         self.recorder.proposed(leaf, proposal.actions, note)
-        self.outstanding.add(proposal)
+        return self.add_pending(proposal)
+
+    def way_to(self, leaf: State) -> Proposal:
+        """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
+        proposal = Proposal(leaf, tuple(self.space.actions_to(leaf)))
+        if not self._describes(proposal) or len(self.problem.actions(leaf)) > 0:
+            raise ProblemError(f"{leaf!r} is not a leaf of the problem")
+        if self.data.find(leaf) is not None:
+            raise ValueError("the leaf is being evaluated: forget that evaluation first")
+        if not self.repeats and self.index.is_closed(leaf):
+            raise ValueError("the leaf was evaluated already, or failed")
         return proposal
 
-    def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
-        """Take back a pending proposal whose reward will not come.
+    @one_thread()
+    def forget(self, evaluated: Proposal | State, *, again: bool = True, note: Any = None) -> None:
+        """Take back a pending proposal whose reward will not come, or every reward of a leaf.
 
-        ``again`` says whether its leaf may be asked for again. ``note`` is written to the journal.
+        Parameters
+        ----------
+        evaluated : Proposal or leaf
+            A pending proposal; or a leaf that was told a wrong reward, which the search then unlearns.
+        again : bool
+            Whether the leaf may be asked for again.
+        note : optional
+            Is written to the journal.
         """
-        index = self.outstanding.find(proposal.leaf, proposal)
+        if not isinstance(evaluated, Proposal):
+            return self._untell(self.space.as_leaf(evaluated), again, note)
+        index = self.data.find(evaluated.leaf, evaluated)
         if index is None:
-            raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
-        with self.one_thread():
-            self.outstanding.discard_fantasies()
+            raise ValueError(f"{evaluated!r} is not pending: it was told, taken back or never asked for")
+        self.without_fantasies()
         self.recorder.forgotten(index, again, note)
-        self.outstanding.forget(index, again)
+        proposal = self.data.drop(index)
+        row = self.index.find(proposal.leaf)
+        if self.descended is not None and proposal.path:
+            self.descended.explored.graph.visits[list(proposal.path)] -= 1
+        if not again:
+            self.index.table.closed[row] = True
+        elif not self.repeats:
+            self.index.reopen([row])
+        return None
+
+    def _untell(self, leaf: State, again: bool, note: Any) -> None:
+        """Unlearn every reward of a leaf."""
+        row = self.index.find(leaf)
+        if all(episode.leaf != row for episode in self.posterior.told):
+            raise ValueError(f"{leaf!r} was not told: there is no reward to take back")
+        if not self.posterior.scores.is_joint or self.descended is not None:
+            raise ValueError(
+                "only a search with a model of g and without descents can take a reward back: what a descent "
+                "has added up cannot be taken apart. Make a new search, and tell it the other rewards"
+            )
+        self.without_fantasies()
+        self.recorder.untold(leaf, again, note)
+        with self.recorder.deciding():
+            self.posterior.forget(row)
+            self.data.remove(leaf)
+            self._incumbent = None
+            if again:
+                self.index.reopen([row])
 
     def postpone(self, proposal: Proposal) -> None:
         """Let a proposal be asked for again, because its evaluation was interrupted."""
         if self.recorder.broken:
             return  # the search must not know more than its record
         if self.recorder.keeps_pending:
-            self.outstanding.offer([proposal])
-        elif self.outstanding.find(proposal.leaf, proposal) is not None:
+            self.data.offer([proposal])
+        elif self.data.find(proposal.leaf, proposal) is not None:
             self.forget(proposal, again=True)
 
     def cost_of(self, proposal: Proposal) -> float:
@@ -362,15 +422,21 @@ class Search:
         """What the evaluations so far have taken of the budget."""
         return len(self.data)
 
-    def way_to(self, leaf: State) -> Proposal:
-        """The proposal of a leaf that somebody names; raises unless it exists and may be evaluated now."""
-        return self.outstanding.way_to(leaf)
-
+    @one_thread()
     def settle(self) -> None:
         """Learn from the rewards told so far, if they are held back to be standardised with more."""
         self.recorder.settled()
-        with one_thread(), self.recorder.deciding():
+        with self.recorder.deciding():
             self._learn(self.posterior.settle())
+
+    def _outdated(self) -> None:
+        if self.descended is not None:
+            self.descended.outdated()
+
+    def without_fantasies(self) -> None:
+        """Let pending leaves no longer count as observed."""
+        if self.posterior.discard_fantasies():
+            self._outdated()
 
     def note(self, content: Any) -> None:
         """Write a note to the journal, if there is one; as text where JSON has no such type."""
@@ -378,16 +444,12 @@ class Search:
 
     def record_with(self, recorder: Recorder) -> None:
         """Report all further events to a recorder."""
-        self.recorder = self.explored.listener = self.posterior.recorder = recorder
+        self.recorder = self.posterior.recorder = recorder
 
     def close(self) -> None:
         """Release the journal, if there is one, so that it can be resumed. Later events are not recorded."""
         self.recorder.close()
         self.record_with(Recorder())
-
-    def one_thread(self) -> AbstractContextManager[None]:
-        """While entered, BLAS uses one thread. A small model does not use BLAS, so nothing is set."""
-        return one_thread() if self.explored.scores.uses_blas else _NOTHING
 
     # Methods -----------------------------------------------------------------------------------------
 
@@ -442,7 +504,7 @@ class Search:
         settings |= {"expansion": expansion, "standardize": standardize}
         space = Space.of(problem)
         search = cls(space, seed=seed, **paper_parts(space, **settings))
-        start_journal(search, journal, "Search.paper", settings)
+        wiring.record(search, journal, "Search.paper", settings)
         return search
 
     @classmethod
@@ -470,7 +532,7 @@ class Search:
         noisy, space = checked_flag("noisy", noisy), Space.of(problem)
         search = cls(space, seed=seed, **default_parts(space, covariance, noisy, initial))
         settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
-        start_journal(search, journal, "Search.default", settings)
+        wiring.record(search, journal, "Search.default", settings)
         return search
 
     @classmethod
@@ -481,24 +543,11 @@ class Search:
         arguments of the search that a journal cannot hold, such as a covariance or parts. The journal holds
         numbers and text, so these need not be given.
         """
-        return resume_search(cls, journal, cast(Problem, problem), arguments)  # type: ignore[return-value]
+        return wiring.resume(cls, journal, problem, arguments)  # type: ignore[no-any-return]
 
     # Running -----------------------------------------------------------------------------------------
 
-    def steps(
-        self,
-        budget: int,
-        stop: Stop | None = None,
-        *,
-        executor: Executor | None = None,
-        n_jobs: int | None = None,
-        timeout: float | None = None,
-        on_error: OnError = "raise",
-        deterministic: bool = False,
-        steer: bool = False,
-        join: bool = False,
-        callback: Callback | None = None,
-    ) -> Iterator[Evaluation]:
+    def steps(self, budget: int, stop: Any = None, **execution: Any) -> Iterator[Evaluation]:
         """Evaluate ``budget`` leaves, one per iteration; all workers evaluate at the same time.
 
         The iterator ends early if no leaf is left to evaluate, or if a rule of ``stop`` holds. It waits for
@@ -510,46 +559,15 @@ class Search:
             Number of evaluations.
         stop : Stop, optional
             Rules for stopping before the budget is spent.
-        executor : concurrent.futures.Executor, optional
-            Executor that evaluates leaves; by default the calling thread does.
-        n_jobs : int, optional
-            Number of processes to evaluate in; -1 for one per core.
-        timeout : float, optional
-            Seconds after which an evaluation counts as failed.
-        on_error : "raise", "skip" or float
-            What to do about a failed evaluation. ``"raise"``: raise an error that names the leaf; another
-            call then continues. ``"skip"``: ignore the evaluation. A number: tell it as the reward.
-        deterministic : bool
-            Whether rewards are learnt in the order in which they were asked for. The same seed then gives the
-            same run, whatever the timing, but a slow evaluation may keep workers waiting.
-        steer : bool
-            Whether the run takes requests from ``dagsearch watch --steer``; the search must have a journal.
-        join : bool
-            Whether other processes may join the run by :func:`dagsearch.join`; the search must have a
-            journal. Leaves are then evaluated in processes here, too; ``n_jobs`` is 1 by default.
-        callback : callable, optional
-            ``callback(evaluation)`` is called with every :class:`Evaluation` once its reward is told. If it
-            returns ``True``, no further evaluation is begun.
+        **execution
+            Where and how rewards are computed: the keywords of :class:`dagsearch.run.runner.Execution`.
         """
-        on_error, budget = checked_on_error(on_error), checked_budget(budget)
-        deterministic = checked_flag("deterministic", deterministic)
-        steer = checked_steer(steer, self.recorder.keeps_pending)
-        callback = checked_callback(callback)
-        join = checked_join(join, self.recorder.keeps_pending, self.problem)
-        if join and executor is None and n_jobs is None:
-            n_jobs = 1
-        pool = make_pool(self.problem, executor, n_jobs, timeout, deterministic)
-        if join:
-            known = len(self.history)
-            pool = joined_pool(self, pool, timeout, deterministic)
-            budget = max(0, budget - len(self.history) + known)  # results that an earlier run did not take
-        return evaluations(self, pool, budget, stop or Stop(), on_error, steer, callback)
+        return wiring.steps(self, budget, stop, **execution)  # type: ignore[no-any-return]
 
-    def run(self, budget: int, stop: Stop | None = None, **execution: Unpack[Execution]) -> Result:
+    def run(self, budget: int, stop: Any = None, **execution: Any) -> Result:
         """Evaluate ``budget`` leaves, or fewer if a rule of ``stop`` holds, and return the result.
 
-        The keywords ``executor``, ``n_jobs``, ``timeout``, ``on_error``, ``deterministic``, ``steer``,
-        ``join`` and ``callback`` are those of :meth:`steps`.
+        The other keywords are those of :meth:`steps`.
         """
         for _ in self.steps(budget, stop, **execution):
             pass
@@ -560,12 +578,17 @@ class Search:
     @property
     def problem(self) -> Problem:
         """The problem that is searched."""
-        return self.explored.problem
+        return self.index.problem
 
     @property
     def space(self) -> Space:
         """The problem as it was examined."""
-        return self.explored.space
+        return self.index.space
+
+    @property
+    def deadline(self) -> Deadline:
+        """When the current run must end."""
+        return self.index.deadline
 
     @property
     def history(self) -> list[Evaluation]:
@@ -575,42 +598,129 @@ class Search:
     @property
     def pending(self) -> tuple[Proposal, ...]:
         """Proposals that were asked for and not told yet, the oldest first."""
-        return tuple(self.outstanding.proposals)
+        return tuple(self.data.pending)
 
     @property
     def values(self) -> Values:
-        """The DAG that descents have explored, else that of the ways to the best leaves, with its values."""
-        return self.answers.values()
+        """The DAG that descents have explored, with its values; ``ValueError`` if no proposer descends."""
+        if self.descended is None:
+            raise ValueError("this search does not descend: it has no DAG and no values v, only g")
+        self.without_fantasies()
+        self.descended.current()
+        return self.descended
 
+    @property
+    def explored(self) -> Explored:
+        """The DAG that descents have explored; its values may be stale."""
+        assert self.descended is not None, "only a search that descends has a DAG"
+        return self.descended.explored
+
+    @one_thread()
     def belief(self, state: State) -> Belief:
-        """Belief over g and v of a state, explored or not, in units of the reward; ignores pending leaves."""
-        return self.answers.belief(state)
+        """Belief over g of any state, in units of the reward, and over v; ignores pending leaves.
 
+        v of an inner state is known in searches that descend, as :meth:`paper` makes them.
+        """
+        state = self.space.as_leaf(state)
+        if self.descended is not None:
+            return self.values.belief(self.posterior, state)
+        self.without_fantasies()
+        mean, variance = self.posterior.predict([state])
+        g = self.posterior.in_reward_units(Gaussian(float(mean[0]), float(variance[0])))
+        return Belief(g, g if len(self.problem.actions(state)) == 0 else None, 0)
+
+    @one_thread()
     def best_action(self, state: State) -> Action | None:
         """The action with the best mean value; ``None`` where the explored part ends."""
-        return self.answers.best_action(state)
+        descent = self.portfolio.descent
+        if descent is None:
+            return None
+        explored = self.values.explored
+        node = explored.find(state)
+        if node < 0 or explored.graph.count[node] == 0:
+            return None
+        options = descent.expansion.options(explored, node)
+        assert options is not None
+        return options.action(int(np.argmax(descent.policy.value(options))))
 
+    @one_thread()
     def recommend(self) -> Line:
-        """The path of best mean v, continued by best mean g from where the explored part ends."""
-        return self.answers.recommend()
+        """The path of best mean v, continued by best mean g from where the explored part ends.
+
+        In a search that does not descend, the path to the best leaf.
+        """
+        problem, states, actions, explored = self.problem, [self.problem.root()], list[Action](), 0
+        best = None if self.descended is not None else self.incumbent()
+        known = () if best is None or best.actions is None else best.actions
+        while len(problem.actions(states[-1])) > 0:
+            if len(actions) < len(known):
+                action: Action | None = known[len(actions)]
+            else:
+                action = self.best_action(states[-1])
+                explored += action is not None
+            actions.append(self._best_score(states[-1]) if action is None else action)
+            states.append(problem.step(states[-1], actions[-1]))
+        return Line(tuple(states), tuple(actions), explored)
+
+    def _best_score(self, state: State) -> Action:
+        """The action whose child has the best mean g."""
+        children = Children(self.problem, state, self.problem.actions(state))
+        mean, _ = self.posterior.predict(children.states)
+        return children.actions[int(np.argmax(self.space.player(state) * mean))]
 
     def incumbent(self) -> Evaluation | None:
         """The best evaluation so far: by reward, or by mean g where noise is learnt."""
-        return self.data.incumbent()
+        data, posterior = self.data, self.posterior
+        if data.best is None or not posterior.learns_noise or not posterior.informed:
+            return data.best
+        if self._incumbent is None or self._incumbent[0] != len(data):
+            mean, _ = posterior.moments([episode.leaf for episode in posterior.told])
+            self._incumbent = len(data), data.evaluations[int(np.argmax(mean))]
+        return self._incumbent[1]
 
+    @one_thread()
     def result(self) -> Result:
         """The result so far."""
-        return self.answers.result()
+        data, best = self.data, self.incumbent()
+        prior = self.posterior.scores.covariance
+        model = None if prior is None else repr(prior), data.foresight.skill, data.foresight.coverage
+        if best is None:
+            return Result(None, None, None, None, None, data.stopped, (), *model)
+        value = None if self.descended is None else self.belief(self.problem.root()).v
+        after = data.stopped, tuple(data.evaluations)
+        if self.descended is not None and self.descended.explored.graph.adversarial:
+            line = self.recommend()
+            reward = self._mean_reward(line.states[-1])
+            return Result(line.states[-1], line.actions, reward, value, None, *after, *model, game=True)
+        reward = self._mean_reward(best.leaf) if self.posterior.learns_noise else best.reward
+        certain = 1.0 if self._all_known else None
+        return Result(best.leaf, best.actions, reward, value, certain, *after, *model)
 
-    def sample_optimum(self, count: int = SAMPLES, most: int = LEAVES, models: int = 1) -> Optimum | None:
-        """Joint samples of g of the leaves that may be best, evaluated or not, in units of the reward.
+    def after_error(self) -> Result:
+        """The result after an error; only the rewards, if model or problem fail when asked for more."""
+        with suppress(Exception):
+            return self.result()
+        best, data = self.data.best, self.data
+        found = (None, None, None) if best is None else (best.leaf, best.actions, best.reward)
+        return Result(*found, None, None, data.stopped, tuple(data.evaluations))
 
-        In a problem with many leaves, ``most`` leaves are sampled in addition to the evaluated ones. With
-        several ``models``, samples come from models whose hyperparameters differ as far as the rewards leave
-        them open. ``None`` if no reward is known yet, in games with a MIN player, and beyond 3,000
-        evaluations.
-        """
-        return self.answers.sample_optimum(count, most, models)
+    def _mean_reward(self, leaf: State) -> float | None:
+        """Mean of the rewards of a leaf; ``None`` if it was not evaluated."""
+        row = self.index.find(leaf)
+        told = [episode.reward for episode in self.posterior.told if episode.leaf == row]
+        return float(np.mean(told)) if told else None
+
+    @property
+    def _all_known(self) -> bool:
+        """Whether every leaf was evaluated, and rewards have no noise."""
+        if self.posterior.learns_noise:
+            return False
+        evaluated = {episode.leaf for episode in self.posterior.told}
+        if self.repeats:  # no leaf is closed
+            leaves = self.space.few_leaves
+            return bool(leaves) and all(self.index.find(leaf) in evaluated for leaf in leaves)
+        asked = sum(map(self.index.is_leaf, range(len(self.index.states))))
+        return len(evaluated) == asked and self._view.remaining.anywhere() is None
 
     def forecast(self, n: int = 1) -> Forecast | None:
         """The best reward to be expected after ``n`` more evaluations, with a 90% interval.

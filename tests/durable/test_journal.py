@@ -35,7 +35,7 @@ from tests.durable.crashes.layer import watched
 
 def state(search):
     """All that decides what happens next, as the next proposer reads it."""
-    search.explored_values.current()
+    search.values.current()
     return state_as_read(search)
 
 

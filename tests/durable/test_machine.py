@@ -153,7 +153,7 @@ def test_beliefs_do_not_depend_on_when_fantasies_are_discarded():
             if looks:
                 search.belief(search.problem.root())
         search.belief(search.problem.root())
-        found.append([search.explored.scores.mean.tolist(), search.explored.scores.variance.tolist()])
+        found.append([search.index.scores.mean.tolist(), search.index.scores.variance.tolist()])
     assert found[0] == found[1]
 
 
@@ -168,8 +168,8 @@ def test_looking_between_asks_changes_no_digit_of_what_is_pending(make):
             search.ask()
             if looks:
                 search.belief(search.problem.root())
-        search.outstanding.fantasise()
-        found.append([search.explored.scores.mean.tolist(), search.explored.scores.variance.tolist()])
+        search.posterior.fantasise([one.leaf for one in search.pending])
+        found.append([search.index.scores.mean.tolist(), search.index.scores.variance.tolist()])
     assert found[0] == found[1]
 
 
@@ -222,7 +222,7 @@ def test_a_turn_in_which_no_leaf_was_left_is_given_back(tmp_path):
     again = ds.Search.resume(tmp_path / "run.db", Paints())
     assert again.portfolio.state == search.portfolio.state
     assert again.asked == search.asked
-    again.outstanding.offered.clear()
+    again.data.offered.clear()
     assert again.ask(2) == search.ask(2)
     again.close()
 

@@ -10,8 +10,8 @@ import pytest
 import dagsearch as ds
 from dagsearch.journal.encoding import StateCodec
 from dagsearch.journal.journal import read_events
+from dagsearch.journal.record import Record
 from dagsearch.journal.requests import requests_path, send_request
-from dagsearch.record import Record
 
 WEIGHTS = [3.0, -1.0, 2.5, 0.5, -2.0, 1.5, 4.0, -0.5, 1.0, 2.0]
 
@@ -53,14 +53,14 @@ def opened(journal):
 
 
 def known(search):
-    graph = search.explored_values.current().graph
+    graph = search.values.current().graph
     nodes = slice(len(graph))
     return (
         [(one.leaf, one.actions, one.reward, one.predicted) for one in search.history],
         graph.visits[nodes].tolist(),
         graph.v_mean[nodes].tolist(),
         search.asked,
-        search.steered,
+        search.recorder.steering,
         [proposal.leaf for proposal in search.pending],
     )
 

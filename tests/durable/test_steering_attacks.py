@@ -12,8 +12,8 @@ import pytest
 import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.journal.journal import read_events
+from dagsearch.journal.record import Record
 from dagsearch.journal.requests import requests_path, send_request
-from dagsearch.record import Record
 from dagsearch.report.report import Report, Watched
 from tests.durable.attacks.steering import BAD, FORGERIES, NOBODY, line, nested
 

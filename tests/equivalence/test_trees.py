@@ -61,7 +61,7 @@ def test_probabilistic_tree_search_is_the_dag_search_with_the_path_covariance(ex
         ds.as_tree(problem),
         scores=FunctionScores(walk(0.25, 0.25), 0.01),
         proposers=Descent(ds.policies.UpperConfidence(1.0), ds.rollouts.Uniform(), expansion),
-        backup=tree.explored_values.backup,
+        backup=tree.values.backup,
         seed=0,
     )
     leaves = [[e.leaf for e in search.steps(40)] for search in (tree, dag)]

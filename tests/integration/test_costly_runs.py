@@ -9,7 +9,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.cli.entry import main
 from dagsearch.journal.journal import read_events
-from dagsearch.record import Record
+from dagsearch.journal.record import Record
 from dagsearch.report.view import Viewed
 from support.steps import BitPasses, Crashing, Language, Merit
 

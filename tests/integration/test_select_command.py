@@ -21,7 +21,7 @@ from dagsearch.cli import main
 from dagsearch.cli.select import comparisons, task
 from dagsearch.cli.select.options import Request
 from dagsearch.cli.select.summary import summary
-from dagsearch.record import Scored
+from dagsearch.journal.record import Scored
 from dagsearch.selection import SelectionReport, scoring
 from dagsearch.selection.page import selection_view
 from dagsearch.selection.scoring import quiet

@@ -77,7 +77,7 @@ def test_a_part_within_a_part_counts_once_and_the_reward_not_at_all():
 
 def test_methods_are_put_back_even_after_an_error():
     search = searches()["weights"]
-    owners = [search.explored_values.backup, search.portfolio.descent.rollout, search.explored.scores]
+    owners = [search.values.backup, search.portfolio.descent.rollout, search.index.scores]
     methods = list(zip(map(type, owners), ("back_up", "finish", "condition"), strict=True))
     kept = [getattr(*method) for method in methods]
 

@@ -14,7 +14,7 @@ def history(search):
 
 def state(search):
     """All that decides what happens next."""
-    graph, scores, count = search.explored.graph, search.explored.scores, len(search.explored.graph)
+    graph, scores, count = search.explored.graph, search.index.scores, len(search.explored.graph)
     arrays = [graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var]
     return [
         *[array[:count].tolist() for array in arrays],

@@ -35,7 +35,7 @@ WRONG = [
     ("target", Decimal("nan")),
     ("patience", ENDLESS),
     ("seconds", HUGE),
-    ("confidence", -HUGE),
+    ("tolerance", -HUGE),
     ("on_error", HUGE),
     ("on_error", "ignore"),
     ("n_jobs", ENDLESS),
@@ -71,7 +71,7 @@ def test_the_constructor_names_them_too(name, value):
         ("target", np.float32(0.5), 0.5),
         ("patience", np.int64(5), 5),
         ("seconds", Fraction(1000), 1000.0),
-        ("confidence", np.float32(0.5), 0.5),
+        ("tolerance", np.float32(0.5), 0.5),
     ],
 )
 def test_rules_for_stopping_may_be_numbers_of_any_library(name, value, stored, tmp_path):
@@ -176,7 +176,7 @@ def test_the_journal_holds_both_ends_of_a_long_error(where, tmp_path):
     path = tmp_path / "run.db"
     search = ds.Search.default(Verbose(), initial=4, seed=0, journal=path)
     search.propose(frozenset({0, 1, 2, 15}), (0, 1, 2, 15))
-    search.outstanding.offer(search.pending)
+    search.data.offer(search.pending)
     search.run(3, on_error="skip", **where)
     search.close()
     failed = [event.content["note"] for event in read_events(path) if event.kind == "forget"]
@@ -188,7 +188,7 @@ def test_the_journal_holds_both_ends_of_a_long_error(where, tmp_path):
 def test_the_error_itself_is_not_long_either():
     search = ds.Search.default(Verbose(), initial=4, seed=0)
     search.propose(frozenset({0, 1, 2, 15}), (0, 1, 2, 15))
-    search.outstanding.offer(search.pending)
+    search.data.offer(search.pending)
     with pytest.raises(EvaluationError, match="begin xxx") as caught:
         search.run(3)
     assert len(str(caught.value)) < 6000

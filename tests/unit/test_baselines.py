@@ -150,7 +150,7 @@ def test_ratings_that_are_no_numbers_are_told_plainly():
             return np.full(options.children.size, math.nan)
 
     search = baselines.ucd(ds.problems.Subsets(6, 2, reward=len), seed=0)
-    search.portfolio.descent.policy = Broken(search.explored_values.backup, 1.0)
+    search.portfolio.descent.policy = Broken(search.values.backup, 1.0)
     with pytest.raises(ds.DagSearchError, match="as not a number"):
         search.ask()
 

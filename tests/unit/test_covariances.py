@@ -355,5 +355,5 @@ def test_a_matrix_that_does_not_explain_the_rewards_counts_less():
     problem = ds.problems.Subsets(30, 6, reward=information)
     search = ds.Search.default(problem, covariance=SetKernel(correlation(factors.T)), seed=0)
     search.run(60)
-    own = next(p for p in search.explored.scores.covariance.hyperparameters if p.name == "own share of items")
+    own = next(p for p in search.index.scores.covariance.hyperparameters if p.name == "own share of items")
     assert own.value > 3 * own.median

@@ -11,15 +11,14 @@ import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.data import Foresight
 from dagsearch.methods import default_parts
-from dagsearch.optimum import Optimum, Signs, sample_optimum
 from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.proposers import Climb, Descent, Leftover, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, _parents
+from dagsearch.results import Gaussian
 from dagsearch.run.stopping import Stop
 from dagsearch.space import Space
 from dagsearch.space.moves import PathMoves, moves_in
-from dagsearch.values.gaussians import Gaussian
 
 
 class Word:
@@ -83,7 +82,7 @@ def test_greedy_rollouts_follow_the_upper_confidence_of_g():
     for seed in range(12):
         search = descending(problem, 8, seed)
         leaf, actions = Greedy(1.0).finish(search.explored, problem.root(), np.random.default_rng(0))
-        assert not search.explored.is_closed(leaf)
+        assert not search.index.is_closed(leaf)
         assert frozenset(actions) == leaf
         state, gaps = problem.root(), []
         for action in actions:
@@ -107,7 +106,7 @@ def test_rollouts_never_give_a_closed_leaf(rollout):
     search = descending(problem, 9)
     for _ in range(20):
         finished = rollout.finish(search.explored, problem.root(), np.random.default_rng(0))
-        assert finished is None or not search.explored.is_closed(finished[0])
+        assert finished is None or not search.index.is_closed(finished[0])
 
 
 def test_the_best_swaps_are_those_with_the_best_means():
@@ -126,6 +125,23 @@ def test_the_best_swaps_are_those_with_the_best_means():
         assert found == set([leaf for leaf in ranked if leaf not in known_leaves][:24])
 
 
+def test_climbs_leave_out_the_swaps_that_are_known():
+    """All swaps that would be proposed are closed one by one; what comes next is the best of the others."""
+    problem = ds.problems.Subsets(12, 3, reward=lambda chosen: float(sum(chosen)))
+    search = known(problem, 8)
+    best = search.incumbent().leaf
+    swaps = [(best - {out}) | {into} for out in best for into in range(12) if into not in best]
+    climb = Climb(starts=1, explorers=0, depth=1)
+    closed = {leaf for leaf in swaps if search.index.is_closed(leaf)}
+    while len(closed) < len(swaps):
+        found = climb.propose(search._view, np.random.default_rng(0))
+        assert found.leaf in swaps
+        assert found.leaf not in closed
+        search.index.table.closed[search.index.node(found.leaf)] = True
+        closed.add(found.leaf)
+    assert climb.propose(search._view, np.random.default_rng(0)) is None
+
+
 def test_parents_are_told_by_replaying_the_actions():
     bag, word = known(Bag()), known(Word())
     assert sorted(parent for parent, _ in _parents(bag.explored, "", "abc", ["b", "a", "c"])) == [
@@ -133,17 +149,17 @@ def test_parents_are_told_by_replaying_the_actions():
         "ac",
         "bc",
     ]
-    assert [parent for parent, _ in _parents(word.explored, "", "cab", ["c", "a", "b"])] == ["ca"]
+    assert [parent for parent, _ in _parents(word.index, "", "cab", ["c", "a", "b"])] == ["ca"]
     pixels = ds.problems.Subsets(6, 3, reward=sum)
-    assert len(_parents(known(pixels).explored, frozenset(), frozenset({1, 2, 3}), [3, 1, 2])) == 3
+    assert len(_parents(known(pixels).index, frozenset(), frozenset({1, 2, 3}), [3, 1, 2])) == 3
 
 
 @pytest.mark.parametrize("proposer", [Climb(), Climb(2, 2, 1), Nearby(), Random(), Leftover()])
 @pytest.mark.parametrize("problem", [Word(), Bag(), ds.problems.Subsets(7, 3, reward=sum)])
 def test_proposers_give_an_open_leaf_and_its_path(proposer, problem):
     search, proposed = known(problem), 0
-    for _ in range(5):
-        found = proposer.propose(search._view, np.random.default_rng(0))
+    for number in range(5):
+        found = proposer.propose(search._view, np.random.default_rng(number))
         if found is None:
             continue
         proposed += 1
@@ -153,7 +169,7 @@ def test_proposers_give_an_open_leaf_and_its_path(proposer, problem):
             state = problem.step(state, action)
         assert state == found.leaf
         assert len(problem.actions(state)) == 0
-        assert not search.explored.is_closed(state)
+        assert not search.index.is_closed(state)
     assert proposed > 0
 
 
@@ -187,22 +203,6 @@ def leaves_of(problem):
         if not actions:
             found.add(state)
     return found
-
-
-def test_good_leaves_and_their_ancestors_belong_to_the_dag_that_is_read():
-    problem = ds.problems.DigitsPixels()
-    search = known(problem, 40)
-    explored, state = search.values.explored, problem.root()
-    best = search.incumbent()
-    assert explored.graph.level[explored.find(best.leaf)] == 10
-    for action in best.actions:
-        assert explored.graph.level[explored.find(state)] >= 0
-        assert search.belief(state).v.mean >= best.reward - 0.05
-        state = problem.step(state, action)
-    told = search.belief(best.leaf)
-    assert told.g == told.v
-    assert told.g.mean == pytest.approx(best.reward, abs=1e-3)
-    assert search.recommend().explored > 0
 
 
 # Stop rules -----------------------------------------------------------------------------------------
@@ -239,68 +239,75 @@ def test_budget_and_exhaustion_are_reasons_too():
     assert result.probability_best == 1.0
 
 
-def test_confidence_stops_once_the_optimum_is_known():
-    problem = ds.problems.Synthetic(seed=4)
-    result = ds.search(problem, 200, confidence=0.95, seed=0)
-    assert result.stopped == "confidence"
-    assert result.probability_best >= 0.95
-    assert result.best_reward == pytest.approx(problem.best_reward)
-    assert len(result.history) < 150
+def test_tolerance_stops_once_the_forecast_promises_less(monkeypatch):
+    search = ds.Search.default(counting(), initial=5, seed=0)
+    highs = iter([9.0, 5.1, 4.9])
+
+    def forecast(n):
+        best = search.history[-1].best_reward
+        return SimpleNamespace(high=best + next(highs), left=asked.append(n))
+
+    asked = []
+    monkeypatch.setattr(search, "forecast", forecast)
+    result = search.run(100, Stop(tolerance=5.0))
+    assert (result.stopped, len(result.history)) == ("tolerance", 3)
+    assert asked == [99, 98, 97]  # evaluations that are left
 
 
-def test_a_probability_is_unknown_without_predictions_and_1_only_if_every_leaf_was_evaluated():
-    problem = ds.problems.Subsets(8, 3, reward=sum)  # 56 leaves, which the model predicts without error
+def test_without_a_forecast_tolerance_does_not_stop():
+    assert ds.search(counting(), 4, tolerance=1e9, seed=0).stopped == "budget"
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "a"])
+def test_a_wrong_tolerance_is_refused(tolerance):
+    with pytest.raises(ValueError, match="tolerance must be finite and not negative"):
+        ds.search(counting(), 4, tolerance=tolerance)
+
+
+def test_it_is_certain_only_where_every_leaf_was_evaluated_without_noise():
+    problem = ds.problems.Subsets(8, 3, reward=sum)  # 56 leaves
     search = ds.Search.default(problem, seed=0)
-    assert search.run(10).probability_best is None
-    assert 0.5 < search.run(35).probability_best < 1.0
-    result = search.run(100)
-    assert (result.stopped, result.probability_best) == ("exhausted", 1.0)
-    assert result.value.mean == pytest.approx(result.best_reward)
+    assert search.run(45).probability_best is None
+    assert (search.run(100).stopped, search.result().probability_best) == ("exhausted", 1.0)
+    noisy = ds.search(ds.problems.Subsets(4, 2, reward=sum), 60, noisy=True, seed=0)
+    assert {one.leaf for one in noisy.history} == {*map(frozenset, combinations(range(4), 2))}
+    assert noisy.probability_best is None
 
 
-def test_with_noise_no_probability_is_1():
-    problem = ds.problems.Subsets(5, 2, reward=sum)
-    result = ds.search(problem, 60, noisy=True, seed=0)
-    assert {evaluation.leaf for evaluation in result.history} == {*map(frozenset, combinations(range(5), 2))}
-    assert result.probability_best < 1.0
+def test_a_leaf_that_failed_is_not_certain_to_be_worse():
+    problem = ds.problems.Subsets(4, 2, reward=lambda chosen: sum(chosen) if chosen != {0, 1} else 1 / 0)
+    result = ds.search(problem, 50, on_error="skip", seed=0)
+    assert (result.stopped, len(result.history), result.probability_best) == ("exhausted", 5, None)
 
 
-def test_signs_of_being_the_best_count_in_their_direction():
-    some = Signs(model=0.6, patience=2.0, skill=0.5)
-    assert 0.0 < some.probability < 1.0
-    assert some._replace(model=0.9).probability > some.probability
-    assert some._replace(patience=4.0).probability > some.probability
-    assert some._replace(skill=0.9).probability > some.probability
-    assert some.cautious == min(some.probability, 0.6)
+def test_no_value_is_stated_where_none_is_known():
+    """A constant reward once had a best possible reward of 5.0 ± 0.24."""
+    result = ds.search(ds.problems.Subsets(20, 4, reward=lambda chosen: 1.0), 100, patience=5, seed=0)
+    assert result.value is None
+    assert ds.Search.paper(counting(), seed=0).run(5).value is not None
 
 
-def test_unsure_scales_widen_samples_around_the_mean():
-    mean = np.zeros((3, 4000))
-    plain = Optimum([0, 1, 2], mean, np.random.default_rng(0).normal(size=(3, 4000)))
-    wide = plain.widened(2.0)
-    assert np.median(np.abs(wide.samples / plain.samples)) == pytest.approx(2.0, rel=0.01)
-    assert np.std(wide.samples) == pytest.approx(2.0 * np.exp(0.5**2), rel=0.05)  # a log-normal factor's
-    assert plain.probability(0, 0.0) == pytest.approx(1 / 3, abs=0.03)
+def test_a_search_that_does_not_descend_has_no_dag():
+    search = known(counting(), 12)
+    assert search.descended is None
+    assert [*search.index.states] == [one.leaf for one in search.history]  # leaves, and nothing else
+    partial, leaf = search.belief(frozenset({3})), search.belief(search.history[0].leaf)
+    assert partial.v is None
+    assert leaf.g == leaf.v
+    assert leaf.g.mean == pytest.approx(search.history[0].reward, abs=1e-2)
+    with pytest.raises(ValueError, match="does not descend"):
+        search.values  # noqa: B018
+    line = search.recommend()
+    assert (line.states[-1], line.explored) == (search.incumbent().leaf, 0)
+    with pytest.raises(ValueError, match="none of the proposers descends"):
+        ds.Search(counting(), **default_parts(counting()), backup=ds.backups.MomentMatching())
 
 
 def test_a_stop_without_reasons_never_stops():
-    assert Stop().reason(1.0, 1_000, 1e9, lambda: 1.0) is None
+    assert Stop().reason(1.0, 1_000, 1e9, lambda: 0.0) is None
 
 
 # What is known in the end ---------------------------------------------------------------------------
-
-
-def test_few_leaves_are_all_looked_at():
-    problem = ds.problems.Subsets(7, 3, reward=lambda chosen: float(sum(chosen)))
-    search = known(problem, 10)
-    leaves = search.space.few_leaves
-    assert set(leaves) == {frozenset(chosen) for chosen in combinations(range(7), 3)}
-    assert known(ds.problems.DigitsPixels(), 6).space.few_leaves == []
-    optimum = sample_optimum(search, [search.posterior.scores], 200, 1000)
-    assert optimum.samples.shape == (35, 200)
-    assert set(optimum.leaves) == set(leaves)
-    assert set(optimum.leaves[:10]) == {evaluation.leaf for evaluation in search.history}
-    assert optimum.best == pytest.approx(optimum.samples[optimum.winners, np.arange(200)])
 
 
 def test_probability_is_unknown_where_there_are_no_samples():
@@ -322,7 +329,62 @@ def test_noisy_rewards_are_repeated_where_it_pays():
     assert sum(result.best_state) >= 22  # of 24
     told = [e.reward for e in result.history if e.leaf == result.best_state]
     assert result.best_reward == pytest.approx(np.mean(told))
-    assert search.explored.scores.noise > 1e-3
+    assert search.posterior.scores.noise > 1e-3
+
+
+def test_a_leaf_that_fails_is_not_asked_for_again_though_rewards_are_noisy():
+    failing = frozenset({27, 28, 29})
+    asked = []
+
+    def reward(chosen):
+        asked.append(chosen)
+        return sum(chosen) if chosen != failing else 1 / 0
+
+    problem = ds.problems.Subsets(30, 3, reward)
+    search = ds.Search.default(problem, noisy=True, initial=5, seed=0)
+    search.tell(frozenset({26, 28, 29}), 83.0)
+    search.run(60, on_error="skip")
+    assert asked.count(failing) == 1
+
+
+def test_a_second_reward_of_a_leaf_is_said_to_need_noise(caplog):
+    search, leaf = known(counting(), 6), frozenset({0, 1, 2, 3})
+    search.tell(leaf, 6.0)
+    search.tell(leaf, 6.0)
+    assert "noisy=True" not in caplog.text
+    search.tell(leaf, 7.0)
+    assert "has the rewards 6 and 7" in caplog.text
+    assert "noisy=True" in caplog.text
+
+
+@pytest.mark.parametrize("evaluations", [4, 25])
+def test_a_wrong_reward_can_be_taken_back(evaluations):
+    """Whatever was told wrongly: beliefs and proposals are those of a search that was never told it."""
+    rng = np.random.default_rng(0)
+    leaves = [frozenset(rng.choice(30, 4, replace=False).tolist()) for _ in range(evaluations)]
+    wrong = frozenset({26, 27, 28, 29})
+
+    def told(mistaken):
+        search = ds.Search.default(counting(), initial=5, seed=0)
+        for place, leaf in enumerate(leaves):
+            if mistaken and place == evaluations // 2:
+                search.tell(wrong, -1e6)
+            search.tell(leaf, sum(leaf))
+        return search
+
+    mistaken, right = told(True), told(False)
+    mistaken.forget([26, 27, 28, 29])
+    assert [(one.step, one.leaf, one.best_reward) for one in mistaken.history] == [
+        (one.step, one.leaf, one.best_reward) for one in right.history
+    ]
+    mistaken.tell(wrong, 110.0)
+    assert mistaken.result().best_state == wrong
+    with pytest.raises(ValueError, match="was not told"):
+        mistaken.forget(frozenset({1, 2, 3, 4}))
+    search = ds.Search.paper(counting(), seed=0)
+    search.run(3)
+    with pytest.raises(ValueError, match="without descents"):
+        search.forget(search.history[0].leaf)
 
 
 def test_no_leaf_twice_without_noise():
@@ -413,10 +475,10 @@ def test_climbs_look_at_leaves_only():
 def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements_do_not_come():
     foresight = Foresight()
     foresight.record(None, 1.0)
-    assert (foresight.kept, foresight.margin) == (1.0, 0.0)
+    assert (foresight.realised_ratio, foresight.margin) == (1.0, 0.0)
     for _ in range(40):
         foresight.record(Gaussian(2.0, 1.0), 0.5)
-    assert foresight.kept < 0.06
+    assert foresight.realised_ratio < 0.06
     assert foresight.margin > 0.4
     rng, local, climbs = np.random.default_rng(0), Nearby(), [Climb(), Climb()]
     portfolio = Portfolio(climbs, local)
@@ -428,11 +490,13 @@ def test_the_aim_rises_and_local_search_takes_turns_where_predicted_improvements
     first = turns(400, foresight)
     assert 150 < first.count(local) < 210
     assert abs(first.count(climbs[0]) - first.count(climbs[1])) <= 1
-    assert local not in turns(100, SimpleNamespace(kept=0.6))
+    assert local not in turns(100, SimpleNamespace(realised_ratio=0.6))
 
 
 def test_if_one_finds_nothing_the_others_are_asked():
-    view = SimpleNamespace(initial=False, data=SimpleNamespace(foresight=SimpleNamespace(kept=1.0), known=0))
+    view = SimpleNamespace(
+        initial=False, data=SimpleNamespace(foresight=SimpleNamespace(realised_ratio=1.0), known=0)
+    )
     one, other, local, rng = Climb(), Climb(), Nearby(), np.random.default_rng(0)
     portfolio = Portfolio([one, other, one], local, initial=1)
     asked = list(portfolio.turn(view, rng))
@@ -450,7 +514,7 @@ def test_improvements_that_come_keep_the_aim_low():
     for _ in range(40):
         foresight.record(Gaussian(reward + 1.0, 1.0), reward + 1.0)
         reward += 1.0
-    assert foresight.kept == 1.0
+    assert foresight.realised_ratio == 1.0
 
 
 def test_where_a_model_is_useless_the_search_still_climbs():
@@ -462,7 +526,7 @@ def test_where_a_model_is_useless_the_search_still_climbs():
     )
     search = ds.Search.default(problem, seed=0)
     search.run(120)
-    assert search.data.foresight.kept < 0.5
+    assert search.data.foresight.realised_ratio < 0.5
     assert len({tuple(evaluation.leaf.values()) for evaluation in search.history}) == 120
 
 

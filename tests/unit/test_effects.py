@@ -8,7 +8,7 @@ import pytest
 
 import dagsearch as ds
 from dagsearch.journal.encoding import Part
-from dagsearch.record import Record, Told
+from dagsearch.journal.record import Record, Told
 from dagsearch.report.effects import worth_of
 from dagsearch.report.view import Viewed
 from experiments.harness.runner import read_rows

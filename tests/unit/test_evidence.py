@@ -168,17 +168,17 @@ def test_evidence_works_with_both_score_models(model):
         seed=0,
     )
     search.run(40)
-    learnt = search.explored.scores.covariance
-    assert isinstance(search.explored.scores, model)
+    learnt = search.index.scores.covariance
+    assert isinstance(search.index.scores, model)
     assert learnt.hyperparameters[0].value < 2.0
     # Made anew or step by step, the belief is the same.
-    scores = model(learnt, search.explored.scores.noise)
+    scores = model(learnt, search.index.scores.noise)
     scores.track(search.explored.graph.states)
     for episode in search.posterior.told:
         standard = search.posterior.standardizer.standardized(episode)
         scores.condition(standard.leaf, standard.reward, standard.noise)
-    assert search.explored.scores.mean == pytest.approx(scores.mean, abs=1e-7)
-    assert search.explored.scores.variance == pytest.approx(scores.variance, abs=1e-7)
+    assert search.index.scores.mean == pytest.approx(scores.mean, abs=1e-7)
+    assert search.index.scores.variance == pytest.approx(scores.variance, abs=1e-7)
 
 
 def test_evidence_needs_scores_that_can_be_made_anew():

@@ -344,7 +344,7 @@ def test_seconds_hold_in_a_game_that_is_almost_solved(clock, monkeypatch):
     search = exhaustive(ds.problems.TicTacToe())
     search.run(137)
     begun = []
-    backup = search.explored_values.backup
+    backup = search.values.backup
     monkeypatch.setattr(backup, "back_up", slowed(backup.back_up, clock, begun), raising=False)
     end, reason = run_with_limit(search, clock, 25.0)
     assert (reason, max(begun) < end) == ("seconds", True)

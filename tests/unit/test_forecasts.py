@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.report.forecasts import Coefficients, forecast, progress_of
-from dagsearch.values.gaussians import Gaussian
+from dagsearch.forecasts import Coefficients, forecast, progress_of
+from dagsearch.results import Gaussian
 
 
 def of(rewards, predicted=None):

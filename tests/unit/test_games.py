@@ -298,8 +298,8 @@ def test_values_follow_own_rewards_and_moves_follow_what_the_belief_does_not_exp
     problem = OpenSpielGame("hex(board_size=3)")
     search = game_search(problem, seed=1)
     search.run(40)
-    search.explored_values.current()
-    graph, scores = search.explored.graph, search.explored.scores
+    search.values.current()
+    graph, scores = search.explored.graph, search.index.scores
     values = search.portfolio.descent.policy._values
     open_ones = [n for n in range(len(graph)) if values.count[n] > 3 and graph.lower[n] < graph.upper[n]]
     assert len(open_ones) > 2

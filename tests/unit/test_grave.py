@@ -18,7 +18,7 @@ def searched(name="tic_tac_toe", budget=60, **settings):
         proposal = search.ask()
         search.tell(proposal, problem.reward(proposal.leaf))
         search.paths = [*getattr(search, "paths", []), proposal.path]
-    search.explored_values.current()
+    search.values.current()
     return search
 
 

@@ -123,7 +123,7 @@ MAKERS = {
 def outcome(make, problem):
     search = make(problem)
     search.run(25)
-    scores = search.explored.scores
+    scores = search.index.scores
     told = [(evaluation.actions, evaluation.reward) for evaluation in search.history]
     return told, scores.mean.tolist(), scores.variance.tolist()
 
@@ -167,7 +167,7 @@ class Bag:
     def reward(self, leaf): return sum(0.37 * i * (i % 3 + 0.1) for i, n in enumerate(NAMES) if n in leaf)
 search = ds.Search.default(Bag(), initial=5, seed=0)
 search.run(20)
-print([e.actions for e in search.history], search.explored.scores.mean.tolist())
+print([e.actions for e in search.history], search.index.scores.mean.tolist())
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 import dagsearch as ds
 from dagsearch.cli import main
 from dagsearch.journal.encoding import Part
-from dagsearch.record import Record, Told
+from dagsearch.journal.record import Record, Told
 from dagsearch.report import Report, words
 from dagsearch.report.html import html_page, policy, snippet
 from dagsearch.report.report import Watched

@@ -9,10 +9,10 @@ from sklearn.datasets import load_wine
 from sklearn.neighbors import KNeighborsClassifier
 
 import dagsearch as ds
+from dagsearch.forecasts import forecast, progress_of
 from dagsearch.journal.encoding import Part, parts_of
 from dagsearch.journal.journal import read_events
-from dagsearch.record import Record, Told
-from dagsearch.report.forecasts import forecast, progress_of
+from dagsearch.journal.record import Record, Told
 from dagsearch.report.view import Viewed
 from dagsearch.sklearn import DAGSearchSelector
 from support.steps import Walk
@@ -38,7 +38,7 @@ def journal(tmp_path):
 def half_way(journal):
     """30 of 50 evaluations, two pending, one failure."""
     search = ds.Search.default(ds.problems.Subsets(16, 4, reward=weight), seed=0, journal=journal)
-    for evaluation in search.steps(50, ds.Stop(patience=40, target=99.0, seconds=1e6, confidence=0.9999999)):
+    for evaluation in search.steps(50, ds.Stop(patience=40, target=99.0, seconds=1e6, tolerance=0.0)):
         if evaluation.step == 30:
             break
     failed, *_ = search.ask(3)
@@ -70,7 +70,7 @@ def test_the_view_says_what_the_search_knows(half_way, journal):
         "patience",
         "target",
         "seconds",
-        "confidence",
+        "tolerance",
     ]
     assert len(view["pending"]) == view["pending_count"] == 2
     assert [one["text"] for one in view["failures"]] == ["ValueError: no\nmore"]

@@ -19,7 +19,7 @@ from dagsearch.games.players import (
     opinions,
 )
 from dagsearch.problems import OpenSpielGame
-from dagsearch.values.gaussians import Gaussian
+from dagsearch.results import Gaussian
 
 
 def after(game, moves):

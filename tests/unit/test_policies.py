@@ -89,7 +89,7 @@ def test_an_unseen_child_is_seen_through_its_own_score_and_increment():
     for option, node in enumerate(seen.children.tolist()):
         child = frozenset({int(seen.actions[option])})
         if node < 0:
-            (mean,), (variance,) = search.explored.scores.predict([child])
+            (mean,), (variance,) = search.index.scores.predict([child])
             delta = search.explored.increments.at(1)
             assert seen.mean[option] == pytest.approx(mean + delta.mean)
             assert seen.variance[option] == pytest.approx(variance + delta.variance)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dagsearch._internal.progress import Progress
+from dagsearch.report.progress import Progress
 from support.processes import PATIENCE, environment
 
 needs_full = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import dagsearch as ds
 from dagsearch.cli.show import summary
 from dagsearch.journal.journal import backup_journal, read_events
-from dagsearch.record import Record
+from dagsearch.journal.record import Record
 from dagsearch.report.report import Watched
 from dagsearch.sklearn import DAGSearchSelector
 

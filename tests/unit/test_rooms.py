@@ -15,38 +15,31 @@ PACKAGE = Path(dagsearch.__file__).parent
 ROOT = Path(__file__).parents[2]
 ROOMS = sorted({path.stem if path.is_file() else path.name for path in PACKAGE.iterdir()} - {"__pycache__"})
 
-# From the inside out. A room may import those before it, and those beside it that the table below allows.
-OUTER = {"functions", "report", "selection", "tables", "baselines", "games", "cli"}
-SHELL = {"search", "costly", "journal", "record", "run", *OUTER}
-CENTRE = {"proposers", "pending", "methods", "optimum", "answers", *SHELL}
-BELIEFS = {"posterior", "values", "data", *CENTRE}
-ABOVE = {
-    "problem": {"space", "problems", "covariances", "recorder", "results", *BELIEFS},
-    "space": {"problems", "covariances", "recorder", "results", *BELIEFS},
-    "covariances": {"problems", "recorder", "results", *BELIEFS},
-    "problems": {"recorder", "results", *BELIEFS} - {"games"},  # among which are some
-    "posterior": {"problems", "data", *CENTRE},
-    "values": {"problems", "recorder", "data", *CENTRE},
-    "data": {"problems", "recorder", *CENTRE},
-    "pending": {"problems", "recorder", *CENTRE} - {"pending"},
-    "proposers": {"problems", "recorder", *CENTRE} - {"proposers"},
-    "methods": {"problems", "recorder", "data", "pending", "optimum", "answers", *SHELL},
-    "optimum": {"problems", "recorder", "proposers", "methods", "answers", *SHELL},
-    "answers": {"problems", "recorder", "methods", *SHELL},
-    "recorder": {"posterior", "values", "data", *CENTRE},
-    "journal": {"search", "costly", "record", *OUTER},
-    "record": {"search", "costly", "run", *OUTER},
-    "run": {"search", "costly", "journal", "record", *OUTER},
-    "costly": {"functions", "selection", "tables", "baselines", "games", "cli"},
-    "search": {"functions", "selection", "tables", "baselines", "games", "cli"},
-    "report": {"functions", "search", "selection", "tables", "baselines", "games", "cli"},
-    "functions": {"selection", "tables", "baselines", "games", "cli"},
-    "baselines": {"functions", "report", "selection", "tables", "games", "cli"},
-    "selection": {"tables", "baselines", "games", "cli"},
-    "tables": BELIEFS - {"tables"},
-    "games": {"functions", "report", "selection", "tables", "cli"},
-}
-"""For every room those that it must not import, not even inside a function."""
+ORDER = (
+    ("_internal", "errors"),
+    ("problem",),
+    ("results",),
+    ("space",),
+    ("covariances",),
+    ("problems", "recorder"),
+    ("posterior",),
+    ("data", "forecasts", "values"),
+    ("proposers",),
+    ("methods",),
+    ("costly",),
+    ("search",),
+    ("run",),
+    ("journal",),
+    ("report", "testing", "tables"),
+    ("functions",),
+    ("baselines",),
+    ("games", "selection"),
+    ("sklearn",),
+    ("cli",),
+    ("__init__", "__main__", "py"),
+)
+"""From the inside out: a room imports rooms before it, none beside or after it, not even in a function."""
+PLACE = {room: place for place, rooms in enumerate(ORDER) for room in rooms}
 
 
 class Import(NamedTuple):
@@ -114,32 +107,11 @@ def test_internals_know_nothing_but_problems_and_errors():
     assert known <= {"_internal", "problem", "errors"}
 
 
-@pytest.mark.parametrize("room", ABOVE)
-def test_rooms_do_not_import_what_is_above_them(room):
-    assert {room, *ABOVE[room]} <= set(ROOMS)
-    assert [found for found in OWN if found.rooms[0] == room and found.rooms[1] in ABOVE[room]] == []
-
-
-def test_every_room_of_the_search_is_in_the_table():
-    left_out = set(ROOMS) - set(ABOVE)
-    assert left_out == {
-        "__init__",
-        "__main__",
-        "_internal",
-        "cli",
-        "errors",
-        "py",
-        "results",
-        "sklearn",
-        "testing",
-    }
-
-
-def test_solvers_know_no_dag():
-    """Only the posterior of a search knows which states there are."""
-    dag = {"dagsearch.values.explored", "dagsearch.values.graph", "dagsearch.values.values"}
-    importers = {found.importer for found in OWN if found.rooms[0] == "posterior" and found.imported in dag}
-    assert importers == {"dagsearch.posterior.posterior"}
+def test_arrows_point_one_way():
+    assert set(PLACE) == set(ROOMS)
+    known = {pair for pair in (found.rooms for found in OWN) if pair[0] != pair[1] and pair[1] != "dagsearch"}
+    wrong = sorted(pair for pair in known if PLACE[pair[1]] >= PLACE[pair[0]] and pair[0] != "dagsearch")
+    assert wrong == []
 
 
 def test_only_the_entry_imports_the_command_line():

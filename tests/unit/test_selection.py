@@ -22,6 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 import dagsearch as ds
 from dagsearch.covariances import SetKernel
 from dagsearch.errors import JournalError, ProblemError
+from dagsearch.journal.record import Scored
 from dagsearch.posterior import FunctionScores
 from dagsearch.problems import SubsetRange
 from dagsearch.problems.ground import Partial
@@ -30,7 +31,6 @@ from dagsearch.proposers import Descent
 from dagsearch.proposers.expansions import OneChild
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
-from dagsearch.record import Scored
 from dagsearch.selection import leaders, likeness
 from dagsearch.selection.identity import identity_of
 from dagsearch.selection.scoring import FoldNoise
@@ -174,10 +174,10 @@ def test_leaves_of_small_sizes_have_nothing_left_to_gain():
         seed=0,
     )
     search.run(20)
-    node = search.explored.nodes([problem.step(problem.root(), Size(1))])[0]
+    node = search.index.nodes([problem.step(problem.root(), Size(1))])[0]
     options = search.portfolio.descent.expansion.options(search.explored, node)
     unseen = options.children < 0
-    g, _ = search.explored.scores.predict_children(search.explored.children(node), node)
+    g, _ = search.index.scores.predict_children(search.explored.children(node), node)
     assert options.mean[unseen] == pytest.approx(g[unseen])
 
 
@@ -200,7 +200,7 @@ def test_what_is_beside_a_leaf_may_still_gain():
 
     search = ds.Search.default(Uneven(), initial=3, seed=0)
     options = search.portfolio.descent.expansion.options(search.explored, search.explored.root)
-    g, _ = search.explored.scores.predict_children(search.explored.children(search.explored.root))
+    g, _ = search.index.scores.predict_children(search.explored.children(search.explored.root))
     gain = (options.mean - g)[options.children < 0]
     assert (gain[:-1] > 0.1).all()  # the others can go on
     assert gain[-1] == 0.0  # stop cannot

@@ -16,8 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dagsearch.covariances import Relevance, SetKernel
 from dagsearch.data import Foresight
+from dagsearch.journal.record import Scored
 from dagsearch.problems import SubsetRange, Subsets
-from dagsearch.record import Scored
+from dagsearch.results import Gaussian
 from dagsearch.search import Search
 from dagsearch.selection.certainty import Fit
 from dagsearch.selection.estimate import coarser, estimate, inner_folds, is_better, score_deviation
@@ -27,7 +28,6 @@ from dagsearch.selection.rankings import first_subsets, glance
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import heldout_interval, score_bounds
 from dagsearch.sklearn import DAGSearchSelector
-from dagsearch.values.gaussians import Gaussian
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 12))

@@ -471,7 +471,7 @@ def test_leaves_are_found_by_codes_whatever_the_covariance(problem, covariance):
     for proposer in (Climb(), Climb(2, 2, 1), Nearby()):
         proposal = proposer.propose(search._view, np.random.default_rng(0))
         assert search.space.replayed(proposal.actions) == proposal.leaf
-        assert not search.explored.is_closed(proposal.leaf)
+        assert not search.index.is_closed(proposal.leaf)
     assert search.run(200).stopped == "exhausted"
 
 

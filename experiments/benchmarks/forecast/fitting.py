@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from dagsearch._internal.typing import FloatArray
-from dagsearch.report.forecasts import Coefficients, Past, progress_of
-from dagsearch.values.gaussians import Gaussian
+from dagsearch.forecasts import Coefficients, Past, progress_of
+from dagsearch.results import Gaussian
 from experiments.general.problems import TASKS
 from experiments.harness.runner import Row
 

@@ -90,8 +90,6 @@ def _run(compiler: Compiler, options: argparse.Namespace) -> int:
     print(f"best of {len(result.history)} evaluations: {measured.shown(result.best_reward)}")
     for level in LEVELS:
         print(f"  {level} alone: {measured.shown(measured.of([level]))}")
-    if result.probability_best is not None:
-        print(f"probability that no other choice is better: {result.probability_best:.2f}")
     line = shlex.join(command(result.best_state))
     (folder / "flags.txt").write_text(line + "\n")
     print(f"{line}\nwrote {folder / 'flags.txt'}; use it as: gcc @{folder / 'flags.txt'} FILE.c")

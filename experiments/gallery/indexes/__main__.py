@@ -62,12 +62,6 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--scale", type=float, default=0.01, help="scale of the data (default: %(default)s)")
     parser.add_argument("--patience", type=int, help="stop after so many evaluations without a better one")
-    parser.add_argument(
-        "--confidence",
-        type=float,
-        default=0.95,
-        help="stop once P(best) is this large (default: %(default)s)",
-    )
     options = frame.parsed(parser, None)
     if options.workload is not None and options.dsn is None:
         parser.error("--workload needs --dsn: the embedded server has the data of our own workload only")
@@ -107,7 +101,6 @@ def _run(planner: Planner, storage: float, options: argparse.Namespace) -> int:
         index_choice(planner, options.k, storage, Saving(planner)),
         options,
         covariance=ds.covariances.SetKernel(alike(planner.indexes)),
-        confidence=options.confidence,
         patience=options.patience,
     )
     if result is None or result.best_reward is None:
@@ -118,8 +111,6 @@ def _run(planner: Planner, storage: float, options: argparse.Namespace) -> int:
         f"after {len(result.history)} evaluations ({result.stopped}): cost {share(result.best_reward):.4f} "
         f"of that without these indexes, {used / 1e6:.1f} MB"
     )
-    if result.probability_best is not None:
-        print(f"probability that no other choice is better: {result.probability_best:.2f}")
     statements = "".join(f"{index.statement};\n" for index in chosen)
     (folder / "indexes.sql").write_text(statements)
     print(f"{statements}wrote {folder / 'indexes.sql'}")

@@ -5,15 +5,15 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from dagsearch._internal.imports import imported
 from dagsearch.cli.common import Commands, failed, positive
+from dagsearch.cli.imports import imported
 from dagsearch.cli.select import add_output, resume_selection
 from dagsearch.errors import DagSearchError
 from dagsearch.functions import turned
 from dagsearch.journal.journal import JournalError, read_events
+from dagsearch.journal.record import Record
 from dagsearch.problem import Problem
 from dagsearch.problems.functions import FunctionProblem
-from dagsearch.record import Record
 from dagsearch.results import Result
 from dagsearch.search import Search
 

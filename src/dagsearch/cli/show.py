@@ -9,7 +9,7 @@ from typing import Any
 from dagsearch.cli.common import Commands, failed, printable
 from dagsearch.journal.encoding import written
 from dagsearch.journal.journal import JournalError, is_in_use, iter_events
-from dagsearch.record import Record, Told
+from dagsearch.journal.record import Record, Told
 
 # Number of evaluations shown, the latest ones.
 _SHOWN = 5

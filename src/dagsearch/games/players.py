@@ -24,9 +24,9 @@ from dagsearch.proposers.descent import Descent
 from dagsearch.proposers.expansions import AllChildren, ChildAndLeaves
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import RandomGame
+from dagsearch.results import Gaussian
 from dagsearch.search import Search
 from dagsearch.values.backups import MomentMatching
-from dagsearch.values.gaussians import Gaussian
 from dagsearch.values.increments import Increments
 from dagsearch.values.proofs import WithProofs
 
@@ -128,8 +128,8 @@ def opinions(search: Search) -> list[Opinion]:
     explored, graph, descent = search.explored, search.explored.graph, search.portfolio.descent
     assert descent is not None, "a player descends"
     descent.expansion.expand(explored, explored.root)
-    search.explored_values.outdated()
-    search.explored_values.current()
+    search.values.outdated()
+    search.values.current()
     options = descent.expansion.options(explored, explored.root)
     if options is None:
         return []

@@ -92,7 +92,7 @@ def _walks(space: Space) -> list[Walk]:
 
 def covariance_of(search: "Search") -> list[list[float]]:
     """The covariance of a few random leaves: two covariances of the same type may differ in their numbers."""
-    if has_costly_steps(search.problem) or (covariance := search.explored.scores.covariance) is None:
+    if has_costly_steps(search.problem) or (covariance := search.index.scores.covariance) is None:
         return []
     matrix: list[list[float]] = covariance([leaf for leaf, _ in _walks(search.space)[:_LEAVES]]).tolist()
     return matrix
@@ -102,12 +102,12 @@ def parts_of(search: "Search") -> dict[str, str]:
     """The composition as text, without memory addresses, which differ between processes."""
     if has_costly_steps(search.problem):
         return {"proposers": without_addresses(repr(search.proposer))}  # type: ignore[attr-defined]
-    scores = search.explored.scores
+    scores = search.index.scores
     described: dict[str, Any] = {"repeats": search.repeats, "evidence": search.posterior.evidence}
     descent = search.portfolio.descent
     if descent is not None:
         described |= {"policy": descent.policy, "rollout": descent.rollout, "expansion": descent.expansion}
-        described["backup"] = search.explored_values.backup
+        described["backup"] = search.values.backup
     if descent is None or len(search.portfolio.proposers) > 1:
         described["proposers"] = search.portfolio
     words = {name: repr(part) for name, part in described.items()}

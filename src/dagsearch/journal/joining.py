@@ -384,8 +384,8 @@ def joined_pool(search: "Search", own: Pool, timeout: float | None, deterministi
     """
     pool = JoinedPool(own, search.recorder.path, search.problem, timeout, deterministic)
     try:
-        for leaf, reward, note in pool.unclaimed(lambda leaf: search.outstanding.find(leaf) is not None):
-            if search.repeats or not search.explored.is_closed(leaf):
+        for leaf, reward, note in pool.unclaimed(lambda leaf: search.data.find(leaf) is not None):
+            if search.repeats or not search.index.is_closed(leaf):
                 search.tell(leaf, reward, note=note)
     except BaseException:
         pool.close()

@@ -55,12 +55,11 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "leaves": dict,
     },
     # Of costly steps, "ask" and "tell" have a "slot" more, and "tell" a "step"; a reward may be missing.
-    "ask": {"leaf": _ANYTHING, "actions": list, "path": list, "turn": list},
+    "ask": {"leaf": _ANYTHING, "actions": list, "turn": list},
     "propose": {"actions": list},
     "tell": {
         "leaf": _ANYTHING,
         "actions": (list, _NOTHING),
-        "path": list,
         "pending": (int, _NOTHING),
         "reward": (*_NUMBER, _NOTHING),
         "noise": (*_NUMBER, _NOTHING),
@@ -69,6 +68,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "expected": list,
     },
     "forget": {"pending": int, "again": bool},
+    "untell": {"leaf": _ANYTHING, "again": bool},
     "settle": {},
     "run": {"budget": int, "stop": dict, "by": str},
     "learn": {"values": list, "noise": (*_NUMBER, _NOTHING)},

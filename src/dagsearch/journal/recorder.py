@@ -18,17 +18,17 @@ from dagsearch.journal.requests import Requests
 from dagsearch.problem import Action, State, Step
 from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal, StepProposal
-from dagsearch.run.steering import Request
+from dagsearch.run.steering import Request, Steered
 from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
     from dagsearch.costly import StepSearch, ToldStep
-    from dagsearch.data import Told
+    from dagsearch.data import Observation
     from dagsearch.search import Search
 
 
 class JournalRecorder(Recorder):
-    """Commits every event, with the changes of the DAG since the last one.
+    """Commits every event.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class JournalRecorder(Recorder):
         self.journal, self.path, self._search = journal, journal.path, search
         self._requests = Requests(journal.path, search.problem, events)
         self._codec = StateCodec(search.problem)
-        self._changes: list[Sequence[Any]] = []
+        self.steering = Steered()
 
     @property
     def broken(self) -> bool:  # type: ignore[override]
@@ -54,8 +54,7 @@ class JournalRecorder(Recorder):
         return self.journal.broken
 
     def _append(self, kind: str, **content: Any) -> None:
-        changes, self._changes = self._changes, []
-        self.journal.append(kind, {**content, "changes": changes})
+        self.journal.append(kind, content)
 
     @contextmanager
     def deciding(self) -> Iterator[None]:
@@ -73,19 +72,6 @@ class JournalRecorder(Recorder):
             self.journal.abandon(error)
             raise
 
-    @contextmanager
-    def repeating(self) -> Iterator[None]:
-        """The same, for an event whose changes of the DAG a replay makes itself: they are not recorded."""
-        try:
-            with self.deciding():
-                yield
-        finally:
-            self._changes = []
-
-    def dag_changed(self, kind: str, *details: Any) -> None:
-        """Keep a change of the DAG, to be written with the next event."""
-        self._changes.append((kind, *(part if isinstance(part, int) else list(part) for part in details)))
-
     def asked(self, proposal: Proposal) -> None:
         """Record the leaf that was chosen, and how the choice changed the search."""
         search, leaf = self._search, self._codec.encode(proposal.leaf)
@@ -95,17 +81,15 @@ class JournalRecorder(Recorder):
             moves=moves_to(leaf, proposal.actions),
             value=self._value(),
             actions=numbered(search.problem, proposal.actions),
-            path=proposal.path,
             turn=list(search.portfolio.state),
-            nodes=len(search.explored.graph),
         )
 
     def _value(self) -> list[float] | None:
         """Mean and variance of the root's v in units of the reward; only a game's page needs it."""
-        explored, posterior = self._search.explored, self._search.posterior
-        if not explored.graph.adversarial or not posterior.informed:
+        values, posterior = self._search.descended, self._search.posterior
+        if values is None or not values.explored.graph.adversarial or not posterior.informed:
             return None
-        return list(map(float, posterior.in_reward_units(explored.value(explored.root))))
+        return list(map(float, posterior.in_reward_units(values.explored.value(values.explored.root))))
 
     def proposed(self, leaf: State, actions: Sequence[Action], note: Any) -> None:
         """Record a proposal of the user."""
@@ -116,21 +100,19 @@ class JournalRecorder(Recorder):
             note=note_to_json(note),
         )
 
-    def told(self, told: "Told", note: Any) -> None:
+    def told(self, told: "Observation", note: Any) -> None:
         """Record a reward, with the belief over its leaf just before."""
-        explored, proposal = self._search.explored, told.proposal
-        leaf, expected = explored.graph.states[told.node], explored.score(told.node)
-        predicted = self._search.posterior.of_reward(told.node, told.noise)
-        pending, actions = self._search.outstanding.find(leaf, proposal), None
+        index, proposal = self._search.index, told.proposal
+        leaf, expected = index.states[told.row], index.score(told.row)
+        predicted = self._search.posterior.of_reward(told.row, told.noise)
+        pending, actions = self._search.data.find(leaf, proposal), None
         if proposal is not None:
-            # The index identifies a pending proposal; its actions do not, as the root may have moved since.
             is_pending = pending is not None and proposal is self._search.pending[pending]
             actions = [] if is_pending else numbered(self._search.problem, proposal.actions)
         self._append(
             "tell",
             leaf=self._codec.encode(leaf),
             actions=actions,
-            path=() if proposal is None else proposal.path,
             pending=pending,
             reward=told.reward,
             noise=told.noise,
@@ -144,6 +126,10 @@ class JournalRecorder(Recorder):
     def forgotten(self, index: int, again: bool, note: Any) -> None:
         """Record that a pending proposal is taken back."""
         self._append("forget", pending=index, again=again, note=note_to_json(note))
+
+    def untold(self, leaf: State, again: bool, note: Any) -> None:
+        """Record that every reward of a leaf is taken back."""
+        self._append("untell", leaf=self._codec.encode(leaf), again=again, note=note_to_json(note))
 
     def settled(self) -> None:
         """Record that rewards are no longer held back."""

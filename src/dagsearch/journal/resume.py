@@ -1,8 +1,9 @@
 """Starting a journal, and resuming a search from one: its events are repeated, and nothing is decided again.
 
-The state of a search follows from its events: which nodes a descent added, which leaf was asked for, which
-reward was told. An event holds exactly that. So a replay needs no descents, no roll-outs and no evidence, and
-ends with exactly the numbers of the search that wrote the journal.
+The state of a search follows from its events: which leaf was asked for, which reward was told, which
+hyperparameters were learnt. So a replay needs no climbs and no evidence, and ends with exactly the numbers of
+the search that wrote the journal. Only descents are made again, because they are what grows the DAG: proposal
+number i draws the same random numbers, so it is the recorded one.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.threads import one_thread
 from dagsearch.covariances import Covariance
-from dagsearch.errors import CovarianceError, JournalError
+from dagsearch.errors import CovarianceError, JournalError, SearchExhausted
 from dagsearch.journal.encoding import StateCodec, from_json
 from dagsearch.journal.fingerprint import check_same, settings_of
 from dagsearch.journal.journal import Journal
@@ -24,6 +25,7 @@ from dagsearch.journal.recorder import JournalRecorder, StepRecorder
 from dagsearch.problem import Problem, State, Step, has_costly_steps
 from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal
+from dagsearch.run.steering import Steered
 from dagsearch.space.walks import walked
 
 if TYPE_CHECKING:
@@ -78,13 +80,14 @@ def resume_search(
         replay = (StepReplay if has_costly_steps(problem) else Replay)(search, events[1:])
         replay.run()
         recorder = _recorder(journal, search, events)
+        recorder.steering = replay.steering
         if replay.unrecorded is not None:
             # Now, because only the event after a reward says what was learnt from it.
             recorder.learnt(*replay.unrecorded)
     except BaseException:
         journal.close()
         raise
-    search.outstanding.offer(search.pending)
+    search.data.offer(search.pending)
     if replay.fruitless_runs >= _RUNS_ENDED:
         logger.warning(
             "the last %d runs ended without a reward while %r was evaluated; it is evaluated again. If it "
@@ -150,8 +153,10 @@ class Replay(Recorder):
 
     def __init__(self, search: "Search", events: Sequence[Event]) -> None:
         self._search, self._events = search, events
+        self.steering = Steered()
         self._codec = StateCodec(search.problem)
         self._largest_difference = 0.0  # relative, between beliefs and the recorded ones
+        self._differs = False  # whether a descent, made again, came to another leaf
         self._first: Proposal | None = None  # the oldest pending one when the last run began
         self.fruitless_runs = 0
         """Number of runs in a row that began with the same pending leaf and ended without any reward."""
@@ -169,6 +174,11 @@ class Replay(Recorder):
             if follower is None and event.kind == "tell":
                 self._watch_learning()
             self._repeat_or_explain(event, follower)
+        if self._differs:
+            logger.warning(
+                "a descent that was made again came to another leaf than the recorded one: this machine or "
+                "version decides differently. The recorded leaves are taken, and the search continues"
+            )
         if self._largest_difference > 0.0:
             logger.warning(
                 "beliefs differ from the recorded ones by %.1g of their size: this machine computes "
@@ -194,48 +204,32 @@ class Replay(Recorder):
 
     def _repeat(self, event: Event, follower: Event | None) -> None:
         search, content = self._search, event.content
-        changes = content.get("changes", ())
-        # An ask that found no leaf, or not in time, has changed the DAG before another event.
-        if event.kind == "ask" or any(change[0] != "reopen" for change in changes):
-            search.outstanding.fantasise()
-            self._read_values()
-        for change in changes:
-            if change[0] == "back up":
-                search.explored_values.outdated()
-                self._read_values()
-            else:
-                search.explored.repeat(change)
         if event.kind == "ask":
             self._ask(content)
         elif event.kind == "propose":
             search.propose(*walked(search.problem, content["actions"]))
         elif event.kind == "tell":
-            search.outstanding.discard_fantasies()
+            search.without_fantasies()
             self._tell(content, self._learnt_after(follower))
         elif event.kind == "forget":
             search.forget(self._pending(content["pending"]), again=content["again"])
+        elif event.kind == "untell":
+            search.forget(self._codec.decode(content["leaf"]), again=content["again"])
         elif event.kind == "steer" and content["refused"] is None:
-            search.steered.take(content["action"], content["value"], search.data.known)
+            self.steering.take(content["action"], content["value"], search.data.known)
         elif event.kind == "run":
-            search.steered.begin(content.get("steer") is True)
+            self.steering.begin(content.get("steer") is True)
         elif event.kind == "settle":
             search.settle()
         elif event.kind not in ("learn", "note", "steer"):
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         self._count_runs(event.kind)
-        self._check_size(event)
 
     def _pending(self, place: int) -> Proposal:
         """The pending proposal that an event names by its place."""
         if not 0 <= place < len(self._search.pending):
             raise LookupError(f"of {len(self._search.pending)} pending proposals it names number {place}")
         return self._search.pending[place]
-
-    def _read_values(self) -> None:
-        """Back up where a descent did, if values depend on earlier ones."""
-        values = self._search.explored_values
-        if self._search.portfolio.descent is not None and not getattr(values.backup, "from_scratch", False):
-            values.current()
 
     def _count_runs(self, kind: str) -> None:
         if kind == "run":
@@ -246,24 +240,21 @@ class Replay(Recorder):
         elif kind != "ask":
             self._first, self.fruitless_runs = None, 0
 
-    def _check_size(self, event: Event) -> None:
-        nodes = len(self._search.explored.graph)
-        if event.content.get("nodes", nodes) != nodes:
-            raise JournalError(
-                f"event {event.number} left {event.content['nodes']} states explored, its repetition "
-                f"{nodes}; the journal belongs to another problem, or to another version of it"
-            )
-
     def _ask(self, content: Mapping[str, Any]) -> None:
-        """Restore what a descent and its roll-out changed."""
-        leaf, actions = walked(self._search.problem, content["actions"])
-        path = tuple(content["path"])
+        """Make the recorded leaf pending; a descent is made again, for what it adds to the DAG."""
+        search, (leaf, actions) = self._search, walked(self._search.problem, content["actions"])
+        if search.descended is not None:
+            with suppress(SearchExhausted):
+                proposal = search.ask()
+                if search.space.same(proposal.leaf, leaf):
+                    return
+                search.data.drop(len(search.data.pending) - 1)
+            self._differs = True
+        else:
+            search.asked += 1
         turn, initial = content["turn"]
-        self._search.portfolio.state = turn, initial
-        if path:
-            self._search.explored.graph.visits[list(path)] += 1
-        self._search.outstanding.add(Proposal(leaf, actions, path))
-        self._search.asked += 1
+        search.portfolio.state = turn, initial
+        search.add_pending(Proposal(leaf, actions))
 
     def _tell(self, content: Mapping[str, Any], learnt: Mapping[str, Any] | None) -> None:
         search = self._search
@@ -272,10 +263,10 @@ class Replay(Recorder):
             evaluated = self._pending(content["pending"])
         elif content["actions"] is not None:
             leaf, actions = walked(search.problem, content["actions"])
-            evaluated = Proposal(leaf, actions, tuple(content["path"]))
+            evaluated = Proposal(leaf, actions)
         told = search.checked(evaluated, content["reward"], content["noise"], content["seconds"])
         told = told._replace(known=content.get("known") is True)
-        self._compare(content["expected"], search.explored.score(told.node))
+        self._compare(content["expected"], search.index.score(told.row))
         with suppress(CovarianceError):  # this reward was refused in the recorded run, too
             search.take(told, recorded=learnt)
 
@@ -317,9 +308,9 @@ class StepReplay(Replay):
         elif event.kind == "forget":
             search.forget(self._pending(content["pending"]), again=content["again"])
         elif event.kind == "steer" and content["refused"] is None:
-            search.steered.take(content["action"], content["value"], known=0)
+            self.steering.take(content["action"], content["value"], known=0)
         elif event.kind == "run":
-            search.steered.begin(content.get("steer") is True)
+            self.steering.begin(content.get("steer") is True)
         elif event.kind not in ("ask", "note", "steer"):
             raise JournalError(f"event {event.number} has an unknown kind, {event.kind!r}")
         self._count_runs(event.kind)

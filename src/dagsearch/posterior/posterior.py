@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, Hyperparameter
 from dagsearch.covariances.rows import Rows
@@ -15,15 +14,17 @@ from dagsearch.errors import CovarianceError
 from dagsearch.posterior.base import JointScores, Scores
 from dagsearch.posterior.evidence import Evidence, Observations, by_leaf
 from dagsearch.posterior.function import FunctionScores
+from dagsearch.posterior.index import Index
 from dagsearch.posterior.units import Episode, Standardizer
 from dagsearch.problem import State
 from dagsearch.recorder import Recorder
+from dagsearch.results import Gaussian
 from dagsearch.space.walks import shape_rng
-from dagsearch.values.explored import Explored
-from dagsearch.values.gaussians import Gaussian
 
 logger = logging.getLogger(__name__)
 
+# Number of pending leaves by which those that have fantasies change, so that it rarely happens.
+_BLOCK = 64
 # Number of rewards by which their scale is judged, and how many times the prior's it may be, or a fraction.
 _JUDGED, _OTHER_SCALE = 20, 10.0
 
@@ -36,8 +37,8 @@ class Posterior:
 
     Parameters
     ----------
-    explored : Explored
-        The known states; holds the score model, which numbers them in the same way.
+    index : Index
+        The numbered states; holds the score model, which numbers them in the same way.
     evidence : Evidence, optional
         Learns hyperparameters; by default they stay as given.
     standardize : int
@@ -46,10 +47,8 @@ class Posterior:
         Whether a leaf may be evaluated again. If so, and with evidence, the noise is learnt.
     """
 
-    def __init__(
-        self, explored: Explored, evidence: Evidence | None, standardize: int, repeats: bool
-    ) -> None:
-        self._explored, self.evidence = explored, evidence
+    def __init__(self, index: Index, evidence: Evidence | None, standardize: int, repeats: bool) -> None:
+        self._index, self.evidence = index, evidence
         self.standardizer = Standardizer(standardize)
         self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None
@@ -58,11 +57,13 @@ class Posterior:
         """Every reward told, in the user's units."""
         self.recorder = Recorder()
         """Is told the hyperparameters that are found."""
+        self._fantasies = 0  # number of pending leaves that count as observed
+        self._first_fantasy = 0  # place of the first of them among the pending ones
 
     @property
     def scores(self) -> Scores:
         """The score model."""
-        return self._explored.scores
+        return self._index.scores
 
     @property
     def informed(self) -> bool:
@@ -86,7 +87,7 @@ class Posterior:
         spread = float(
             np.std(rewards) if len(leaves) > len(rewards) / 2 else np.sqrt(np.mean(np.square(rewards)))
         )
-        states = [self._explored.graph.states[leaf] for leaf in leaves]
+        states = [self._index.states[leaf] for leaf in leaves]
         prior = float(np.sqrt(np.mean(np.diag(covariance(states)))))
         if spread > 0.0 and not prior / _OTHER_SCALE <= spread <= prior * _OTHER_SCALE:
             logger.warning(
@@ -131,6 +132,44 @@ class Posterior:
             self._use_landmarks()
         return refused
 
+    def forget(self, row: int) -> None:
+        """Unlearn all rewards of a leaf."""
+        self.told = [episode for episode in self.told if episode.leaf != row]
+        self.standardizer.drop(row)
+        scores = cast(JointScores, self.scores)
+        if not self.standardizer.waiting:
+            self._index.replace_scores(self._refitted(scores, scores.covariance, scores.noise))
+
+    # Pending leaves --------------------------------------------------------------------------------
+
+    def fantasise(self, pending: Sequence[State]) -> bool:
+        """Let the model count pending leaves as observed: this lowers variances but does not move means.
+
+        Of many pending leaves, only the last 64 to 127 are counted, because the cost of an ask after a tell
+        grows with their number. Which ones must depend on nothing but the pending leaves. Returns whether
+        the belief has changed.
+        """
+        first = max(0, len(pending) // _BLOCK - 1) * _BLOCK
+        if self.standardizer.waiting or not self.scores.is_joint:
+            return False
+        scores, wanted = cast(JointScores, self.scores), pending[first:]
+        if first != self._first_fantasy or (scores.rounds_together and len(wanted) > self._fantasies):
+            self.discard_fantasies()
+            self._first_fantasy = first
+        fresh = wanted[self._fantasies :]
+        if fresh:
+            rows = self._index.nodes(fresh)
+            self._fantasies += len(fresh)
+            scores.fantasise(rows)
+        return bool(fresh)
+
+    def discard_fantasies(self) -> bool:
+        """Restore the belief without fantasies; returns whether it has changed."""
+        had, self._fantasies = self._fantasies > 0, 0
+        if had:
+            cast(JointScores, self.scores).discard()
+        return had
+
     # Predictions -----------------------------------------------------------------------------------
 
     def moments(self, nodes: Sequence[int] | IntArray) -> tuple[FloatArray, FloatArray]:
@@ -142,7 +181,7 @@ class Posterior:
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of g of any states; a leaf that is known has its own rewards, too."""
         mean, variance = map(np.array, self.scores.predict(states))
-        nodes = np.array([self._explored.find(state) for state in states], dtype=np.int64)
+        nodes = np.array([self._index.find(state) for state in states], dtype=np.int64)
         known = np.flatnonzero(nodes >= 0)
         if known.size > 0:
             mean[known], variance[known] = self.moments(nodes[known])
@@ -155,7 +194,7 @@ class Posterior:
         """
         if not self.informed or not self.scores.is_joint:
             return None
-        belief = self.in_reward_units(self._explored.score(node))
+        belief = self.in_reward_units(self._index.score(node))
         if noise is None:
             own = cast(JointScores, self.scores).noise
             noise = self.in_reward_units(Gaussian(0.0, own)).variance
@@ -184,28 +223,27 @@ class Posterior:
             units.shift, units.scale = before
             raise
 
-    @one_thread()
     def _refit(self, evidence: Evidence, recorded: Mapping[str, Any] | None) -> None:
         """Replace the scores by those with the hyperparameters of largest evidence."""
         old = cast(JointScores, self.scores)
         self.standardizer.recalibrate([episode.reward for episode in self.told])
         known = old.covariance, self._noise(old), self._observations(old)
         if recorded is None:
-            covariance, noise = evidence.maximise(*known, shape_rng(), self._explored.deadline)
+            covariance, noise = evidence.maximise(*known, shape_rng(), self._index.deadline)
         else:
             covariance, noise = evidence.recall(old.covariance, recorded, known[2]), recorded["noise"]
         self.recorder.learnt(covariance, noise)
-        self._explored.replace_scores(self._refitted(old, covariance, noise))
+        self._index.replace_scores(self._refitted(old, covariance, noise))
         logger.debug("after %d rewards: %r, noise %.3g", len(self.told), covariance, noise)
 
     def _refitted(self, scores: JointScores, covariance: Covariance, noise: float) -> JointScores:
         """A model of the same rewards with another covariance and noise."""
-        fresh = scores.refitted(covariance, noise, self._explored.graph.states)
+        fresh = scores.refitted(covariance, noise, self._index.states)
         fresh.condition_all(*self._all_rewards())
         return fresh
 
     def _observations(self, scores: JointScores) -> Observations:
-        states = self._explored.graph.states
+        states = self._index.states
 
         def rows_of(nodes: IntArray) -> Rows:
             return scores.covariance.represent([states[node] for node in nodes])
@@ -224,10 +262,9 @@ class Posterior:
                 models.append(self._refitted(now, covariance, noise))
         return models or [now]
 
-    @one_thread()
     def _use_landmarks(self) -> None:
         """Replace the scores by a model whose cost does not grow with the number of rewards."""
-        self._explored.replace_scores(cast(FunctionScores, self.scores).induced())
+        self._index.replace_scores(cast(FunctionScores, self.scores).induced())
         logger.debug("after %d rewards: scores by landmarks", len(self.told))
 
     def _all_rewards(self) -> tuple[list[int], list[float], list[float | None]]:

@@ -11,7 +11,7 @@ from dagsearch._internal.texts import shown
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import RewardError
 from dagsearch.problem import State
-from dagsearch.values.gaussians import Gaussian
+from dagsearch.results import Gaussian
 
 LARGEST_REWARD = 1e100
 """Size of the largest reward that can be told: squares of larger ones would overflow."""
@@ -89,6 +89,12 @@ class Standardizer:
             self.recalibrate([waiting.reward for waiting in self._waiting])
         ready, self._waiting = [self.standardized(waiting) for waiting in self._waiting], []
         return ready
+
+    def drop(self, leaf: int) -> None:
+        """Forget the rewards of a leaf that are held back."""
+        left = [waiting for waiting in self._waiting if waiting.leaf != leaf]
+        self._missing += len(self._waiting) - len(left)
+        self._waiting = left
 
     def recalibrate(self, rewards: Sequence[float]) -> None:
         """Standardise by the mean and deviation of these rewards from now on."""

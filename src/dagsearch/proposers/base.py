@@ -1,6 +1,6 @@
 """What a proposer sees, and what it returns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from dagsearch._internal.deadline import Deadline
 from dagsearch.data import Data
+from dagsearch.posterior.index import Index
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.proposers.remaining import Remaining
-from dagsearch.results import Proposal
+from dagsearch.results import Evaluation, Proposal
 from dagsearch.space import Space
 from dagsearch.values.explored import Explored
 from dagsearch.values.values import Values
@@ -22,26 +23,43 @@ class View:
 
     posterior: Posterior
     """The belief over g."""
-    values: Values
-    """The explored DAG and the belief over v, computed when it is read."""
+    index: Index
+    """The numbered states."""
     data: Data
     """The rewards so far."""
     remaining: Remaining
     """Finds leaves that are left."""
-    deadline: Deadline
-    """When the current run must end."""
+    incumbent: Callable[[], Evaluation | None]
+    """The best evaluation: by reward, or by mean g where noise is learnt."""
+    descended: Values | None
+    """The explored DAG and the belief over v, computed when it is read; ``None`` if no proposer descends."""
     initial: bool = False
     """Whether the leaf is one of the random ones that a search begins with."""
 
     @property
+    def values(self) -> Values:
+        """The explored DAG and the belief over v, in a search that descends."""
+        assert self.descended is not None, "only a search that descends has values"
+        return self.descended
+
+    @property
     def explored(self) -> Explored:
-        """The known states; their values may be stale."""
+        """The explored DAG; its values may be stale."""
         return self.values.explored
 
     @property
     def space(self) -> Space:
-        """The problem, from its present root."""
-        return self.values.explored.space
+        """The problem."""
+        return self.index.space
+
+    @property
+    def deadline(self) -> Deadline:
+        """When the current run must end."""
+        return self.index.deadline
+
+    def good(self) -> Sequence[Evaluation]:
+        """The best evaluations of different leaves to which actions are known, the incumbent first."""
+        return self.data.good(self.incumbent())
 
 
 class Proposer(Protocol):

@@ -11,11 +11,10 @@ from dagsearch._internal import special
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.posterior.base import JointScores
+from dagsearch.posterior.index import Index
 from dagsearch.proposers.base import View
 from dagsearch.results import Proposal
 from dagsearch.space.moves import Moves, Points, moves_in
-from dagsearch.values.explored import Explored
-from dagsearch.values.graph import Graph
 
 # Number of leaves at a time whose variance is computed: those with the best means.
 _CLOSER = 64
@@ -53,10 +52,10 @@ class Climb:
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """The open leaf with the largest expected improvement on all paths up."""
-        good, reached = view.data.good(), view.data.reached
-        if not good or view.explored.graph.adversarial:
+        good, reached = view.good(), view.data.reached
+        if not good or view.space.has_players:
             return None
-        nodes = [view.explored.find(one.leaf) for one in good]
+        nodes = [view.index.find(one.leaf) for one in good]
         landscape = _Landscape(view, moves_in(view.space), nodes, self._known)
         every = view.space.few_codes
         if every is not None:
@@ -94,14 +93,14 @@ class _Landscape:
     """Expected improvement of points."""
 
     def __init__(self, view: View, moves: Moves, good: Sequence[int], known: "_KnownCodes") -> None:
-        self._explored, self._deadline = view.explored, view.deadline
+        self._index, self._deadline = view.index, view.deadline
         self.moves = moves
         self._scores = cast(JointScores, view.posterior.scores)
         self._by_codes = view.space.coding is not None
         coding = view.space.coding
         may_swap = coding is not None and coding.layout.free and view.space.is_of_one_size
         self._by_swaps = may_swap and self._scores.rates_swaps
-        self._known = known.read(view.explored) if self._by_codes else None
+        self._known = known.read(view.index) if self._by_codes else None
         # How far above the best score to aim, in the model's units.
         self._target = float(view.posterior.moments(good)[0].max()) + view.data.foresight.margin
 
@@ -166,7 +165,7 @@ class _Landscape:
         return self._is_open(point) if self._known is None else not self._known.is_closed(point)
 
     def _is_open(self, point: Any) -> bool:
-        return not self._explored.is_closed(self.moves.leaf(point))
+        return not self._index.is_closed(self.moves.leaf(point))
 
     def best_leaf(self, met: Sequence[tuple[float, Any]]) -> Proposal | None:
         """The best leaf among the points that were met, if any may be evaluated."""
@@ -181,29 +180,29 @@ class _Landscape:
 
 
 class _KnownCodes:
-    """The codes of all known leaves, kept from one climb to the next."""
+    """The codes of all numbered leaves, kept from one climb to the next."""
 
     def __init__(self) -> None:
-        self._graph: Graph | None = None
+        self._index: Index | None = None
 
-    def read(self, explored: Explored) -> "_KnownCodes":
+    def read(self, index: Index) -> "_KnownCodes":
         """Learn the codes of leaves that are new since the last time."""
-        coding, graph = explored.space.coding, explored.graph
+        coding, states = index.space.coding, index.states
         assert coding is not None
-        if graph is not self._graph:  # of another search
-            self._graph, self._seen, self._count = graph, 0, 0
+        if index is not self._index:  # of another search
+            self._index, self._seen, self._count = index, 0, 0
             self._chosen = np.zeros((0, len(coding.layout.categories)), dtype=np.float32)
-            self._nodes = np.zeros(0, dtype=np.int64)
-            self._node_of: dict[bytes, int] = {}
-        fresh = self._seen + np.flatnonzero(graph.terminal[self._seen : len(graph)])
-        if fresh.size > 0:
-            rows = coding.codes([graph.states[node] for node in fresh])
-            old, self._count = self._count, self._count + fresh.size
-            self._chosen = grown(self._chosen, self._count, rows.shape[1])
-            self._nodes = grown(self._nodes, self._count)
-            self._chosen[old : self._count], self._nodes[old : self._count] = rows == 1, fresh
-            self._node_of.update(zip(map(_key, rows), fresh.tolist(), strict=True))
-        self._seen, self._is_closed = len(graph), graph.closed
+            self._rows = np.zeros(0, dtype=np.int64)
+            self._row_of: dict[bytes, int] = {}
+        fresh = [row for row in range(self._seen, len(states)) if index.is_leaf(row)]
+        if fresh:
+            codes = coding.codes([states[row] for row in fresh])
+            old, self._count = self._count, self._count + len(fresh)
+            self._chosen = grown(self._chosen, self._count, codes.shape[1])
+            self._rows = grown(self._rows, self._count)
+            self._chosen[old : self._count], self._rows[old : self._count] = codes == 1, fresh
+            self._row_of.update(zip(map(_key, codes), fresh, strict=True))
+        self._seen, self._is_closed = len(states), index.table.closed
         return self
 
     def closed_beside(self, codes: IntArray) -> FloatArray:
@@ -212,12 +211,12 @@ class _KnownCodes:
         with np.errstate(invalid="ignore"):  # some BLAS set the flag though all entries are 0 or 1
             shared = self._chosen[: self._count] @ chosen
         beside = np.flatnonzero(shared == chosen.sum() - 1.0)
-        return np.asarray(self._chosen[beside[self._is_closed[self._nodes[beside]]]])
+        return np.asarray(self._chosen[beside[self._is_closed[self._rows[beside]]]])
 
     def is_closed(self, codes: IntArray) -> bool:
         """Whether these are the codes of a leaf that may not be evaluated."""
-        node = self._node_of.get(_key(codes))
-        return node is not None and bool(self._is_closed[node])
+        row = self._row_of.get(_key(codes))
+        return row is not None and bool(self._is_closed[row])
 
 
 def _key(codes: IntArray) -> bytes:

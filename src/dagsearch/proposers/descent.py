@@ -74,7 +74,6 @@ class Descent:
             view.deadline.check()
             view.initial = False  # another roll-out from the root would not tell more
             values.outdated()  # the DAG has changed without a reward
-            explored.changed("back up")
 
     def _descend(self, view: View, rng: np.random.Generator) -> tuple[list[int], list[Action]]:
         explored = view.explored
@@ -82,7 +81,6 @@ class Descent:
             return [explored.root], []
         if getattr(self.expansion, "looks_ahead", False) and self.expansion.expand(explored, explored.root):
             view.values.outdated()
-            explored.changed("back up")
         if view.values.current().graph.closed[explored.root]:  # before any random number is drawn
             raise SearchExhausted("every leaf has been evaluated or asked for")
         return descend(explored, self.policy, self.expansion, rng)

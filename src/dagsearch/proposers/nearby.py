@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from dagsearch.proposers.base import View
-from dagsearch.proposers.rollouts import Uniform
 from dagsearch.results import Evaluation, Proposal
 from dagsearch.space.moves import Moves, moves_in
 
 # Number of leaves that are tried around one leaf.
 _TRIES = 100
+# Number of random walks in search of an open leaf.
+_WALKS = 8
 
 
 class Nearby:
@@ -25,8 +26,8 @@ class Nearby:
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """A random neighbour of a good leaf, or of the next one if all are closed."""
-        good, moves = view.data.good(), moves_in(view.space)
-        if not good or view.explored.graph.adversarial:
+        good, moves = view.good(), moves_in(view.space)
+        if not good or view.space.has_players:
             return None
         first = min(int(rng.geometric(0.5)), len(good)) - 1
         for evaluation in (*good[first:], *good[:first]):
@@ -45,7 +46,7 @@ class Nearby:
         around = moves.around(point, _TRIES, rng)
         for place in rng.permutation(len(around)).tolist():
             leaf = moves.leaf(around[place])
-            way = None if view.explored.is_closed(leaf) else moves.way(around[place])
+            way = None if view.index.is_closed(leaf) else moves.way(around[place])
             if way is not None:
                 return Proposal(way[0], tuple(way[1]))
         return None
@@ -67,8 +68,12 @@ class Random:
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """A random leaf; ``None`` if several in a row are closed."""
-        found = Uniform().finish(view.explored, view.space.problem.root(), rng)
-        return None if found is None else Proposal(found[0], tuple(found[1]))
+        root = view.space.problem.root()
+        for _ in range(_WALKS):
+            leaf, actions = view.space.walk(root, rng)
+            if not view.index.is_closed(leaf):
+                return Proposal(leaf, tuple(actions))
+        return None
 
     def __repr__(self) -> str:
         return "Random()"
@@ -81,8 +86,6 @@ class Leftover:
 
     def propose(self, view: View, rng: np.random.Generator) -> Proposal | None:
         """The first open leaf below the root; ``None`` if there is none."""
-        if view.explored.graph.closed[view.explored.root]:
-            return None
         found = view.remaining.anywhere()
         return None if found is None else Proposal(found[0], tuple(found[1]))
 

@@ -53,12 +53,6 @@ class Portfolio:
         own = [*self.proposers, *([] if self.local is None else [self.local])]
         return [part for proposer in own for part in proposer.parts]
 
-    def prepare(self, view: View) -> None:
-        """Begin with up-to-date values, if a descent reads them."""
-        if self.descent is not None:
-            self.descent.prepare(view.space)
-            view.values.current()
-
     def turn(self, view: View, rng: np.random.Generator) -> Iterator[Proposer]:
         """The proposers in the order in which they are to be asked now."""
         view.initial = self._initial > view.data.known
@@ -66,8 +60,8 @@ class Portfolio:
             self._initial -= 1
             yield self.descent or Random()
             view.initial = False
-        kept = view.data.foresight.kept
-        if self.local is not None and kept < 0.5 and rng.random() < 0.5 - kept:
+        ratio = view.data.foresight.realised_ratio
+        if self.local is not None and ratio < 0.5 and rng.random() < 0.5 - ratio:
             yield self.local
         first, self._turn = self._turn, (self._turn + 1) % len(self.proposers)
         yield self.proposers[first]

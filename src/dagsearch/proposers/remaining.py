@@ -11,9 +11,9 @@ from collections.abc import Hashable, Sequence
 from contextlib import suppress
 
 from dagsearch.errors import ProblemError
+from dagsearch.posterior.index import Index
 from dagsearch.problem import Action, State
 from dagsearch.space.walks import Walk
-from dagsearch.values.explored import Explored
 
 # Most states, or listed leaves, that are looked at below the nodes of one path.
 _MOST_STATES = 2_000
@@ -30,73 +30,76 @@ class Remaining:
 
     Parameters
     ----------
-    explored : Explored
-        The explored DAG, which says which leaves are closed.
+    index : Index
+        Says which leaves are closed; of an explored DAG, also which inner states.
     """
 
-    def __init__(self, explored: Explored) -> None:
-        self._explored = explored
+    def __init__(self, index: Index) -> None:
+        self._index = index
         # Keys of states without a leaf left. They only save time: no answer depends on what is in here, so
         # that a resumed search, which begins without any, decides as the recorded one did.
         self._finished: set[Hashable] = set()
         self._reopenings = 0
 
     def below(self, path: Sequence[int]) -> Walk | None:
-        """An open leaf below the last node of a path.
+        """An open leaf below the last node of a path down the explored DAG.
 
         If there is none, ``None`` is returned. The node is then closed, and so are the nodes before it below
         which there is none. Raises :class:`Undecided` if there are too many states below the last node.
         """
-        graph, finished = self._explored.graph, set[Hashable]()
-        found = self._first_open(graph.states[path[-1]], finished, _MOST_STATES)
+        table, finished = self._index.table, set[Hashable]()
+        found = self._first_open(table.states[path[-1]], finished, _MOST_STATES)
         if found is not None:
             return found
-        self._explored.close(path[-1])
+        table.closed[path[-1]] = True
         with suppress(Undecided):
             for node in reversed(path[:-1]):
-                if self._first_open(graph.states[node], finished, _MOST_STATES) is not None:
+                if self._first_open(table.states[node], finished, _MOST_STATES) is not None:
                     break
-                self._explored.close(node)
+                table.closed[node] = True
         return None
 
     def anywhere(self) -> Walk | None:
-        """An open leaf below the root. If there is none, the root is closed, and ``None`` is returned."""
-        explored = self._explored
-        if self._reopenings != explored.reopenings:
-            self._reopenings, self._finished = explored.reopenings, set()
-        found = self._first_open(explored.graph.states[explored.root], self._finished, None)
-        if found is None:
-            explored.close(explored.root)
+        """An open leaf below the root; ``None`` if there is none."""
+        root = self._index.problem.root()
+        if self._index.is_closed(root):
+            return None
+        if self._reopenings != self._index.reopenings:
+            self._reopenings, self._finished = self._index.reopenings, set()
+        found = self._first_open(root, self._finished, None)
+        row = self._index.find(root)
+        if found is None and row >= 0:
+            self._index.table.closed[row] = True
         return found
 
     def _first_open(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
         """The first open leaf below a state."""
-        if self._explored.space.leaves is not None:
+        if self._index.space.leaves is not None:
             return self._listed(start, most)
-        if len(self._explored.problem.actions(start)) == 0:
-            return None if self._explored.is_closed(start) else (start, [])
+        if len(self._index.problem.actions(start)) == 0:
+            return None if self._index.is_closed(start) else (start, [])
         return self._searched(start, finished, most)
 
     def _listed(self, start: State, most: int | None) -> Walk | None:
-        explored = self._explored
-        assert explored.space.leaves is not None
-        for number, (leaf, actions) in enumerate(explored.space.leaves(start)):
-            if not explored.is_closed(leaf):
+        index = self._index
+        assert index.space.leaves is not None
+        for number, (leaf, actions) in enumerate(index.space.leaves(start)):
+            if not index.is_closed(leaf):
                 return leaf, list(actions)
             self._count(number, most)
         return None
 
     def _searched(self, start: State, finished: set[Hashable], most: int | None) -> Walk | None:
         """Depth-first search; adds the keys of states without an open leaf to ``finished``."""
-        explored, problem, graph = self._explored, self._explored.problem, self._explored.graph
-        stack = [(explored.key(start), start, iter(problem.actions(start)))]
+        problem, table, key_of = self._index.problem, self._index.table, self._index.key
+        stack = [(key_of(start), start, iter(problem.actions(start)))]
         above, taken, looked_at = {stack[0][0]}, list[Action](), 0
         while stack:
             own, state, actions = stack[-1]
             for action in actions:
                 child = problem.step(state, action)
-                key = explored.key(child)
-                if key in finished or ((node := graph.find(key)) >= 0 and graph.closed[node]):
+                key = key_of(child)
+                if key in finished or ((row := table.find(key)) >= 0 and table.closed[row]):
                     continue
                 if key in above:
                     raise ProblemError(f"the problem has a cycle: {child!r} is its own descendant")
@@ -119,4 +122,4 @@ class Remaining:
         if most is not None and number >= most:
             raise Undecided
         if number % _POLLED == 0:
-            self._explored.deadline.check()
+            self._index.deadline.check()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dagsearch.journal.encoding import Part
-from dagsearch.record import Told
+from dagsearch.journal.record import Told
 
 MOST = 3000
 """Number of evaluations, the best ones, that the drawing is made from."""

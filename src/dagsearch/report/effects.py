@@ -39,7 +39,7 @@ from scipy.special import logsumexp, ndtr, ndtri, softmax
 
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.journal.encoding import Part
-from dagsearch.record import Told
+from dagsearch.journal.record import Told
 
 # Smallest number of evaluations to compute effects from.
 _FEWEST = 10

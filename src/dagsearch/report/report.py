@@ -1,7 +1,6 @@
 """Pages of searches: frozen, live while journals are followed, or a small part of one in a notebook."""
 
 import importlib
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +8,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from dagsearch._internal.progress import Progress
 from dagsearch.errors import JournalError
 from dagsearch.journal.journal import Follower, is_in_use, iter_events
-from dagsearch.record import Record
+from dagsearch.journal.record import Record
 from dagsearch.report.html import content_json, html_page, snippet
+from dagsearch.report.progress import Progress
 from dagsearch.report.view import Viewed
 from dagsearch.report.words import number
 from dagsearch.results import Evaluation, Result
@@ -73,18 +72,22 @@ class Report:
         return f"Report({'; '.join(view['sentence'] for view in self._views)})"
 
 
+def report_of(result: Result) -> Report:
+    """The report of a result."""
+    return Report.of_result(result)
+
+
 def _facts(result: Result) -> list[list[str]]:
     """What a result says in a few words."""
-    value, chance = result.value, result.probability_best
-    known = not math.isnan(value.mean)
-    possible = f"{number(value.mean)} ± {number(value.variance**0.5)}" if known else "unknown"
+    value, certain = result.value, result.probability_best == 1.0
+    possible = "unknown" if value is None else f"{number(value.mean)} ± {number(value.variance**0.5)}"
     path = "–" if result.best_path is None else ", ".join(map(str, result.best_path))
     return [
         ["best reward", number(result.best_reward)],
         ["best state", str(result.best_state)],
         ["path", path],
         ["best possible reward", possible],
-        ["probability that nothing is better", "unknown" if chance is None else f"{chance:.2f}"],
+        ["every leaf evaluated", "yes" if certain else "no"],
         ["evaluations", str(len(result.history))],
         ["stopped by", str(result.stopped)],
     ]

@@ -2,7 +2,7 @@
 
 const named = (features) => (features.length ? features.join(", ") : "no features");
 const stops = {
-  budget: "Budget spent", target: "Target reached", patience: "No improvement", seconds: "Time limit", confidence: "Confidence reached",
+  budget: "Budget spent", target: "Target reached", patience: "No improvement", seconds: "Time limit",
   exhausted: "All subsets scored", callback: "By a callback", interrupted: "Interrupted", steered: "By request",
 };
 
@@ -21,10 +21,6 @@ function selectionFacts({ result, data, honest }) {
     facts.push(fact("Nested cross-validation", number(honest.score),
       join(within(honest.interval), known(honest.baseline) ? `without any feature ${number(honest.baseline)}` : null,
         `subsets of two folds overlap by ${percent(honest.stability)}`)));
-  facts.push(known(result.probability_best)
-    ? fact("No other subset scores higher", percent(result.probability_best),
-      "probability, on these folds; it does not say how well this one predicts")
-    : fact("No other subset scores higher", "not known"));
   facts.push(fact("Subsets scored", count(result.evaluations),
     join(known(result.seconds) ? `in ${duration(result.seconds)}` : null, result.failed ? `${count(result.failed)} failed` : null)));
   facts.push(fact("Stopped", stops[result.stopped] ?? result.stopped ?? "–"));

@@ -9,13 +9,13 @@ from scipy.special import ndtri
 
 from dagsearch.data import Foresight
 from dagsearch.errors import JournalError
+from dagsearch.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 from dagsearch.journal.encoding import Part, leaf_text
-from dagsearch.record import Record, Told
+from dagsearch.journal.record import Record, Told
 from dagsearch.report.dag import best_part, best_told, decisions, main_line
 from dagsearch.report.effects import Effect, Worth, worth_of
-from dagsearch.report.forecasts import FARTHEST, Forecast, Past, forecast, progress_of
 from dagsearch.report.words import count_left, duration, ended, number, sentence
-from dagsearch.values.gaussians import Gaussian
+from dagsearch.results import Gaussian
 
 # Largest numbers of points, effects, best leaves, pending evaluations, failures and requests that are shown.
 _POINTS, _EFFECTS, _LEAVES, _PENDING, _FAILURES, _STEERING = 1500, 40, 8, 60, 20, 12
@@ -411,9 +411,9 @@ def _rules(record: Record, best: int | None, now: float | None) -> list[dict[str
         spent = max(0.0, now - record.run_began)
         text = f"{duration(spent)} of {duration(rules['seconds'])}"
         found.append({"rule": "seconds", "text": text, "share": min(1.0, spent / rules["seconds"])})
-    if "confidence" in rules:
-        text = f"ends when the best leaf is the best of all with probability {number(rules['confidence'])}"
-        found.append({"rule": "confidence", "text": text, "share": None})
+    if "tolerance" in rules:
+        text = f"ends when the rest of the budget is unlikely to gain {number(rules['tolerance'])}"
+        found.append({"rule": "tolerance", "text": text, "share": None})
     return found
 
 

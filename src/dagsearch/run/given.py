@@ -59,10 +59,10 @@ class Given(NamedTuple):
         evaluated = {key(one.leaf) for one in search.history}
         for first in self.start:
             leaf = first.leaf
-            if key(leaf) in evaluated or search.explored.is_closed(leaf):  # as it is after a failure
+            if key(leaf) in evaluated or search.index.is_closed(leaf):  # as it is after a failure
                 continue
-            if search.outstanding.find(leaf) is None:
-                search.outstanding.offer([search.propose(leaf, first.actions)])
+            if search.data.find(leaf) is None:
+                search.data.offer([search.propose(leaf, first.actions)])
 
 
 def pairs_of(known: Known) -> list[tuple[Any, float]]:

@@ -23,11 +23,11 @@ from typing import Any, Protocol, cast
 import cloudpickle
 
 from dagsearch._internal.checks import is_finite, is_whole
-from dagsearch._internal.forks import only_here
 from dagsearch._internal.texts import shown
 from dagsearch.errors import DagSearchError
 from dagsearch.problem import Problem
 from dagsearch.results import Proposal
+from dagsearch.run.forks import only_here
 from dagsearch.run.processes import Evaluating, Processes
 from dagsearch.run.programs import Watch
 from dagsearch.run.worker import evaluate, evaluated

@@ -6,19 +6,21 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
 from dagsearch._internal.checks import LARGEST_WHOLE, checked_flag, is_budget, is_finite
 from dagsearch._internal.deadline import OutOfTime
+from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.texts import described, shortened, shown
+from dagsearch._internal.wiring import wiring
 from dagsearch.errors import DagSearchError, EvaluationError, JournalError, ProblemError, SearchExhausted
 from dagsearch.posterior.units import LARGEST_REWARD
 from dagsearch.problem import Edge, State, has_costly_steps, takes
 from dagsearch.results import Evaluation, Proposal, Result
-from dagsearch.run.pools import Pool, Running, breakdown
-from dagsearch.run.steering import Request
+from dagsearch.run.pools import Pool, Running, breakdown, make_pool
+from dagsearch.run.steering import Request, Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.run.worker import Outcome, checked_outcome
 
@@ -100,6 +102,7 @@ class Runner(Generic[T]):
         steer: bool = False,
     ) -> None:
         self._search, self._pool, self._take, self._steer = search, pool, take, steer
+        self._steered = search.recorder.steering or Steered()
         self._stop = None if stop == Stop() else stop  # without rules there is nothing to check
         self._first = list(first)
         self._began = time.perf_counter() if began is None else began
@@ -110,7 +113,7 @@ class Runner(Generic[T]):
         """Evaluate ``budget`` leaves, to have ``total``, and yield what ``take`` returns for each."""
         self._total = total
         self.end("budget", left=budget)
-        steered = self._search.steered
+        steered = self._steered
         if steered.paused and not self._steer:
             logger.warning("the search was paused, but this run takes no requests: it continues")
         steered.begin(self._steer)
@@ -146,14 +149,14 @@ class Runner(Generic[T]):
     def _go_on(self) -> bool:
         """Take requests and start evaluations; returns whether any evaluation is running."""
         self._take_requests()
-        if self._search.steered.paused and self._left > 0 and not self._running:
+        if self._steered.paused and self._left > 0 and not self._running:
             logger.warning("the search is paused: 'dagsearch watch --steer' lets it continue")
-            while self._search.steered.paused and self._left > 0:
+            while self._steered.paused and self._left > 0:
                 time.sleep(_GLANCE)
                 self._take_requests()
                 if self._search.deadline.passed():
                     self.end("seconds")
-        return bool(self._running) if self._search.steered.paused else self._start_evaluations()
+        return bool(self._running) if self._steered.paused else self._start_evaluations()
 
     def put_first(self, proposal: Proposal) -> None:
         """Evaluate a pending proposal before the search is asked for others."""
@@ -194,9 +197,13 @@ class Runner(Generic[T]):
     def _reason_to_stop(self, stop: Stop, seconds: float) -> str | None:
         data, best = self._search.data, self._search.data.best
         if best is None:  # only the time can be judged
-            return stop.reason(-math.inf, 0, seconds, lambda: None)
-        probability = self._search.answers.recent_certainty
-        return stop.reason(best.reward, data.since_best, seconds, probability)
+            return stop.reason(-math.inf, 0, seconds, None)
+        return stop.reason(best.reward, data.since_best, seconds, self._most_to_gain)
+
+    def _most_to_gain(self) -> float | None:
+        """Upper limit of the forecast for the rest of the budget, less the best reward."""
+        ahead, best = self._search.forecast(max(1, round(self._left))), self._search.data.best
+        return None if ahead is None or best is None else ahead.high - best.reward
 
     def _finish(self) -> None:
         """Take the evaluations that have ended; let the other leaves be asked for again."""
@@ -229,7 +236,7 @@ class Runner(Generic[T]):
     def _record(self, request: Request, value: Any = None, refused: str | None = None) -> None:
         self._search.recorder.steered(request.action, value, request.name, refused)
         if refused is None:
-            self._search.steered.take(request.action, value, self._search.data.known)
+            self._steered.take(request.action, value, self._search.data.known)
 
     def _carry_out(self, request: Request) -> None:
         search = self._search
@@ -283,7 +290,29 @@ class Runner(Generic[T]):
             self._pool.abandon(one)
 
 
-def evaluations(
+def steps(
+    search: "Search", budget: int, stop: Stop | None = None, **execution: Unpack[Execution]
+) -> Iterator[Evaluation]:
+    """What :meth:`dagsearch.Search.steps` returns."""
+    for name in execution.keys() - Execution.__annotations__.keys():
+        raise TypeError(f"steps() has no keyword {name!r}: {did_you_mean(name, Execution.__annotations__)}")
+    on_error, budget = checked_on_error(execution.get("on_error", "raise")), checked_budget(budget)
+    deterministic = checked_flag("deterministic", execution.get("deterministic", False))
+    steer = checked_steer(execution.get("steer", False), search.recorder.keeps_pending)
+    callback = checked_callback(execution.get("callback"))
+    join = checked_join(execution.get("join", False), search.recorder.keeps_pending, search.problem)
+    executor, n_jobs, timeout = (execution.get(name) for name in ("executor", "n_jobs", "timeout"))
+    if join and executor is None and n_jobs is None:
+        n_jobs = 1
+    pool = make_pool(search.problem, executor, n_jobs, timeout, deterministic)
+    if join:
+        known = len(search.history)
+        pool = wiring.join(search, pool, timeout, deterministic)
+        budget = max(0, budget - len(search.history) + known)  # results that an earlier run did not take
+    return _evaluations(search, pool, budget, stop or Stop(), on_error, steer, callback)
+
+
+def _evaluations(
     search: "Search",
     pool: Pool,
     budget: int,

@@ -17,9 +17,8 @@ class Stop:
     """Stop once a reward is at least this large."""
     seconds: float | None = None
     """Stop after this number of seconds; evaluations that have begun are finished."""
-    confidence: float | None = None
-    """Stop once the best leaf so far is the best of all with this probability, by the model's samples and by
-    ``Result.probability_best``, three times in a row, each after 10 % more evaluations."""
+    tolerance: float | None = None
+    """Stop once the rest of the budget will, by the upper limit of the forecast, gain less than this."""
 
     def __post_init__(self) -> None:
         if self.patience is not None and not is_budget(self.patience):
@@ -31,26 +30,30 @@ class Stop:
             raise ValueError(f"target must be a finite number, got {shown(self.target)}")
         if self.seconds is not None and (not is_finite(self.seconds) or self.seconds <= 0.0):
             raise ValueError(f"seconds must be positive and finite, got {shown(self.seconds)}")
-        if self.confidence is not None and not (is_finite(self.confidence) and 0.0 < self.confidence < 1.0):
-            raise ValueError(f"confidence must be between 0 and 1, got {shown(self.confidence)}")
+        if self.tolerance is not None and (not is_finite(self.tolerance) or self.tolerance < 0.0):
+            raise ValueError(f"tolerance must be finite and not negative, got {shown(self.tolerance)}")
 
     def rules(self) -> dict[str, float]:
         """The rules that are set, by name, as plain numbers: they may be fractions, or NumPy's."""
-        kinds = {"patience": int, "target": float, "seconds": float, "confidence": float}
+        kinds = {"patience": int, "target": float, "seconds": float, "tolerance": float}
         return {name: kinds[name](value) for name, value in asdict(self).items() if value is not None}
 
     def reason(
-        self, best_reward: float, since_best: int, seconds: float, probability: Callable[[], float | None]
+        self,
+        best_reward: float,
+        since_best: int,
+        seconds: float,
+        most_to_gain: Callable[[], float | None] | None,
     ) -> str | None:
-        """Name of the first rule that holds, or ``None``; ``probability`` is called only if needed."""
+        """Name of the first rule that holds, or ``None``; ``most_to_gain`` is called only if needed."""
         if self.target is not None and best_reward >= self.target:
             return "target"
         if self.patience is not None and since_best >= self.patience:
             return "patience"
         if self.seconds is not None and seconds >= self.seconds:
             return "seconds"
-        if self.confidence is not None:
-            known = probability()
-            if known is not None and known >= self.confidence:
-                return "confidence"
+        if self.tolerance is not None and most_to_gain is not None:
+            gain = most_to_gain()
+            if gain is not None and gain < self.tolerance:
+                return "tolerance"
         return None

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import cloudpickle
 
-from dagsearch._internal.forks import only_here
 from dagsearch._internal.texts import described, shortened
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Edge, Problem, State
+from dagsearch.run.forks import only_here
 from dagsearch.run.programs import end_programs
 from dagsearch.values.steps import checked_step
 

@@ -149,15 +149,12 @@ def checked_callbacks(callbacks: Any) -> list[Callable[[Any], Any]]:
     return listed
 
 
-def stop_rules(
-    patience: int | None, target_score: float | None, max_seconds: float | None, confidence: float | None
-) -> Stop:
+def stop_rules(patience: int | None, target_score: float | None, max_seconds: float | None) -> Stop:
     """The rules for stopping before the budget is spent. Errors name the selector's arguments."""
     arguments: dict[str, tuple[str, Any]] = {
         "patience": ("patience", patience),
         "target_score": ("target", target_score),
         "max_seconds": ("seconds", max_seconds),
-        "confidence": ("confidence", confidence),
     }
     for argument, (name, value) in arguments.items():
         try:

@@ -13,13 +13,12 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
 from dagsearch._internal.typing import BoolArray, FloatArray
-from dagsearch.optimum import Optimum
-from dagsearch.record import Record
-from dagsearch.search import Search
+from dagsearch.journal.record import Record
 from dagsearch.selection.arguments import Features, routed_metadata, searched_columns
 from dagsearch.selection.estimate import Estimate, baseline_score, estimate, score_deviation
 from dagsearch.selection.leaders import Choice
 from dagsearch.selection.run import SelectionRun
+from dagsearch.selection.samples import Samples, sample_leaves
 from dagsearch.selection.scoring import TAILS, quiet, score_bounds
 
 # Models with other plausible hyperparameters that samples come from, samples in all, and leaves.
@@ -96,7 +95,7 @@ def _unknown(run: SelectionRun, expected: Estimate, skill: float | None) -> str 
 
 
 def tempered_inclusion(
-    optimum: Optimum | None, fit: Fit, free: BoolArray, support: BoolArray
+    optimum: Samples | None, fit: Fit, free: BoolArray, support: BoolArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Probability that each feature belongs to the best subset, its interval, and the model's own view.
 
@@ -106,7 +105,7 @@ def tempered_inclusion(
 
     Parameters
     ----------
-    optimum : Optimum or None
+    optimum : Samples or None
         Joint samples; ``None`` if there are none.
     fit : Fit
         How far the model is believed.
@@ -118,7 +117,7 @@ def tempered_inclusion(
     if optimum is None:
         own, samples = support.astype(np.float64), 1
     else:
-        samples = optimum.samples.shape[1]
+        samples = optimum.values.shape[1]
         counts = np.zeros(support.size)
         for winner in optimum.winners.tolist():
             counts[list(optimum.leaves[winner])] += 1.0
@@ -160,7 +159,7 @@ def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[s
         The features of the data.
     """
     search, record, chosen = run.search, run.record, choice.chosen
-    optimum = search.sample_optimum(SAMPLES, LEAVES, MODELS)
+    optimum = sample_leaves(search, SAMPLES, LEAVES, MODELS)
     run.record_belief(optimum)
     expected = run.estimate(chosen)
     fit = model_fit(run, expected)
@@ -183,7 +182,6 @@ def findings_of(run: SelectionRun, choice: Choice, features: Features) -> dict[s
         "score_interval_": expected.interval,
         "optimism_": expected.optimism,
         "baseline_score_": expected.baseline,
-        "probability_best_": _probability_best(search, chosen.mean, fit),
         "inclusion_probability_": probability,
         "inclusion_interval_": interval,
         "ranking_": rankdata(np.argsort(order), method="ordinal").astype(np.int64),
@@ -208,14 +206,6 @@ def _screened(run: SelectionRun, features: Features) -> list[str]:
     return [
         f"of {features.count:,} features, the {searched:,} most relevant ones by quick rankings were searched"
     ]
-
-
-def _probability_best(search: Search, score: float, fit: Fit) -> float | None:
-    """Probability that no other subset scores higher on these folds; ``None`` if it is not known."""
-    best = search.incumbent()
-    if not fit.known or best is None or round(score, 12) < round(best.reward, 12):
-        return None
-    return search.result().probability_best
 
 
 def history(record: Record, features: Features) -> dict[str, Any]:

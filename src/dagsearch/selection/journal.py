@@ -6,7 +6,7 @@ from typing import Any
 import joblib
 
 from dagsearch.journal.journal import JournalError, has_begun, iter_events
-from dagsearch.record import Record
+from dagsearch.journal.record import Record
 from dagsearch.selection.identity import identity_of
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from dagsearch._internal.typing import FloatArray
 from dagsearch.errors import ProblemError
+from dagsearch.journal.record import Record, Scored
 from dagsearch.problems.ground import Subset, SubsetProblem
-from dagsearch.record import Record, Scored
 from dagsearch.search import Search
 
 

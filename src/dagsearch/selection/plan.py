@@ -95,7 +95,7 @@ class Plan:
 def plan_of(selector: "DAGSearchSelector", data: Any, target: Any, params: Mapping[str, Any]) -> Plan:
     """Check everything that ``fit`` was given; to be called by ``fit`` itself, because it may warn."""
     estimator = selector.estimator
-    stop = stop_rules(selector.patience, selector.target_score, selector.max_seconds, selector.confidence)
+    stop = stop_rules(selector.patience, selector.target_score, selector.max_seconds)
     budget = checked_budget(selector.budget)
     callbacks = checked_callbacks(selector.callbacks)
     steer = checked_steer(selector.steer, selector.journal is not None)

@@ -12,14 +12,14 @@ from sklearn.utils import get_tags
 
 from dagsearch._internal.typing import IntArray
 from dagsearch.errors import ProblemError
-from dagsearch.record import Entry, Record, Scored
+from dagsearch.journal.record import Entry, Record, Scored
+from dagsearch.results import Gaussian
 from dagsearch.selection.certainty import HonestScore
 from dagsearch.selection.estimate import NOTHING, is_better
 from dagsearch.selection.leaders import Choice, within_one_error
 from dagsearch.selection.page import fragment, html_page
 from dagsearch.selection.run import SelectionRun
 from dagsearch.selection.scoring import central_interval
-from dagsearch.values.gaussians import Gaussian
 
 SCHEMA = 1
 # What a spreadsheet takes for the beginning of a formula.
@@ -129,7 +129,7 @@ class SelectionReport:
         }
         content["result"]["signal"] = _signal(content)
         if content["result"]["signal"] is False:  # then the best subset is the best by chance
-            content["result"] |= {"probability_best": None, "simpler": None}
+            content["result"] |= {"simpler": None}
             content |= {"substitutes": None, "code": None}
             unknown = {"inclusion": None, "interval": [None, None]}
             content["features"] = [{**feature, **unknown} for feature in content["features"]]
@@ -180,7 +180,6 @@ def _result(
         "nested_fits": 0 if run.nested is None else run.nested.fits,
         "baseline": found["baseline_score_"],
         "bounds": [_known(end) for end in run.bounds],
-        "probability_best": found["probability_best_"],
         "simpler": None
         if simpler is None
         else {"features": [names[i] for i in simpler.columns], "score": simpler.mean},

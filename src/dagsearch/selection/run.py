@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from dagsearch._internal.progress import Progress
-from dagsearch.optimum import Optimum
+from dagsearch.journal.record import Entry, Record, Scored
 from dagsearch.problems.ground import Subset, SubsetProblem
-from dagsearch.record import Entry, Record, Scored
+from dagsearch.report.progress import Progress
 from dagsearch.results import Proposal
 from dagsearch.run.pools import Running
 from dagsearch.run.runner import Runner
+from dagsearch.run.steering import Steered
 from dagsearch.run.stopping import Stop
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, WarmStart
 from dagsearch.selection.estimate import Estimate, Nested, estimate, nested_candidates, score_deviation
 from dagsearch.selection.leaders import can_be_chosen, next_smaller
+from dagsearch.selection.samples import Samples, sample_leaves
 from dagsearch.selection.scoring import BatchPool, FoldNoise
 
 # A belief is recorded from this number of scores on, and then whenever their number has grown by this factor.
@@ -123,7 +124,7 @@ class SelectionRun:
         """
         pool.begin_within_batch(len(self.record.entries))
         runner = Runner(self.search, pool, self._take, stop, self.begin(warm_start), self._began, steer)
-        budget = self.search.steered.total(budget)
+        budget = (self.search.recorder.steering or Steered()).total(budget)
         self.search.recorder.running(budget, stop.rules(), steer)
         entries = runner.steps(max(0, budget - len(self.record.entries)), budget)
         self._thin_out(runner, budget)
@@ -160,7 +161,7 @@ class SelectionRun:
                 self._learn(pending.pop(leaf) if leaf in pending else self._propose(leaf), score)
         done |= set(warm_start.known)
         first = [leaf for leaf in dict.fromkeys(warm_start.first) if leaf not in done]
-        self.search.outstanding.withdraw([pending[leaf] for leaf in first if leaf in pending])
+        self.search.data.withdraw([pending[leaf] for leaf in first if leaf in pending])
         return [pending.get(leaf) or self._propose(leaf) for leaf in first]
 
     def _propose(self, leaf: frozenset[int]) -> Proposal:
@@ -173,7 +174,7 @@ class SelectionRun:
         entry, beliefs = self.record.entries[-1], self.record.beliefs
         last = beliefs[-1][0] if beliefs else 0
         if len(self.search.history) >= max(_FIRST_BELIEF, round(_BELIEF_GROWTH * last)):
-            self.record_belief(self.search.sample_optimum(_BELIEF_SAMPLES, _BELIEF_LEAVES))
+            self.record_belief(sample_leaves(self.search, _BELIEF_SAMPLES, _BELIEF_LEAVES))
         return entry
 
     def _tell_search(self, proposal: Proposal, scored: Scored) -> None:
@@ -237,7 +238,7 @@ class SelectionRun:
         if subset not in {told.leaf for told in self.search.history}:
             self._learn(self._propose(subset), scored.mean, self._noise.add(scored.scores))
 
-    def record_belief(self, optimum: Optimum | None) -> None:
+    def record_belief(self, optimum: Samples | None) -> None:
         """Record the belief about the best possible score, unless it is known for the last entry already."""
         entries, beliefs = len(self.record.entries), self.record.beliefs
         if optimum is None or (beliefs and beliefs[-1][0] >= entries):

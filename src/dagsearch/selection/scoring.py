@@ -19,15 +19,14 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_method_params
 
-from dagsearch._internal.forks import only_here
 from dagsearch._internal.texts import described
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.data import CENTRAL, REACH
+from dagsearch.journal.record import Scored
 from dagsearch.problem import Problem
-from dagsearch.record import Scored
-from dagsearch.results import Proposal
+from dagsearch.results import Gaussian, Proposal
+from dagsearch.run.forks import only_here
 from dagsearch.run.pools import Running
-from dagsearch.values.gaussians import Gaussian
 
 
 class _Fold(NamedTuple):

@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from dagsearch.errors import CovarianceError
+from dagsearch.journal.record import Record, Scored
 from dagsearch.methods import default_initial
-from dagsearch.record import Record, Scored
 from dagsearch.search import Search
 from dagsearch.selection.arguments import Features, checked_scorer, warn_small_budget
 from dagsearch.selection.certainty import HonestScore, findings_of, nested_score
@@ -62,9 +62,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         Stop after this number of subsets in a row without a better score.
     target_score : float or None, default=None
         Stop once a score is at least this large.
-    confidence : float or None, default=None
-        Stop once the best subset so far is the best of all subsets with at least this probability. If the
-        model predicts too poorly to state one, the search goes on, and a warning says so at its end.
     parsimonious : bool, default=False
         Whether to select the subset with the fewest features within one standard error of the best one. It is
         the standard error of the difference of the two scores, fold by fold.
@@ -117,8 +114,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         target, with scores that ``warm_start`` gives, or after a stop by time, a callback or Ctrl-C.
     baseline_score_ : float or None
         Cross-validated score of predictions that use no feature; ``None`` if the score does not allow it.
-    probability_best_ : float or None
-        Probability that no other subset predicts better; ``None`` if unknown.
     inclusion_probability_ : ndarray of shape (n_features,)
         Probability that each feature is part of the best subset; NaN if unknown.
     inclusion_interval_ : ndarray of shape (n_features, 2)
@@ -142,7 +137,7 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         The subsets with the best scores after the selected one: ``features``, ``score``, ``interval``.
     stopped_ : str
         Why the search ended: ``"budget"``, ``"exhausted"``, ``"patience"``, ``"target"``, ``"seconds"``,
-        ``"confidence"``, ``"callback"``, ``"steered"`` or ``"interrupted"``.
+        ``"callback"``, ``"steered"`` or ``"interrupted"``.
     search_ : Search
         The search, with its beliefs about all subsets.
     n_features_in_ : int
@@ -178,7 +173,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         max_seconds: float | None = None,
         patience: int | None = None,
         target_score: float | None = None,
-        confidence: float | None = None,
         parsimonious: bool = False,
         fixed: Sequence[Any] | None = None,
         forbidden: Sequence[Any] | None = None,
@@ -200,7 +194,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         self.max_seconds = max_seconds
         self.patience = patience
         self.target_score = target_score
-        self.confidence = confidence
         self.parsimonious = parsimonious
         self.fixed = fixed
         self.forbidden = forbidden
@@ -442,11 +435,6 @@ class DAGSearchSelector(SelectorMixin, MetaEstimatorMixin, BaseEstimator):  # ty
         search.settle()
         self._choice = choose(run.record, search, bool(self.parsimonious))
         self._show_choice(features)
-        if self.confidence is not None and self.stopped_ == "budget" and not self.model_fit_.known:
-            warnings.warn(
-                f"confidence={self.confidence} could not end the search. {self.model_fit_.sentence()}",
-                stacklevel=3,
-            )
 
     def _show_choice(self, features: Features) -> None:
         found = findings_of(self._run, self._choice, features)

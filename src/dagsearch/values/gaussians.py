@@ -22,7 +22,6 @@ nothing cancels, unlike a second moment minus a squared mean.
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,15 +38,6 @@ _TAIL = -3.0
 
 # A prior variance up to this counts as 0, because ratios to it would overflow.
 _CERTAIN = 1e-200
-
-
-class Gaussian(NamedTuple):
-    """A univariate Gaussian; unpacks as ``(mean, variance)``."""
-
-    mean: float
-    """Its mean."""
-    variance: float
-    """Its variance, not the standard deviation."""
 
 
 @compiled

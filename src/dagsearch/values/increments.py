@@ -24,8 +24,9 @@ from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray
 from dagsearch.covariances import Covariance
 from dagsearch.problem import MAX, MIN, Problem
+from dagsearch.results import Gaussian
 from dagsearch.space import Space
-from dagsearch.values.gaussians import Gaussian, checked_prior, pair_maximum, with_prior
+from dagsearch.values.gaussians import checked_prior, pair_maximum, with_prior
 
 
 @compiled

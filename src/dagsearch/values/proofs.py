@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from dagsearch._internal.compiled import compiled
-from dagsearch._internal.forks import only_here
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.posterior.units import Episode
 from dagsearch.values.backups import Backup
@@ -57,9 +56,7 @@ class WithProofs(Backup):
         for node in range(self._seen, len(graph)):
             graph.lower[node], graph.upper[node] = self.lowest, self.highest
             if graph.terminal[node]:
-                with only_here():
-                    reward = explored.problem.reward(graph.states[node])
-                graph.lower[node] = graph.upper[node] = reward
+                graph.lower[node] = graph.upper[node] = explored.problem.reward(graph.states[node])
         self._seen = len(graph)
 
     def __repr__(self) -> str:

@@ -173,10 +173,10 @@ def outcome_of(act: Callable[[], Any]) -> Any:
 def knowledge(search: Search) -> Sequence[Any]:
     """All that decides what a search does next, to the last bit."""
     search.belief(search.problem.root())  # pending leaves are left out of the belief
-    search.explored_values.outdated()
-    search.explored_values.current()  # as before the next decision: new leaves may prove values
+    search.values.outdated()
+    search.values.current()  # as before the next decision: new leaves may prove values
     graph, count = search.explored.graph, len(search.explored.graph)
-    mean, variance = search.explored.scores.moments()
+    mean, variance = search.index.scores.moments()
     arrays = (graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var, mean, variance)
     return [
         [(e.leaf, e.actions, e.reward, e.best_reward) for e in search.history],

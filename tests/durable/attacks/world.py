@@ -17,9 +17,9 @@ from dagsearch.errors import JournalError, SearchExhausted
 from dagsearch.journal.encoding import StateCodec
 from dagsearch.journal.journal import Event, backup_journal, read_events
 from dagsearch.journal.lines import LENGTH
+from dagsearch.journal.record import Record
 from dagsearch.journal.requests import requests_path
 from dagsearch.problem import State
-from dagsearch.record import Record
 from dagsearch.report.view import Viewed
 from dagsearch.results import Proposal
 from dagsearch.run.stopping import Stop
@@ -193,7 +193,7 @@ class World(Pair):
 
     def run_with_forged_steering(self, forgery: str, budget: int) -> None:
         """A run must not read, nor wait for, a steering file that is not its own account's regular file."""
-        if self.search.steered.paused:  # by a run that a fault ended: nobody would let it continue
+        if self.search.recorder.steering.paused:  # by a run that a fault ended: nobody would let it continue
             return
         steering = requests_path(self.path)
         removed(steering)

@@ -27,8 +27,8 @@ from sklearn.utils import all_estimators
 from sklearn.utils.validation import has_fit_parameter
 
 from dagsearch._internal.hints import did_you_mean
-from dagsearch._internal.imports import imported
 from dagsearch._internal.typing import IntArray
+from dagsearch.cli.imports import imported
 from dagsearch.cli.select.options import AUTO, Request
 from dagsearch.selection.arguments import check_scorer_name, last_step
 from dagsearch.tables import Table, TableError, prepared

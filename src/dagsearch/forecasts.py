@@ -28,7 +28,7 @@ import numpy as np
 
 from dagsearch._internal.checks import is_whole
 from dagsearch._internal.typing import FloatArray
-from dagsearch.values.gaussians import Gaussian
+from dagsearch.results import Gaussian
 
 # Probability that an interval holds.
 _LEVEL = 0.9

@@ -17,8 +17,7 @@ from dagsearch.errors import JournalError
 from dagsearch.journal.encoding import Part, moved_parts, moves_to, note_to_json, parts_of, to_json
 from dagsearch.journal.lines import Event
 from dagsearch.posterior.units import LARGEST_REWARD
-from dagsearch.results import Evaluation, Result, nothing_left
-from dagsearch.values.gaussians import Gaussian
+from dagsearch.results import Evaluation, Gaussian, Result, nothing_left
 
 # Size of the largest mean of a belief: squares of larger ones would overflow.
 _LARGEST = 1e150

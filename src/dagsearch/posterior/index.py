@@ -1,0 +1,148 @@
+"""The states that a search has numbered: their keys, and which of them are closed."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.deadline import Deadline
+from dagsearch._internal.typing import BoolArray
+from dagsearch.errors import ProblemError
+from dagsearch.posterior.base import Scores
+from dagsearch.problem import Problem, State
+from dagsearch.results import Gaussian
+from dagsearch.space import Space
+
+
+class Table(Protocol):
+    """States by number."""
+
+    states: list[State]
+    """All states, in the order of their numbers."""
+    closed: BoolArray
+    """Whether nothing is left to evaluate, at the state or below it; with room for more states."""
+
+    def find(self, key: Hashable) -> int:
+        """Number of the state with this key, or −1."""
+
+    def add(self, key: Hashable, state: State, *about: Any) -> int:
+        """Number a new state."""
+
+
+class Leaves:
+    """A table of leaves."""
+
+    def __init__(self) -> None:
+        self.states: list[State] = []
+        self.closed = np.zeros(64, dtype=np.bool_)
+        self._rows: dict[Hashable, int] = {}
+
+    def find(self, key: Hashable) -> int:
+        """Number of the leaf with this key, or −1."""
+        return self._rows.get(key, -1)
+
+    def add(self, key: Hashable, state: State) -> int:
+        """Number a new leaf."""
+        row = self._rows[key] = len(self.states)
+        self.states.append(state)
+        if row == self.closed.size:
+            self.closed = grown(self.closed, row + 1)
+        return row
+
+
+class Index:
+    """The numbered states, and the score model, which numbers them in the same way.
+
+    Only leaves that were asked for or told are numbered, unless a descent explores the DAG above them
+    (:class:`dagsearch.values.explored.Explored`).
+    """
+
+    def __init__(self, problem: Problem | Space, scores: Scores, table: Table | None = None) -> None:
+        self.space = Space.of(problem)
+        self.scores = scores
+        self.table: Table = Leaves() if table is None else table
+        self.deadline = Deadline()
+        """When the current run must end."""
+        self.key = self.space.key
+        """What identifies a state."""
+        self.reopenings = 0
+        """Number of times that leaves were reopened."""
+
+    @property
+    def problem(self) -> Problem:
+        """The problem."""
+        return self.space.problem
+
+    @property
+    def states(self) -> list[State]:
+        """The numbered states."""
+        return self.table.states
+
+    def find(self, state: State) -> int:
+        """The state's number, or −1."""
+        return self.table.find(self.key(state))
+
+    def same(self, one: State, other: State) -> bool:
+        """Whether two states are one node."""
+        return self.space.same(one, other)
+
+    def node(self, state: State) -> int:
+        """The state's number; it gets one if it has none."""
+        row = self.find(state)
+        return row if row >= 0 else self.nodes([state])[0]
+
+    def nodes(self, states: Sequence[State]) -> list[int]:
+        """The states' numbers; they get some where they have none."""
+        find, keys = self.table.find, [self.key(state) for state in states]
+        fresh = {
+            key: (state, *self._about(state))
+            for key, state in zip(keys, states, strict=True)
+            if find(key) < 0
+        }
+        if fresh:
+            # The user's problem and covariance may fail, so they are called before the table grows.
+            self.scores.track([about[0] for about in fresh.values()])
+            for key, about in fresh.items():
+                self.table.add(key, *about)
+        return [find(key) for key in keys]
+
+    def _about(self, state: State) -> tuple[Any, ...]:
+        """What the table keeps of a state besides its key."""
+        return ()
+
+    def leaf(self, state: State) -> int:
+        """The number of a leaf, which gets one if it has none; raises if the state is not a leaf."""
+        row = self.find(state)
+        if row < 0 and self.space.validate is not None:
+            self.space.validate(state)
+        if not (len(self.problem.actions(state)) == 0 if row < 0 else self.is_leaf(row)):
+            raise ProblemError(
+                f"{state!r} is not a leaf: the problem has actions there. Only a complete sequence of "
+                "decisions has a reward"
+            )
+        return self.node(state)
+
+    def is_leaf(self, row: int) -> bool:
+        """Whether a numbered state is a leaf."""
+        return True
+
+    def is_closed(self, state: State) -> bool:
+        """Whether the state is known to have no leaf left to evaluate, neither itself nor below it."""
+        row = self.find(state)
+        return row >= 0 and bool(self.table.closed[row])
+
+    def reopen(self, leaves: Sequence[int]) -> None:
+        """Let leaves be evaluated again."""
+        self.reopenings += 1
+        self.table.closed[leaves] = False
+
+    def score(self, row: int) -> Gaussian:
+        """Belief over the g of a numbered state."""
+        self.scores.refresh([row])
+        mean, variance = self.scores.moments()
+        return Gaussian(float(mean[row]), float(variance[row]))
+
+    def replace_scores(self, scores: Scores) -> None:
+        """Use another model of the same states."""
+        self.scores = scores
