@@ -112,8 +112,12 @@ class Foresight:
     @property
     def coverage(self) -> float | None:
         """Share of the same rewards inside the central 90% intervals predicted for them; 0.9 is right."""
+        return self.covered(REACH)
+
+    def covered(self, reach: float) -> float | None:
+        """Share of the same rewards that missed their prediction by ``reach`` standard deviations or less."""
         recent = self.recent
-        return float(np.mean([abs(one.error) <= REACH for one in recent])) if recent else None
+        return float(np.mean([abs(one.error) <= reach for one in recent])) if recent else None
 
     @property
     def error(self) -> float | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dagsearch.journal.journal import Journal
+from dagsearch.search import Search
 from experiments.harness.runner import ExperimentError, read_rows
 from support.processes import environment
 from tests.durable.attacks import report, run, summary
@@ -75,15 +76,11 @@ def test_a_journal_that_forgets_a_reward_is_found_out_and_the_seed_finds_it_agai
 
 
 def test_a_search_that_asks_for_a_told_leaf_is_found_out(monkeypatch):
-    from dagsearch.pending import Pending
+    def add_pending(self, proposal):
+        self.index.node(proposal.leaf)  # without closing the leaf
+        return self.data.add_pending(proposal)
 
-    def add(self, proposal):
-        self._explored.node(proposal.leaf)
-        self.proposals.append(proposal)  # without closing the leaf
-        self._keys[self._explored.key(proposal.leaf)] += 1
-        return proposal
-
-    monkeypatch.setattr(Pending, "add", add)
+    monkeypatch.setattr(Search, "add_pending", add_pending)
     found = attack("default, 10 leaves", 1)
     assert found.figures["repeated beyond pending"] > 0
     assert "repeated beyond pending" in found.failures[0].error

@@ -35,7 +35,8 @@ from tests.durable.crashes.layer import watched
 
 def state(search):
     """All that decides what happens next, as the next proposer reads it."""
-    search.values.current()
+    if search.descended is not None:
+        search.descended.current()
     return state_as_read(search)
 
 

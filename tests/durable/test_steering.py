@@ -53,12 +53,9 @@ def opened(journal):
 
 
 def known(search):
-    graph = search.values.current().graph
-    nodes = slice(len(graph))
     return (
         [(one.leaf, one.actions, one.reward, one.predicted) for one in search.history],
-        graph.visits[nodes].tolist(),
-        graph.v_mean[nodes].tolist(),
+        search.index.scores.mean.tolist(),
         search.asked,
         search.recorder.steering,
         [proposal.leaf for proposal in search.pending],

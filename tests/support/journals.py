@@ -14,13 +14,15 @@ def history(search):
 
 def state(search):
     """All that decides what happens next."""
-    graph, scores, count = search.explored.graph, search.index.scores, len(search.explored.graph)
-    arrays = [graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var]
+    index, count, arrays = search.index, len(search.index.states), [search.index.table.closed]
+    if search.descended is not None:
+        graph = search.explored.graph
+        arrays += [graph.level, graph.visits, graph.count, graph.v_mean, graph.v_var]
     return [
         *[array[:count].tolist() for array in arrays],
-        scores.mean.tolist(),
-        scores.variance.tolist(),
-        graph.states,
+        index.scores.mean.tolist(),
+        index.scores.variance.tolist(),
+        index.states,
         search.pending,
         search.asked,
     ]

@@ -9,14 +9,12 @@ from dagsearch.posterior import WeightScores
 from dagsearch.proposers import Climb, Descent, Nearby, Portfolio, Random
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy, Uniform
-from dagsearch.values.backups import MomentMatching
 
 
 def parts(policy=None, rollout=None, **changed):
     return {
         "scores": WeightScores(Overlap(), 0.1),
         "proposers": Descent(policy or UpperConfidence(1.0), rollout or Uniform()),
-        "backup": MomentMatching(),
     } | changed
 
 
@@ -39,7 +37,7 @@ REFUSED = {
     ),
     "averages of another back-up": (
         lambda: parts(policy=UCB1(Averages(), 1.0)),
-        r"UCB1\(c=1.0\) reads .*MomentMatching",
+        r"UCB1\(c=1.0\) reads .*, but the back-up of the search is",
     ),
     "no proposers": (lambda: parts(proposers=[]), "at least one proposer"),
 }

@@ -188,13 +188,13 @@ def test_all_features_but_one_do_not_walk_through_all_subsets(n, k):
     result = search.run(100)
     assert result.stopped == "exhausted"
     assert once_each(Plain(n, k), result.history) if n < 16 else len(result.history) == (1 if n == k else n)
-    assert len(search.explored.graph) < 40 * n  # of 2**n states
+    assert len(search.index.states) < 40 * n  # of 2**n states
 
 
 def test_one_full_subset_among_all_sizes_does_not_hold_the_search_up():
     search = ds.Search.default(SubsetRange(14, 0, 14, total), initial=5, seed=0)
     assert search.run(40).stopped == "budget"
-    assert len(search.explored.graph) < 2_000  # of more than 16,384 states
+    assert len(search.index.states) < 2_000  # of more than 16,384 states
 
 
 def test_states_of_a_plain_problem_are_looked_at_once_when_few_leaves_are_left():
@@ -205,7 +205,7 @@ def test_states_of_a_plain_problem_are_looked_at_once_when_few_leaves_are_left()
     search = ds.Search.default(problem, initial=5, seed=0)
     result = search.run(100)
     assert (result.stopped, len(result.history)) == ("exhausted", 12)
-    assert len(search.explored.graph) < 500  # of 4,096 states
+    assert len(search.index.states) < 500  # of 4,096 states
     assert sum(looked_at.values()) < 30 * 4_096  # climbs decide their paths anew
 
 

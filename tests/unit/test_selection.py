@@ -33,6 +33,7 @@ from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Greedy
 from dagsearch.selection import leaders, likeness
 from dagsearch.selection.identity import identity_of
+from dagsearch.selection.samples import sample_leaves
 from dagsearch.selection.scoring import FoldNoise
 from dagsearch.space import Space
 
@@ -157,11 +158,18 @@ def test_sets_of_another_size_are_no_leaves():
             grouped.tell(frozenset(leaf), 1.0)
 
 
-def test_only_leaves_may_be_best():
-    problem = SubsetRange(40, 1, 4, reward=lambda chosen: float(len(chosen)), fixed=[0])
-    search = ds.Search.default(problem, initial=8, seed=0)
-    search.run(25)
-    assert all(isinstance(leaf, ds.problems.ChosenSet) for leaf in search.sample_optimum().leaves)
+def test_every_subset_of_few_is_sampled_and_the_scored_ones_come_first():
+    problem = ds.problems.Subsets(7, 3, reward=lambda chosen: float(sum(chosen)))
+    search = ds.Search.default(problem, initial=6, seed=0)
+    assert sample_leaves(search, 200, 1000) is None
+    search.run(10)
+    samples = sample_leaves(search, 200, 1000)
+    assert samples.values.shape == (35, 200)
+    assert set(samples.leaves) == set(map(frozenset, combinations(range(7), 3)))
+    assert set(samples.leaves[:10]) == {evaluation.leaf for evaluation in search.history}
+    assert samples.best == pytest.approx(samples.values[samples.winners, np.arange(200)])
+    told = [evaluation.reward for evaluation in search.history]
+    assert np.sort(samples.values[:10].mean(axis=1)) == pytest.approx(np.sort(told), abs=0.1)
 
 
 def test_leaves_of_small_sizes_have_nothing_left_to_gain():

@@ -546,7 +546,6 @@ def test_error_in_a_callback_loses_no_score():
         ({"max_seconds": 1e-6}, "seconds", 1),
         ({"patience": 2}, "patience", 19),
         ({"target_score": -10.0}, "target", 1),
-        ({"confidence": 0.01}, "confidence", 20),
         ({}, "exhausted", 20),
     ],
 )
@@ -589,7 +588,6 @@ def test_small_budget_is_warned_of(budget):
         ({"max_seconds": -1}, "max_seconds must be positive"),
         ({"patience": 0}, "patience must be"),
         ({"target_score": np.nan}, "target_score must be a finite number"),
-        ({"confidence": 2}, "confidence must be between 0 and 1"),
         ({"n_features_to_select": 0}, "n_features_to_select must be at least 1"),
         ({"n_features_to_select": 1.5}, "n_features_to_select must be a whole number"),
         ({"n_features_to_select": "all"}, "n_features_to_select must be a whole number"),
@@ -766,7 +764,6 @@ def test_beliefs_are_sound(usual):
     low, high = usual.score_interval_
     assert low < high
     assert low <= usual.best_score_
-    assert 0.0 <= usual.probability_best_ <= 1.0
     inclusion, interval = usual.inclusion_probability_, usual.inclusion_interval_
     assert np.all((inclusion >= 0.0) & (inclusion <= 1.0))
     assert_allclose(inclusion.sum(), 3.0)

@@ -301,7 +301,6 @@ def test_after_a_few_subsets_nothing_is_known():
     fitted = selector(budget=8).fit(X, Y)
     assert not fitted.model_fit_.known
     assert np.isnan(fitted.inclusion_probability_).all()
-    assert fitted.probability_best_ is None
     assert any("unknown" in note for note in fitted.notes_)
     content = fitted.report().to_dict()
     assert {feature["inclusion"] for feature in content["features"]} == {None}
@@ -327,12 +326,6 @@ def test_a_model_is_believed_as_far_as_its_lead_holds_on_other_rows():
     assert np.all(interval[:, 1] >= inclusion)
     assert np.all(interval[:, 1] - interval[:, 0] >= 1.0 - fit.trust - 1e-9)
     assert set(np.argsort(-inclusion)[:3]) == {0, 3, 5}
-
-
-def test_confidence_without_a_model_that_predicts_ends_nothing():
-    rng = np.random.default_rng(1)
-    with pytest.warns(UserWarning, match="confidence=0.9 could not end the search. The probabilities are"):
-        selector(budget=8, confidence=0.9).fit(X, rng.normal(size=80))
 
 
 def test_the_fit_is_put_into_words():

@@ -370,7 +370,7 @@ def _calibration(told: Sequence[Told]) -> dict[str, Any] | None:
         return None
     reaches = ((share, float(ndtri(0.5 + share / 2.0))) for share in (0.5, 0.8, 0.9, 0.95))
     return {
-        "count": foresight.recent,
+        "count": len(foresight.recent),
         "covered": [[share, foresight.covered(reach)] for share, reach in reaches],
         "skill": foresight.skill,
     }

@@ -173,16 +173,18 @@ def outcome_of(act: Callable[[], Any]) -> Any:
 def knowledge(search: Search) -> Sequence[Any]:
     """All that decides what a search does next, to the last bit."""
     search.belief(search.problem.root())  # pending leaves are left out of the belief
-    search.values.outdated()
-    search.values.current()  # as before the next decision: new leaves may prove values
-    graph, count = search.explored.graph, len(search.explored.graph)
-    mean, variance = search.index.scores.moments()
-    arrays = (graph.level, graph.visits, graph.closed, graph.count, graph.v_mean, graph.v_var, mean, variance)
+    index, arrays = search.index, [search.index.table.closed]
+    if search.descended is not None:
+        search.descended.outdated()  # as before the next decision: new leaves may prove values
+        graph = search.values.explored.graph
+        arrays += [graph.level, graph.visits, graph.count, graph.v_mean, graph.v_var]
+    index.scores.refresh()
+    arrays += index.scores.moments()
     return [
         [(e.leaf, e.actions, e.reward, e.best_reward) for e in search.history],
         list(search.pending),
-        graph.states,
-        *(array[:count].tolist() for array in arrays),
+        index.states,
+        *(array[: len(index.states)].tolist() for array in arrays),
         search.portfolio.state,
         (search.posterior.standardizer.shift, search.posterior.standardizer.scale),
         search.asked,
