@@ -10,7 +10,6 @@ from experiments import speed
 from experiments.benchmarks import forecast, load
 from experiments.benchmarks import tables as benchmarks
 from experiments.gallery import frame, passes, text
-from experiments.gallery.text import certainty
 from experiments.general import page as general
 from experiments.general.measures import Measures
 from experiments.harness import markdown
@@ -39,7 +38,6 @@ def parts() -> dict[str, Mapping[str, str]]:
             "passes": passes.means(orders),
             "merging": passes.merging(orders),
             "text": text.compared(frame.read(GALLERY / "text")),
-            "certainty": certainty.table(certainty.read(GALLERY / "text" / "certainty.csv")),
         },
         "index.md": {"front": front.format(docs="")},
         "../README.md": {"front": front.format(docs="docs/")},

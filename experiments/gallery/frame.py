@@ -296,11 +296,11 @@ def report(
     publish(folder, table)
 
 
-def publish(folder: Path, table: str, **more: str) -> None:
-    """Print the table of a comparison and more, and put them into the folder's README if it has one."""
-    print("\n\n".join((table, *more.values())))
+def publish(folder: Path, table: str) -> None:
+    """Print the table of a comparison, and put it into the folder's README if it has one."""
+    print(table)
     if (folder / "README.md").exists():
-        markdown.put(folder / "README.md", {"results": table, **more})
+        markdown.put(folder / "README.md", {"results": table})
 
 
 def draw(path: Path, panels: Sequence[Panel]) -> None:

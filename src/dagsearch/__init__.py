@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dagsearch import baselines, covariances, errors, posterior, problems, proposers, testing
 from dagsearch._internal.wiring import wiring as _wiring
 from dagsearch.baselines.tree import as_tree
+from dagsearch.costly.step_search import StepSearch
 from dagsearch.errors import (
     CovarianceError,
     DagSearchError,
@@ -85,6 +86,7 @@ __all__ = [
     "SearchInterrupted",
     "Step",
     "StepProblem",
+    "StepSearch",
     "Stop",
     "as_tree",
     "backup_journal",

@@ -10,6 +10,7 @@ import numpy as np
 from dagsearch._internal.checks import checked_flag
 from dagsearch._internal.hints import did_you_mean
 from dagsearch._internal.texts import shown
+from dagsearch.costly.step_search import StepSearch
 from dagsearch.covariances import Covariance
 from dagsearch.errors import SearchInterrupted
 from dagsearch.journal.journal import has_begun
@@ -138,15 +139,11 @@ def search(
     checked_join(execution.get("join", False), journal is not None, problem)
     checked_callback(execution.get("callback"))
     given = Given.of(problem, known, start)
-    if journal is not None and has_begun(journal):
-        own = {} if covariance is None else {"covariance": covariance}
-        run = Search.resume(journal, problem, noisy=noisy, **own)
-    else:
-        settings = {"covariance": covariance, "noisy": noisy, "seed": seed, "journal": journal}
-        run = Search.default(problem, initial=default_initial(budget), **settings)  # type: ignore[arg-type]
+    run = _search_of(problem, budget, covariance, noisy, seed, journal)
     sign = -1 if isinstance(problem, FunctionProblem) and problem.minimize else 1
     try:
-        given.tell(run)
+        if isinstance(run, Search):
+            given.tell(run)
         total = (run.recorder.steering or Steered()).total(budget) + run.data.known
         if run.spent < total:
             steps = run.steps(total - run.spent, stop, **execution)
@@ -168,6 +165,33 @@ def search(
         raise interrupted from error
     finally:
         run.close()
+
+
+def _search_of(
+    problem: Any,
+    budget: int,
+    covariance: Covariance | None,
+    noisy: bool,
+    seed: Seed,
+    journal: str | PathLike[str] | None,
+) -> Search | StepSearch:
+    """A new search, or the one that has begun the journal."""
+    begun = journal if journal is not None and has_begun(journal) else None
+    if has_costly_steps(problem):
+        if covariance is not None:
+            raise ValueError(
+                "covariance does not apply to costly steps: give the problem features(state, action)"
+            )
+        if noisy:
+            raise ValueError("noisy does not apply to costly steps: every step is taken once")
+        if begun is None:
+            return StepSearch(problem, seed=seed, journal=journal)
+        return StepSearch.resume(begun, problem)
+    own = {} if covariance is None else {"covariance": covariance}
+    if begun is not None:
+        return Search.resume(begun, problem, noisy=noisy, **own)
+    initial = default_initial(budget)
+    return Search.default(problem, initial=initial, noisy=noisy, seed=seed, journal=journal, **own)
 
 
 def maximize(function: Callable[[Choose], float], budget: int, **settings: Unpack[Settings]) -> Result:

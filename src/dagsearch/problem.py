@@ -219,13 +219,15 @@ def _is_overridden(member: str, owner: Any, bases: Sequence[Any]) -> bool:
     return member in vars(owner) and any(not getattr(own, "__isabstractmethod__", False) for own in found)
 
 
-def check_members(problem: Any) -> None:
-    """Raise :class:`ProblemError` unless the problem has the four methods."""
+def check_members(problem: Any, costly: bool = False) -> None:
+    """Raise :class:`ProblemError` unless the problem has the four methods or, if ``costly``, ``expand``."""
     if isinstance(problem, type):
         raise ProblemError(f"pass a problem, not its class: {problem.__name__}(...)")
     needed: dict[str, tuple[str, ...]] = {"root": (), "actions": ("state",)}
-    if has_costly_steps(problem):
+    if costly and has_costly_steps(problem):
         needed = {"root": (), "expand": ("state", "action")}
+    elif has_costly_steps(problem):
+        raise ProblemError(f"{type(problem).__name__} has costly steps: use ds.search or ds.StepSearch")
     else:
         needed |= {"step": ("state", "action"), "reward": ("leaf",)}
     if callable(problem) and not any(hasattr(problem, name) for name in needed):

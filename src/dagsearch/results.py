@@ -42,10 +42,14 @@ class StepProposal(Proposal):
     """The state and the action."""
     actions: tuple[Action, ...]
     """The decisions that lead from the root to the state, and this one."""
-    slot: int = field(default=-1, repr=False)
+    number: int = field(default=-1, repr=False)
     """Number of the step in the search."""
-    begins: bool = field(default=False, repr=False)
+    begins: bool = field(default=False, compare=False, repr=False)
     """Whether it begins a new part of the search."""
+    drawn: bool = field(default=False, compare=False, repr=False)
+    """Whether an iterator has named the action for this proposal."""
+    exhausted: tuple[int, ...] = field(default=(), compare=False, repr=False)
+    """Numbers of steps whose iterators were found to have no more actions."""
 
     @property
     def state(self) -> State:

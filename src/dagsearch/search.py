@@ -23,7 +23,7 @@ from dagsearch.posterior.evidence import Evidence
 from dagsearch.posterior.index import Index
 from dagsearch.posterior.posterior import Posterior
 from dagsearch.posterior.units import Episode, checked_reward
-from dagsearch.problem import Action, Children, Problem, State, StepProblem, has_costly_steps
+from dagsearch.problem import Action, Children, Problem, State
 from dagsearch.proposers.base import Proposer, View
 from dagsearch.proposers.expansions import Expansion
 from dagsearch.proposers.portfolio import Portfolio
@@ -520,15 +520,8 @@ class Search:
     ) -> Self:
         """The method of :func:`dagsearch.search`, which documents ``covariance`` and ``noisy``.
 
-        ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`. For a
-        problem with ``expand`` it is a :class:`dagsearch.costly.StepSearch`.
+        ``initial`` is the number of random leaves to begin with; for the rest see :class:`Search`.
         """
-        if has_costly_steps(problem):
-            from dagsearch.costly import StepSearch  # which is a Search itself
-
-            given: Any = {"covariance": covariance, "noisy": noisy, "initial": initial}
-            made: Any = StepSearch.default(cast(StepProblem, problem), seed=seed, journal=journal, **given)
-            return made  # type: ignore[no-any-return]
         noisy, space = checked_flag("noisy", noisy), Space.of(problem)
         search = cls(space, seed=seed, **default_parts(space, covariance, noisy, initial))
         settings = {"covariance": covariance, "noisy": noisy, "initial": initial}
@@ -536,7 +529,7 @@ class Search:
         return search
 
     @classmethod
-    def resume(cls, journal: str | PathLike[str], problem: Problem | StepProblem, **arguments: Any) -> Self:
+    def resume(cls, journal: str | PathLike[str], problem: Problem, **arguments: Any) -> Self:
         """The search that wrote a journal, as it was after the last event; it continues to write there.
 
         Leaves that were pending are offered again: :meth:`ask` returns them first. ``arguments`` are the

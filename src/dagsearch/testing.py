@@ -10,13 +10,14 @@ from typing import Any, NoReturn
 import numpy as np
 
 from dagsearch._internal.checks import is_finite, is_whole
+from dagsearch.costly.checks import checked_step
+from dagsearch.costly.edges import Edges
 from dagsearch.errors import ProblemError, RewardError
 from dagsearch.methods import likeness
 from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import MAX, MIN, Action, Problem, State, Step, check_members, has_costly_steps
 from dagsearch.space import Space
 from dagsearch.space.check import in_another_order, not_a_sequence
-from dagsearch.values.steps import Steps, checked_step
 
 _FINDINGS_SHOWN = 20
 # Number of children of a state that are compared with each other.
@@ -80,7 +81,7 @@ def check_problem(
     >>> check_problem(TicTacToe())
     'States are compared by how many items they share; nothing is learnt about pairs of items.'
     """
-    check_members(problem)
+    check_members(problem, costly=has_costly_steps(problem))
     rng = np.random.default_rng(seed)
     if has_costly_steps(problem):
         _report(problem, _step_findings(problem, rewards, rng))
@@ -104,21 +105,21 @@ def _step_findings(problem: Any, count: int, rng: np.random.Generator) -> list[s
     """What is wrong with a problem whose steps are costly, as far as ``count`` random steps show it."""
     findings: dict[str, None] = {}
     try:
-        steps = Steps(problem)
-        while count > 0 and (slots := np.flatnonzero(steps.open)).size > 0:
-            slot = int(slots[rng.integers(slots.size)])
-            if not steps.draw(slot):
+        edges = Edges(problem)
+        while count > 0 and (found := np.flatnonzero(edges.open)).size > 0:
+            edge = int(found[rng.integers(found.size)])
+            if not edges.draw(edge):
                 continue
             count -= 1
-            state, action = steps.graph.states[int(steps.slot_node[slot])], steps.action(slot)
+            state, action = edges.states[int(edges.node[edge])], edges.actions[edge]
             before = repr(state)
             step = checked_step(problem.expand(state, action), state, action)
             if repr(state) != before:
                 findings[f"mutable: expand changed the state {before} in place to {state!r}"] = None
-            if type(key := steps.space.key(step.state)).__eq__ is object.__eq__:
+            if type(key := edges.space.key(step.state)).__eq__ is object.__eq__:
                 kind = type(key).__name__
                 findings[f"{kind} compares by identity; define __eq__ and __hash__, or key(state)"] = None
-            steps.take(slot, steps.describe(step))
+            edges.take(edge, edges.describe(step))
             findings |= dict.fromkeys(_changing_actions(problem, step))
     except ProblemError as error:
         findings[str(error)] = None

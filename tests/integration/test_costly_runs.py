@@ -1,7 +1,9 @@
 """Costly steps in workers, with a journal, on the page; how well the search does, and whether it is right."""
 
+import itertools
 import json
 import math
+import zlib
 
 import numpy as np
 import pytest
@@ -59,7 +61,7 @@ def random_paths(problem, budget, seed):
     return best
 
 
-def test_where_only_the_end_tells_good_paths_are_changed():
+def test_where_only_the_end_tells_more_is_found_than_at_random():
     found = [ds.search(Merit(), 200, seed=seed) for seed in range(10)]
     assert all(len(result.best_path) == 14 for result in found)
     assert all(result.probability_best is None for result in found)
@@ -68,34 +70,9 @@ def test_where_only_the_end_tells_good_paths_are_changed():
     assert ds.search(Merit(), 60, seed=0, n_jobs=2).best_path is not None
 
 
-class Word(Merit):
-    """Words of six letters, each pair of which has a value; only a whole word is worth anything."""
-
-    values = np.random.default_rng(0).normal(size=(6, 6))
-
-    def actions(self, letters):
-        return range(6) if len(letters) < self.length else ()
-
-    def expand(self, letters, letter):
-        word = (*letters, letter)
-        value = float(self.values[word[:-1], word[1:]].sum()) if len(word) == self.length else None
-        return ds.Step(word, value=value)
-
-
-def test_a_changed_path_goes_on_as_the_old_one_did():
-    history = ds.search(Word(), 400, seed=0).history
-    words = [np.array(evaluation.leaf) for evaluation in history if len(evaluation.leaf) == 14]
-    changes = [
-        [np.flatnonzero(word != other) for other in words[:number]] for number, word in enumerate(words)
-    ]
-    # One letter is another, and four or more after it are not: of random ends, one in 1,296 is like this.
-    alike = [any(places.size == 1 and places[0] < 10 for places in found) for found in changes]
-    assert 5 * sum(alike) > len(words) > 20
-
-
 def test_pending_and_failed_steps_are_resumed(tmp_path):
     path, problem = tmp_path / "run.db", BitPasses(2)
-    search = ds.Search.default(problem, seed=0, journal=path)
+    search = ds.StepSearch(problem, seed=0, journal=path)
     for _ in range(30):
         proposal = search.ask()
         search.tell(proposal, problem.expand(*proposal.leaf), note={"n": 1})
@@ -103,7 +80,7 @@ def test_pending_and_failed_steps_are_resumed(tmp_path):
     search.forget(second, again=False, note={"failure": "crashed"})
     search.forget(third, again=True)
     search.close()
-    again = ds.Search.resume(path, problem)
+    again = ds.StepSearch.resume(path, problem)
     assert again.pending == (first,)
     assert again.ask() == first
     for one in (search, again):
@@ -114,6 +91,86 @@ def test_pending_and_failed_steps_are_resumed(tmp_path):
         assert asked[0].leaf != second.leaf
         for one, proposal in zip((search, again), asked, strict=True):
             one.tell(proposal, problem.expand(*proposal.leaf))
+
+
+class Samples:
+    """Children by an iterator that names letters; good texts have many different ones.
+
+    A sampler names others in every process, at a price; otherwise a state's letters are always the same.
+    """
+
+    def __init__(self, count=4, sampler=None):
+        self.count, self.sampler, self.taken, self.drawn = count, sampler, [], 0
+
+    def root(self):
+        return ds.Step("", value=0.0)
+
+    def actions(self, text):
+        rng = np.random.default_rng([*text.encode(), 7]) if self.sampler is None else self.sampler
+        letters = rng.integers(97, 97 + 6, size=self.count + len(text) % 2)  # some come twice
+        for letter in letters if len(text) < 4 else ():
+            self.drawn += 1
+            yield chr(letter) if self.sampler is None else f"{chr(letter)}{self.drawn}"
+
+    def expand(self, text, letter):
+        self.taken.append((text, letter))
+        return ds.Step(text + letter[0], value=float(len(set(text + letter[0]))))
+
+
+@pytest.mark.parametrize("cut", [*range(1, 40, 3), 60, 90])
+def test_what_an_iterator_named_is_resumed(tmp_path, cut):
+    whole = ds.search(Samples(), 100, seed=1)
+    path, before = tmp_path / "run.db", Samples()
+    ds.search(before, cut, seed=1, journal=path)
+    problem = Samples()
+    search = ds.StepSearch.resume(path, problem)
+    assert (problem.drawn, problem.taken) == (0, [])
+    search.close()
+    resumed = ds.search(problem, 100, seed=1, journal=path)
+    assert resumed.history == whole.history
+    assert resumed.stopped == whole.stopped
+    assert len(problem.taken) == len(whole.history) - len(before.taken)
+
+
+def test_a_sampler_is_not_paid_again(tmp_path):
+    path = tmp_path / "run.db"
+    first = Samples(50, np.random.default_rng(1))
+    ds.search(first, 40, seed=0, journal=path)
+    second = Samples(50, np.random.default_rng(2))
+    result = ds.search(second, 60, seed=0, journal=path)
+    assert second.drawn <= 20
+    assert len(second.taken) == 20
+    for one in result.history:
+        assert "".join(letter[0] for letter in one.actions) == one.leaf
+    taken = {(text, letter) for text, letter in first.taken + second.taken}
+    assert {("".join(a[0] for a in one.actions[:-1]), one.actions[-1]) for one in result.history} == taken
+    assert "".join(letter[0] for letter in result.best_path) == result.best_state
+
+
+def test_an_iterator_may_name_the_same_action_again(tmp_path):
+    class Again(Samples):
+        def actions(self, text):
+            return itertools.repeat("again") if len(text) < 4 else ()
+
+        def expand(self, text, action):
+            self.taken.append(text)
+            return super().expand(text, chr(97 + zlib.crc32(f"{text}{self.taken.count(text)}".encode()) % 9))
+
+    path = tmp_path / "run.db"
+    ds.search(Again(), 30, seed=0, journal=path)
+    problem = Again()
+    assert len(ds.search(problem, 50, seed=0, journal=path).history) == 50
+
+
+def test_actions_of_an_iterator_must_fit_a_journal(tmp_path):
+    class Objects(Samples):
+        def actions(self, text):
+            yield object()
+
+    assert ds.StepSearch(Objects(), seed=0).ask().state == ""
+    search = ds.StepSearch(Objects(), seed=0, journal=tmp_path / "run.db")
+    with pytest.raises(ds.ProblemError, match=r"the iterator names as actions of '' cannot be kept.*expand"):
+        search.ask()
 
 
 def test_actions_that_steps_say_themselves_are_kept_in_the_journal(tmp_path):
@@ -218,46 +275,3 @@ def test_costly_steps_cannot_be_joined(tmp_path):
     with pytest.raises(ValueError, match="join=True does not apply to costly steps"):
         ds.search(Language(0, letters=4, length=3, sharp=2.0), 10, journal=tmp_path / "run.db", join=True)
     assert not (tmp_path / "run.db").exists()
-
-
-def test_stopping_by_certainty_holds():
-    right, stopped = 0, 0
-    for seed in range(25):
-        problem = Language(seed, letters=8, length=7, sharp=2.0)
-        result = ds.search(problem, 1000, seed=0, confidence=0.9)
-        if result.stopped == "confidence":
-            stopped += 1
-            right += result.best_reward > problem.optimum() - 1e-9
-    assert stopped >= 20
-    assert right >= 0.85 * stopped
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_path_is_certain_once_every_other_one_has_lost_more_already(seed):
-    problem = Language(seed, letters=6, length=5, sharp=2.0)
-    search = ds.Search.default(problem, seed=0)
-    steps = search.values
-    lost_more = False
-    while not lost_more:
-        assert len(search.history) < 500
-        proposal = search.ask()
-        search.tell(proposal, problem.expand(*proposal.leaf))
-        slots = np.flatnonzero(steps.open)
-        reached = steps.reach[steps.slot_node[slots]] + steps.slot_prior[slots]
-        lost_more = bool(np.all(reached <= steps.best))
-    assert slots.size > 0
-    assert search.belief_over_steps.certainty() == 1.0
-    assert steps.best == pytest.approx(problem.optimum())
-
-
-def test_a_path_is_not_certain_while_others_may_gain():
-    class Gains(Language):
-        def expand(self, text, letter):
-            step = super().expand(text, letter)
-            return ds.Step(step.state, step.gain + 3.0, step.value)  # gains are no logarithms
-
-    problem = Gains(0, letters=6, length=5, sharp=2.0)
-    search = ds.Search.default(problem, seed=0)
-    search.run(20)
-    assert search.values.best > -math.inf
-    assert search.belief_over_steps.certainty() < 1.0

@@ -10,7 +10,7 @@ import pytest
 
 import dagsearch as ds
 from experiments.gallery import frame
-from experiments.gallery.text import OURS, Curves, beam, certainty, table
+from experiments.gallery.text import OURS, Curves, beam, table
 from experiments.gallery.text.__main__ import PROMPTS, main
 from experiments.gallery.text.methods import Calls, beam_search, budget
 from experiments.gallery.text.model import CharacterModel
@@ -81,7 +81,7 @@ def test_seeds_make_no_difference():
 def test_the_first_complete_text_is_that_of_best_first_search():
     """Before a text is complete, steps are rated by R + d + c n with c the mean of the best gains."""
     problem = Continuation("ab", 6, Bigrams(1))
-    search = ds.Search.default(problem, seed=0)
+    search = ds.StepSearch(problem, seed=0)
     while search.result().best_state is None:
         proposal = search.ask()
         search.tell(proposal, problem.expand(proposal.state, proposal.action))
@@ -114,24 +114,6 @@ def test_the_table_compares_at_equal_calls():
     assert budget(beam(3), 16) == 1 + 20 * 15
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_more_probable_text_is_found_if_there_is_one(seed):
-    problem = Continuation("ab", 4, Bigrams(seed))
-    best = best_of_all(problem)
-    assert not certainty.exceeded(problem, best)
-    assert certainty.exceeded(problem, best - 1e-3)
-
-
-def test_searches_that_stop_are_counted(tmp_path):
-    problem = certainty.Remembered("a prompt of its own", 5, Bigrams(3))
-    stop = certainty.searched(problem, 7)
-    assert (stop.length, stop.prompt, stop.stopped, stop.right) == (5, 7, True, True)
-    stops = [stop, stop._replace(calls=stop.calls + 2, right=False), stop._replace(stopped=False)]
-    certainty.write(tmp_path / "stops.csv", stops)
-    assert certainty.read(tmp_path / "stops.csv") == stops
-    assert f"| 5 | 2 of 3 | {stop.calls + 1} | 1 of 2 |" in certainty.table(stops)
-
-
 @REAL
 def test_the_real_model_continues_words():
     model = CharacterModel()
@@ -151,7 +133,6 @@ def test_a_small_run_and_a_small_comparison(tmp_path, capsys):
     assert main(["compare", "--small", "--out", str(tmp_path / "compare")]) == 0
     assert "beam of 20" in capsys.readouterr().out
     assert (tmp_path / "compare" / "curves.csv").exists()
-    assert len(certainty.read(tmp_path / "compare" / "certainty.csv")) == 2
 
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):

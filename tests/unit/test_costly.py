@@ -1,20 +1,29 @@
 """Costly steps: values on the DAG, which steps are taken and how often, what happens to bad input."""
 
 import itertools
+import tracemalloc
+import zlib
 
 import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.posterior.steps import Field
-from dagsearch.values.steps import BACK, SAME
+from dagsearch.costly.edges import BACK, SAME, Edges
+from dagsearch.costly.fields import Chains, Field
 from support.steps import AsTree, BitPasses, Given, Language
 
 
 def finished(problem, budget=1000, seed=0):
-    search = ds.Search.default(problem, seed=seed)
+    search = ds.StepSearch(problem, seed=seed)
     search.run(budget)
     return search
+
+
+def take(edges, problem, state, action):
+    """Take a step of the user's choice."""
+    edge = next(one for one in edges.edges_of(edges.find(state)) if edges.actions[one] == action)
+    assert edges.draw(edge)
+    edges.take(edge, edges.describe(problem.expand(state, action)))
 
 
 def random_edges(problem, seed):
@@ -42,31 +51,24 @@ def test_values_are_those_of_brute_force(seed, cycles):
         assert result.best_reward == pytest.approx(problem.best())
     else:
         assert result.best_reward is None
-    steps = search.values
-    for node, state in enumerate(steps.graph.states) if not cycles else ():
-        assert steps.graph.v_mean[node] == pytest.approx(problem.best(state))
+    edges = search.edges
+    for node, state in enumerate(edges.states) if not cycles else ():
+        assert edges.best_below[node] == pytest.approx(problem.best(state))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_values_hold_at_any_time_and_whatever_the_order(seed):
-    problem, search = Given.random(seed), ds.Search.default(Given.random(seed), seed=0)
-    steps = search.values
-    known = Given({state: {} for state in problem.edges}, problem.value)
+    problem = Given.random(seed)
+    edges, known = Edges(problem), Given({state: {} for state in problem.edges}, problem.value)
     for state, action in random_edges(problem, seed):
-        node = steps.find(state)
-        slot = next(s for s in steps.slots_of(node) if steps.action(s) == action)
-        steps.draw(slot)
-        steps.take(slot, steps.describe(problem.expand(state, action)))
+        take(edges, problem, state, action)
         known.edges[state][action] = problem.edges[state][action]
-        assert steps.best == pytest.approx(known.best())
-        for place, one in enumerate(steps.graph.states):
-            paid = sum(_gain(known, a, b) for a, b in itertools.pairwise(_states_to(steps, place)))
-            assert steps.reach[place] == pytest.approx(paid)
-            assert steps.graph.v_mean[place] == pytest.approx(known.best(one))
-
-
-def _states_to(steps, node):
-    return [steps.graph.states[one] for one in steps.nodes_to(node)]
+        assert edges.best == pytest.approx(known.best())
+        for node, one in enumerate(edges.states):
+            states = [edges.states[place] for place in edges.nodes_to(node)]
+            paid = sum(_gain(known, *pair) for pair in itertools.pairwise(states))
+            assert edges.reach[node] == pytest.approx(paid)
+            assert edges.best_below[node] == pytest.approx(known.best(one))
 
 
 def _gain(problem, state, to):
@@ -79,24 +81,21 @@ def test_two_ways_to_one_state_are_one_node_with_the_better_gains():
     )
     search = finished(problem)
     result = search.result()
-    assert len(search.values.graph) == 4
+    assert search.edges.nodes == 4
     assert len(problem.taken) == 4
     assert (result.best_path, result.best_reward, result.best_state) == (("b", "y"), 5.0, 3)
-    assert search.values.reach[search.values.find(3)] == 5.0
+    assert search.edges.reach[search.edges.find(3)] == 5.0
 
 
 def test_a_better_way_found_late_counts_for_everything_behind_it():
     problem = Given(
         {0: {"a": (1, 0.0), "b": (2, 1.0)}, 1: {"c": (3, 0.0)}, 2: {"d": (1, 9.0)}, 3: {}}, {3: 1.0}
     )
-    search = ds.Search.default(problem, seed=0)
-    steps = search.values
+    edges = Edges(problem)
     for state, action in ((0, "a"), (1, "c"), (0, "b"), (2, "d")):
-        slot = next(s for s in steps.slots_of(steps.find(state)) if steps.action(s) == action)
-        steps.draw(slot)
-        steps.take(slot, steps.describe(problem.expand(state, action)))
-    assert steps.best == 11.0
-    assert steps.way_to(steps.best_node()) == ("b", "d", "c")
+        take(edges, problem, state, action)
+    assert edges.best == 11.0
+    assert edges.actions_to(edges.best_node()) == ("b", "d", "c")
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -145,7 +144,8 @@ def test_with_rewards_at_leaves_only_values_are_those_of_the_usual_search():
     usual.run(27)
     assert costly.result().best_reward == usual.result().best_reward
     for state in [(), (0,), (1,), (2,), (0, 1), (2, 2)]:
-        assert costly.belief(state).v.mean == pytest.approx(usual.belief(state).v.mean, abs=1e-3)
+        below = [one.reward for one in usual.history if one.leaf[: len(state)] == state]
+        assert costly.belief(state).v.mean == max(below)
 
 
 # Which steps are taken ----------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_expand_is_called_once_per_step_and_never_twice_for_the_same(make):
 @pytest.mark.parametrize("make", [BitPasses, Language])
 def test_nothing_is_expanded_before_the_first_decision(make):
     problem = make(1)
-    search = ds.Search.default(problem, seed=0)
+    search = ds.StepSearch(problem, seed=0)
     search.ask()
     assert problem.taken == []
 
@@ -183,27 +183,6 @@ def test_best_path_leads_to_best_state_and_earns_best_reward(make):
     assert best[-1] == pytest.approx(result.best_reward)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_a_sampled_descent_ends_at_the_best_of_the_frontier(seed):
-    """With one sample of all steps that were not taken, following max V down is the argmax of R + sample."""
-    search = finished(Language(seed, letters=3, length=6), 12, seed)
-    steps, rng = search.values, np.random.default_rng(seed)
-    slots = np.flatnonzero(steps.open)
-    assert slots.size > 1
-    sample = dict(zip(slots.tolist(), (10.0 + rng.normal(size=slots.size)).tolist(), strict=True))
-
-    def sampled(node):
-        """V of the sample, and the slot where it ends."""
-        found = [(sample[s], s) for s in steps.slots_of(node).tolist() if s in sample]
-        edges = steps.graph.edges(node)
-        for child, gain in zip(steps.graph.edge_child[edges], steps.graph.edge_gain[edges], strict=True):
-            v, slot = sampled(int(child))
-            found.append((float(gain) + v, slot))
-        return max(found, default=(-np.inf, -1))
-
-    assert sampled(0)[1] == max(sample, key=lambda s: steps.reach[steps.slot_node[s]] + sample[s])
-
-
 def test_cycles_and_self_loops_are_taken_once_and_not_linked():
     edges = {
         0: {"stay": (0, 1.0), "go": (1, 0.0)},
@@ -212,10 +191,10 @@ def test_cycles_and_self_loops_are_taken_once_and_not_linked():
     }
     problem = Given(edges, {0: 0.0, 1: 1.0, 2: 2.0})
     search = finished(problem)
-    result, steps = search.result(), search.values
+    result, edges = search.result(), search.edges
     assert (result.best_reward, result.best_path, result.stopped) == (2.0, ("go", "end"), "exhausted")
     assert len(problem.taken) == 5
-    became = [int(one) for one in steps.slot_became[: steps.slots]]
+    became = edges.became[: edges.count].tolist()
     assert became.count(SAME) == 2
     assert became.count(BACK) == 1
     assert max(evaluation.reward for evaluation in result.history) == 2.0
@@ -277,7 +256,7 @@ def test_steps_may_say_their_actions_themselves():
 
 
 def test_several_steps_at_once_are_different():
-    search = ds.Search.default(BitPasses(0), seed=0)
+    search = ds.StepSearch(BitPasses(0), seed=0)
     asked = search.ask(6)
     assert len({(one.state, one.action) for one in asked}) == 6
     assert search.pending == tuple(asked)
@@ -325,16 +304,20 @@ def test_what_can_be_asked_of_a_search():
     assert search.belief(root).v.mean == result.best_reward
     assert search.best_action(root) == result.best_path[0]
     assert search.best_action(result.best_state) is None
-    assert search.forecast() is None
-    assert search.sample_optimum() is None
-    assert search.incumbent().reward == result.best_reward
-    with pytest.raises(ds.ProblemError, match="does not apply"):
-        search.propose(root, [])
+    assert not isinstance(search, ds.Search)
+    for missing in ("reroot", "propose", "forecast", "sample_optimum", "settle", "default"):
+        assert not hasattr(search, missing)
+
+
+def test_the_usual_search_names_the_one_for_costly_steps():
+    for make in (ds.Search.default, ds.Search.paper):
+        with pytest.raises(ds.ProblemError, match=r"costly steps: use ds.search or ds.StepSearch"):
+            make(BitPasses(0))
 
 
 def test_a_prior_is_followed_from_the_first_step():
     problem = Language(0)
-    search = ds.Search.default(problem, seed=0)
+    search = ds.StepSearch(problem, seed=0)
     assert search.ask().action == int(np.argmax(problem.next(())))
 
 
@@ -343,7 +326,7 @@ def test_a_prior_is_followed_where_one_can_stop_after_every_step():
         def prior(self, state):
             return [0.02 + 0.6 * (action == 7) for action in self.actions(state)]
 
-    search = ds.Search.default(Hinted(0), seed=0)
+    search = ds.StepSearch(Hinted(0), seed=0)
     assert search.ask().action == 7
 
 
@@ -353,8 +336,8 @@ def test_how_much_a_prior_tells_is_learnt_where_one_can_stop_after_every_step():
             return np.random.default_rng(5).dirichlet(np.full(20, 0.3))
 
     search = finished(Misled(0), 80)
-    steps, expected = search.steps_known, search.belief_over_steps.slot_expected
-    assert np.ptp(expected[: steps.slots]) < 0.5 * np.ptp(steps.slot_prior[: steps.slots])
+    edges, expected = search.edges, search.model.expected
+    assert np.ptp(expected[: edges.count]) < 0.5 * np.ptp(edges.log_prior[: edges.count])
 
 
 def test_actions_that_were_never_taken_are_tried_before_others_are_repeated():
@@ -364,30 +347,104 @@ def test_actions_that_were_never_taken_are_tried_before_others_are_repeated():
         assert len({action for _, action in problem.taken}) == 60
 
 
+def field_of(actions, values):
+    """A field over the edges of a root with these actions, with some values by action."""
+    edges, chains = Edges(Given({0: dict.fromkeys(actions, (0, 0.0))}, {})), Chains()
+    chains.extend(edges)
+    field = Field(edges, chains)
+    field.grow()
+    field.fit(np.array(list(values), dtype=int), np.array(list(values.values()), dtype=float))
+    return field
+
+
 def test_actions_that_change_nothing_are_believed_to_change_little():
-    field = Field()
-    field.grow(6, 1)
-    for kind, value in ((0, 3.0), (2, 0.0), (4, -2.0)):
-        field.add(kind, 0, value)
-    parent = np.array([-1])
-    field.fit(parent)
+    field = field_of(range(3), {0: 3.0, 1: 0.0, 2: -2.0})
     assert field.noise[2] < field.noise[4] < field.noise[0] == field.private
 
 
 def test_all_children_of_a_node_count_for_the_next_one():
     """Every "another child" of a node has the same kind there."""
+    variances = []
+    for count in (1, 3):
+        search = ds.StepSearch(Endless(), seed=0)
+        for _ in range(count):
+            edge = search.edges.count - 1
+            assert search.edges.draw(edge)
+            search.model.grow()
+            for field in (search.model.change, search.model.effect):
+                field.add(edge, 1.0)
+        kind = np.unique(search.edges.kind[: search.edges.count])
+        search.model.effect.update(kind)
+        mean, variance = search.model.effect.at(search.edges.count - 1)
+        assert mean > 0.0
+        variances.append(variance)
+    assert variances[1] < variances[0]
 
-    def believed(values):
-        field = Field()
-        field.grow(2, 1)
-        for value in values:
-            field.add(0, 0, value)
-        field.update(0, np.array([-1]))
-        return field.at(0, 0)
 
-    one, several = believed([1.0]), believed([1.0, 1.0, 1.0])
-    assert several[1] < one[1]
-    assert several[0] > one[0] > 0.0
+def test_beliefs_are_those_of_the_gaussian_process():
+    """With an oracle of its own: the covariance matrix of all edges, and its inverse."""
+    rng, problem = np.random.default_rng(0), BitPasses(1, passes=4)
+    search = finished(problem, 12)
+    edges, field = search.edges, search.model.effect
+    field.fit(np.arange(3), rng.normal(size=3))  # some hyperparameters
+    seen = rng.permutation(edges.count)[:10]
+    values = rng.normal(size=10)
+    field._seen[:], field._at_node[:], field._of_action[:] = False, 0.0, 0.0
+    for edge, value in zip(seen, values, strict=True):
+        field.add(edge, value)
+    field._of_action[:] = 0.0  # every action is as active as any
+    field.update(np.arange(edges.kinds))
+    node, kind = edges.node[: edges.count], edges.kind[: edges.count]
+    paths = [_first_path(edges, one) for one in node]
+    shared = np.array([[len(one & other) - 1 for other in paths] for one in paths])
+    common = field.common + 0.2 * field.walk * shared
+    own = (kind[:, None] == kind) * (field.root + field.walk * shared)
+    # The common part is learnt first, with what differs between actions as noise; then the rest.
+    noise = (field.private + field.root) * np.eye(10)
+    learnt = np.linalg.solve(common[np.ix_(seen, seen)] + noise, values - field.mean)
+    base = field.mean + common[:, seen] @ learnt
+    group = field._group[kind % 2]
+    gram = own[np.ix_(seen, seen)] + field.private * np.eye(10)
+    mean = base + group + own[:, seen] @ np.linalg.solve(gram, (values - base[seen]) - group[seen])
+    assert field.at(np.arange(edges.count))[0] == pytest.approx(mean)
+
+
+def _first_path(edges, node):
+    found = {int(node)}
+    while (node := int(edges.parent[node])) >= 0:
+        found.add(node)
+    return found
+
+
+class Words:
+    """Every state offers words of its own, as a language model does; good ones are near the right angle."""
+
+    def __init__(self, words=50):
+        self.words = words
+
+    def root(self):
+        return ds.Step("", value=-1.0)
+
+    def actions(self, text):
+        return [f"{text} {word}" for word in range(self.words)]
+
+    def expand(self, text, action):
+        return ds.Step(action, value=-abs(np.sin(float(zlib.crc32(action.encode())))))
+
+
+def test_memory_grows_with_the_edges_where_every_state_has_actions_of_its_own():
+    search = ds.StepSearch(Words(), seed=0)
+    search.run(5)  # compiles
+    tracemalloc.start()
+    search.run(200)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert search.edges.count > 9_000
+    assert search.edges.kinds > 18_000
+    assert peak < 20e6  # beliefs by state and action took 132 MB
+    arrays = [part for field in search.model._fields for part in vars(field).values()]
+    largest = max(one.size for one in arrays if isinstance(one, np.ndarray))
+    assert largest <= 4 * search.edges.count
 
 
 def test_features_are_learnt():
@@ -433,13 +490,15 @@ class Returning:
         ("next", r"expand\('root', '(go|stay)'\) returned 'next': return ds.Step"),
         (ds.Step("x", gain=float("nan")), "gain nan: it must be a finite number"),
         (ds.Step("x", gain="much"), "gain 'much'"),
-        (ds.Step("x", value=float("inf")), "value inf: it must be a finite number, or None"),
+        (ds.Step("x", value=float("inf")), "value inf: it must be a finite number.*, or None"),
+        (ds.Step("x", gain=-1e308), "gain -1e.308: it must be a finite number of size 1e.100 or less"),
+        (ds.Step("x", value=1e308), "value 1e.308: it must be a finite number of size 1e.100 or less"),
         (ds.Step(["x"]), "not hashable"),
         (ds.Step("x", actions=5), "not a sequence or iterator"),
     ],
 )
 def test_bad_steps_are_named_and_nothing_is_lost(found, message):
-    search = ds.Search.default(Returning(found), seed=0)
+    search = ds.StepSearch(Returning(found), seed=0)
     proposal = search.ask()
     with pytest.raises(ds.ProblemError, match=message):
         search.tell(proposal, found)
@@ -456,12 +515,38 @@ def test_a_cost_must_be_positive(cost):
         ds.search(Returning(ds.Step("x"), cost), 5)
 
 
+def test_the_value_of_the_root_is_checked_too():
+    with pytest.raises(ds.ProblemError, match=r"root\(\) returned the value 1e.308"):
+        ds.search(Given({0: {0: (1, 0.0)}, 1: {}}, {0: 1e308}), 5)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e100])
+@pytest.mark.parametrize("ends", [False, True])
+def test_the_largest_and_smallest_values_are_searched(size, ends):
+    class Extreme:
+        def root(self):
+            return () if ends else ds.Step((), value=0.0)
+
+        def actions(self, state):
+            return (-1, 1, 2) if len(state) < 3 else ()
+
+        def expand(self, state, action):
+            after = (*state, action)
+            total = size * sum(after) / 6.0 * (-1) ** len(after)
+            can_stop = len(after) == 3 or not ends
+            return ds.Step(after, gain=size * action / 6.0, value=total if can_stop else None)
+
+    result = ds.search(Extreme(), 100, seed=0)
+    assert (result.stopped, len(result.history)) == ("exhausted", 3 + 9 + 27)
+    assert result.best_reward / size == pytest.approx(0.0 if ends else 8.0 / 6.0)
+
+
 def test_settings_that_do_not_apply_are_refused():
     for settings, message in [
         ({"noisy": True}, "noisy does not apply"),
         ({"covariance": ds.covariances.Overlap()}, "covariance does not apply"),
         ({"on_error": 0.0}, "'raise' or 'skip'"),
-        ({"confidence": 0.9}, "confidence does not apply where one can stop after every step"),
+        ({"confidence": 0.9}, "confidence does not apply"),
     ]:
         with pytest.raises(ValueError, match=message):
             ds.search(BitPasses(0), 5, **settings)
@@ -480,7 +565,7 @@ def test_a_problem_needs_expand_or_step_and_reward():
 
 
 def test_tell_needs_a_pending_step():
-    search = ds.Search.default(BitPasses(0), seed=0)
+    search = ds.StepSearch(BitPasses(0), seed=0)
     proposal = search.ask()
     step = search.problem.expand(*proposal.leaf)
     with pytest.raises(ValueError, match="tell needs a proposal"):

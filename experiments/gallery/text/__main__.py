@@ -9,7 +9,7 @@ import numpy as np
 
 import dagsearch as ds
 from experiments.gallery import frame
-from experiments.gallery.text import OURS, RUNS_PER_PROMPT, WIDTHS, Curves, beam, certainty, table
+from experiments.gallery.text import OURS, RUNS_PER_PROMPT, WIDTHS, Curves, beam, table
 from experiments.gallery.text.methods import Calls, budget, methods
 from experiments.gallery.text.model import CharacterModel
 from experiments.gallery.text.problem import Continuation
@@ -28,9 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--length", type=int, default=_SHORTEST, help="characters to add (default: %(default)s)"
     )
-    parser.add_argument(
-        "--confidence", type=float, help="stop when this text is the best one with this probability"
-    )
     options = frame.parsed(parser, arguments)
     if options.length < 2:
         parser.error(f"--length must be at least 2, got {options.length}")
@@ -39,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     problem = Continuation(options.prompt, options.length, CharacterModel())
-    settings = {} if options.confidence is None else {"confidence": options.confidence}
-    result = frame.solve(ds.search, problem, options, **settings)
+    result = frame.solve(ds.search, problem, options)
     if result is None:
         return 130
     if result.best_state is None:
@@ -81,14 +77,7 @@ def _compare(options: argparse.Namespace) -> int:
     }
     frame.write(options.out, runs, about, ["textgenrnn", "ults", "torch"])
     _draw(options.out / "comparison.png", runs)
-    lengths, prompts = ((4,), PROMPTS[:2]) if options.small else (certainty.LENGTHS, PROMPTS)
-    stops = [
-        certainty.searched(certainty.Remembered(prompt, length, model), number)
-        for length in lengths
-        for number, prompt in enumerate(prompts)
-    ]
-    certainty.write(options.out / "certainty.csv", stops)
-    frame.publish(options.out, table(runs), certainty=certainty.table(stops))
+    frame.publish(options.out, table(runs))
     return 0
 
 

@@ -8,11 +8,12 @@ from typing import Any
 from dagsearch.cli.common import Commands, failed, positive
 from dagsearch.cli.imports import imported
 from dagsearch.cli.select import add_output, resume_selection
+from dagsearch.costly.step_search import StepSearch
 from dagsearch.errors import DagSearchError
 from dagsearch.functions import turned
 from dagsearch.journal.journal import JournalError, read_events
 from dagsearch.journal.record import Record
-from dagsearch.problem import Problem
+from dagsearch.problem import Problem, has_costly_steps
 from dagsearch.problems.functions import FunctionProblem
 from dagsearch.results import Result
 from dagsearch.search import Search
@@ -113,7 +114,8 @@ def resume(
     """Continue until the search has made ``budget`` evaluations, by default as many as its journal states."""
     if budget is None and record.budget is None:
         raise JournalError(f"{path} does not state the number of evaluations of its run: give --budget")
-    search = Search.resume(path, problem)
+    kind: Any = StepSearch if has_costly_steps(problem) else Search
+    search: Search = kind.resume(path, problem)
     try:
         # Rewards that were given as known are no evaluations.
         total = record.budget or 0 if budget is None else budget + search.data.known

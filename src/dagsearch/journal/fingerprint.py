@@ -101,7 +101,7 @@ def covariance_of(search: "Search") -> list[list[float]]:
 def parts_of(search: "Search") -> dict[str, str]:
     """The composition as text, without memory addresses, which differ between processes."""
     if has_costly_steps(search.problem):
-        return {"proposers": without_addresses(repr(search.proposer))}  # type: ignore[attr-defined]
+        return {}
     scores = search.index.scores
     described: dict[str, Any] = {"repeats": search.repeats, "evidence": search.posterior.evidence}
     descent = search.portfolio.descent

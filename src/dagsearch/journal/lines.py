@@ -54,7 +54,8 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "seed": int,
         "leaves": dict,
     },
-    # Of costly steps, "ask" and "tell" have a "slot" more, and "tell" a "step"; a reward may be missing.
+    # With costly steps, "ask" also has an "edge", and what was "drawn" and "exhausted"; "tell" has an "edge"
+    # and a "step", and its reward may be missing.
     "ask": {"leaf": _ANYTHING, "actions": list, "turn": list},
     "propose": {"actions": list},
     "tell": {

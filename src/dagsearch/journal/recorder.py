@@ -5,7 +5,7 @@ import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from dagsearch._internal.deadline import OutOfTime
 from dagsearch._internal.texts import shown
@@ -15,14 +15,14 @@ from dagsearch.journal.encoding import StateCodec, moves_to, note_to_json, to_js
 from dagsearch.journal.journal import Journal
 from dagsearch.journal.lines import Event
 from dagsearch.journal.requests import Requests
-from dagsearch.problem import Action, State, Step
+from dagsearch.problem import Action, State
 from dagsearch.recorder import Recorder
 from dagsearch.results import Proposal, StepProposal
 from dagsearch.run.steering import Request, Steered
 from dagsearch.space.walks import numbered
 
 if TYPE_CHECKING:
-    from dagsearch.costly import StepSearch, ToldStep
+    from dagsearch.costly.step_search import StepSearch, ToldStep
     from dagsearch.data import Observation
     from dagsearch.search import Search
 
@@ -166,58 +166,62 @@ class JournalRecorder(Recorder):
 
 
 class StepRecorder(JournalRecorder):
-    """Commits the events of a search with costly steps: which steps were asked for, and where they led."""
+    """Commits the events of a search with costly steps: which steps were asked for, and where they led.
 
-    _search: "StepSearch"
+    What an iterator of actions named for a proposal belongs to its event: a resumed search does not ask for
+    it again.
+    """
+
+    _search: "StepSearch"  # type: ignore[assignment]
 
     def asked(self, proposal: Proposal) -> None:
         """Record the step that was chosen."""
         assert isinstance(proposal, StepProposal)
-        moves = moves_to(None, proposal.actions)
         self._append(
             "ask",
             leaf=None,
-            moves=moves,
+            moves=moves_to(None, proposal.actions),
             actions=[],
-            path=[],
             turn=[int(proposal.begins)],
-            slot=proposal.slot,
+            edge=proposal.number,
+            drawn=_encoded([proposal.action], proposal.state, "iterator") if proposal.drawn else None,
+            exhausted=list(proposal.exhausted),
         )
 
     def told(self, told: "ToldStep", note: Any) -> None:  # type: ignore[override]
         """Record where a step has led."""
-        step, search = told.arrival.step, self._search
-        reward = search.reward_of(told)
+        step, search, said = told.arrival.step, self._search, None
+        if step.actions is not None:
+            said = _encoded(step.actions, step.state, "step")
         self._append(
             "tell",
             leaf=None,
             moves=moves_to(None, told.proposal.actions),
             actions=None,
-            path=[],
-            pending=search.pending.index(told.proposal),
-            slot=told.slot,
-            step=[self._codec.encode(step.state), step.gain, step.value, _encoded_actions(step)],
-            reward=reward if math.isfinite(reward) else None,
+            pending=told.place,
+            edge=told.proposal.number,
+            step=[self._codec.encode(step.state), step.gain, step.value, said],
+            reward=told.reward if math.isfinite(told.reward) else None,
             noise=None,
             seconds=told.seconds,
             predicted=None,
-            expected=list(map(float, search.posterior_of(told.slot))),
+            expected=list(search.model.predict(told.proposal.number)),
             note=note_to_json(note),
         )
 
 
-def _encoded_actions(step: Step) -> Any:
-    """The actions that a step says itself."""
-    if step.actions is None:
-        return None
+def _encoded(actions: Any, state: State, named_by: str) -> list[Any]:
+    """Actions that a step or an iterator has named at a state, as JSON."""
     try:
-        return [to_json(action) for action in step.actions] if hasattr(step.actions, "__len__") else _fail()
+        if not hasattr(actions, "__len__"):
+            raise TypeError("they are an iterator")
+        return [to_json(action) for action in actions]
     except TypeError as error:
+        instead = {
+            "step": "let actions(state) of the problem say them",
+            "iterator": "let it name numbers, text, tuples or frozensets, and make the rest in expand",
+        }
         raise ProblemError(
-            f"the actions of the step to {shown(step.state)} cannot be kept in a journal ({error}): let "
-            "actions(state) of the problem say them"
+            f"what the {named_by} names as actions of {shown(state)} cannot be kept in a journal ({error}): "
+            f"{instead[named_by]}"
         ) from error
-
-
-def _fail() -> NoReturn:
-    raise TypeError("they are an iterator")

@@ -29,7 +29,7 @@ from dagsearch.run.steering import Steered
 from dagsearch.space.walks import walked
 
 if TYPE_CHECKING:
-    from dagsearch.costly import StepSearch
+    from dagsearch.costly.step_search import StepSearch
     from dagsearch.search import Search
 
 logger = logging.getLogger(__name__)
@@ -111,11 +111,9 @@ def recompose(
             f"the journal was written by dagsearch {settings['dagsearch']!r}, this is {__version__!r}: "
             "another version may decide differently. Install that version to continue"
         )
-    makers: dict[str, Callable[..., Search]] = {
-        "Search": kind,
-        "Search.paper": kind.paper,
-        "Search.default": kind.default,
-    }
+    makers: dict[str, Callable[..., Search]] = {kind.__name__: kind}
+    if not has_costly_steps(problem):
+        makers |= {"Search.paper": kind.paper, "Search.default": kind.default}
     known = settings["arguments"]
     missing = sorted(set(settings["given"]) - set(given))
     if missing:
@@ -294,7 +292,7 @@ class Replay(Recorder):
 class StepReplay(Replay):
     """Repeats the events of a search with costly steps; no step is taken again."""
 
-    _search: "StepSearch"
+    _search: "StepSearch"  # type: ignore[assignment]
 
     def _watch_learning(self) -> None:
         """Nothing: what is learnt follows from the steps."""
@@ -302,7 +300,8 @@ class StepReplay(Replay):
     def _repeat(self, event: Event, follower: Event | None) -> None:
         search, content = self._search, event.content
         if event.kind == "ask":
-            search.repeat_ask(content["slot"], bool(content["turn"][0]))
+            drawn = None if content["drawn"] is None else [from_json(one) for one in content["drawn"]]
+            search.repeat_ask(content["edge"], bool(content["turn"][0]), drawn, content["exhausted"])
         if event.kind == "tell":
             self._tell(content, None)
         elif event.kind == "forget":
@@ -319,7 +318,6 @@ class StepReplay(Replay):
         state, gain, value, actions = content["step"]
         said = None if actions is None else [from_json(action) for action in actions]
         proposal = self._pending(content["pending"])
-        self._compare(content["expected"], self._search.posterior_of(content["slot"]))
+        self._compare(content["expected"], self._search.model.predict(content["edge"]))
         step = Step(self._codec.decode(state), gain, value, said)
-        told = self._search.checked(proposal, step, None, content["seconds"])
-        self._search.take(told)
+        self._search.take(proposal, step, content["seconds"])

@@ -250,6 +250,8 @@ class Runner(Generic[T]):
             self._set_total(request)
         elif request.action == "forget":
             self._forget(request)
+        elif has_costly_steps(search.problem):
+            raise ValueError("steps cannot be proposed or told by a request: the search says which to take")
         elif request.action == "propose":
             wanted = self._way_to(request.leaf)
             self.put_first(search.propose(wanted.leaf, wanted.actions, request.note))

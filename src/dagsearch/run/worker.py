@@ -24,7 +24,6 @@ from dagsearch.posterior.units import checked_reward
 from dagsearch.problem import Edge, Problem, State
 from dagsearch.run.forks import only_here
 from dagsearch.run.programs import end_programs
-from dagsearch.values.steps import checked_step
 
 PROBLEM, LEAF = "problem", "leaf"
 BEGUN, ENDED, UNUSABLE = "begun", "ended", "unusable"
@@ -84,8 +83,8 @@ def evaluated(problem: Any, leaf: State) -> Any:
 
 
 def checked_outcome(found: Any, leaf: State) -> Any:
-    """What :func:`evaluated` has returned; raises unless a search can learn from it."""
-    return checked_step(found, *leaf) if isinstance(leaf, Edge) else checked_reward(found, leaf)
+    """What :func:`evaluated` has returned; raises if it is a reward that a search cannot learn from."""
+    return found if isinstance(leaf, Edge) else checked_reward(found, leaf)
 
 
 def evaluate(problem: Problem, leaf: State) -> Outcome:

@@ -15,10 +15,8 @@ first, count    ``(nodes,)``   the node's edges are ``first`` to ``first + count
 room            ``(nodes,)``   number of edges that fit there before they must be moved
 v_mean, v_var   ``(nodes,)``   belief over the optimal value
 lower, upper    ``(nodes,)``   proven bounds of the optimal value; ∓∞ unless a back-up proves values
-stop            ``(nodes,)``   what stopping is worth where steps are costly; −∞ if one cannot stop there
 edge_child      ``(edges,)``   the child, or ``~child`` for a second action to the same child
 edge_action     ``(edges,)``   index of the action in ``problem.actions(state)``
-edge_gain       ``(edges,)``   reward on the edge; 0 unless steps are costly
 ==============  =============  ====================================================================
 
 Compiled code takes them all as one argument, :attr:`Graph.arrays`, and unpacks it into :class:`GraphArrays`.
@@ -52,7 +50,6 @@ _NODE_ARRAYS = (
     ("v_var", np.float64),
     ("lower", np.float64),
     ("upper", np.float64),
-    ("stop", np.float64),
 )
 
 PackedGraph = tuple[Any, ...]
@@ -99,7 +96,6 @@ class Graph:
     v_var: FloatArray
     lower: FloatArray
     upper: FloatArray
-    stop: FloatArray
 
     def __init__(self) -> None:
         self.states: list[State] = []
@@ -108,7 +104,6 @@ class Graph:
             setattr(self, name, np.zeros(64, dtype=dtype))
         self.edge_child = np.zeros(64, dtype=np.int64)
         self.edge_action = np.zeros(64, dtype=np.int64)
-        self.edge_gain = np.zeros(64)
         self._edges = 0
         self.widest = 0
         """Largest number of actions of any node."""
@@ -135,7 +130,6 @@ class Graph:
         """Set nodes from ``first`` on to what they are while nothing is known."""
         self.level[first:] = self.above_leaves[first:] = -1
         self.lower[first:], self.upper[first:] = -np.inf, np.inf
-        self.stop[first:] = -np.inf
 
     def __len__(self) -> int:
         return len(self.states)
@@ -206,19 +200,6 @@ class Graph:
         self.branching[node] -= repeated  # another action to the same child is not another option
         return fresh
 
-    def link_step(self, node: int, child: int, action: int, gain: float) -> bool:
-        """Add one edge with a gain; false, and nothing changes, if the child is the node or above it."""
-        level, below = int(self.level[child]), int(self.level[node]) + 1
-        if level < 0:
-            self.level[child] = below
-        elif level < below and not self._sink(node, child):
-            return False
-        count = int(self.count[node])
-        edge = self._make_room(node, count, count + 1) + count
-        self.edge_child[edge], self.edge_action[edge], self.edge_gain[edge] = child, action, gain
-        self.count[node] = count + 1
-        return True
-
     def _make_room(self, node: int, count: int, need: int) -> int:
         """Make room for ``need`` edges of the node, if necessary at the end; returns the first place."""
         if need <= self.room[node]:
@@ -227,10 +208,9 @@ class Graph:
         if self._edges + room > self.edge_child.size:
             self.edge_child = grown(self.edge_child, self._edges + room)
             self.edge_action = grown(self.edge_action, self._edges + room)
-            self.edge_gain = grown(self.edge_gain, self._edges + room)
             self.arrays = self._packed()
         if count > 0:
-            for edges in (self.edge_child, self.edge_action, self.edge_gain):
+            for edges in (self.edge_child, self.edge_action):
                 edges[self._edges : self._edges + count] = edges[self.edges(node)]
         first = self._edges
         self.first[node], self.room[node] = first, room

@@ -1,0 +1,361 @@
+"""The explored part of a problem with costly steps: known states, and every edge that leaves them.
+
+An edge is a state and an action. It is stored once, in one place, before it is taken and after.
+
+==========  ==============  ========================================================================
+symbol      code            meaning
+==========  ==============  ========================================================================
+value(s)    stop            what stopping at s is worth; −∞ if one cannot stop there
+V(s)        best_below      value to go: max(value(s), max over taken edges s → t of gain + V(t))
+R(s)        reach           largest known sum of gains from the root to s
+==========  ==============  ========================================================================
+
+V(s) does not depend on the path to s, so equal states can be merged. A step back to its own state, or to one
+on a path to it, is remembered as taken and not linked: the linked edges form a DAG. Both values follow every
+new edge: V changes on the way up as long as it improves, R on the way down.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.texts import shown
+from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch.costly.checks import checked_cost, checked_features, checked_root
+from dagsearch.errors import ProblemError
+from dagsearch.problem import MOST_ACTIONS, Action, State, Step, StepProblem
+from dagsearch.space import Space
+
+UNTAKEN: Final = 0
+PENDING: Final = 1
+FAILED: Final = 2
+SAME: Final = 3
+BACK: Final = 4
+KNOWN: Final = 5
+NEW: Final = 6
+"""What has become of an edge: not taken; asked for; failed; led to its own state, to one above it, to another
+known one, or to a new one."""
+
+_NODES = {"stop": float, "best_below": float, "reach": float, "parent": int, "depth": int, "by": int}
+_EDGES = {
+    "node": int,
+    "kind": int,
+    "became": int,
+    "child": int,
+    "log_prior": float,
+    "cost": float,
+    "gain": float,
+}
+
+
+class _Another:
+    """Stands for the action that the iterator of a state's actions will name next."""
+
+    def __repr__(self) -> str:
+        return "another child"
+
+
+class Arrival(NamedTuple):
+    """Where a step has led, and what can be done there if the state is new."""
+
+    step: Step
+    """The step."""
+    actions: Sequence[Action] = ()
+    """The actions; :class:`_Another` if an iterator names them."""
+    source: Iterator[Action] | None = None
+    """The iterator."""
+    log_priors: Sequence[float] = ()
+    """Logarithms of the actions' prior probabilities."""
+    costs: Sequence[float] = ()
+    """Their costs."""
+    features: Sequence[Any] = ()
+    """Their features."""
+
+
+class Edges:
+    """Known states and their edges: those that were taken, and the frontier of those that can be.
+
+    Arrays of nodes and edges are longer than :attr:`nodes` and :attr:`count`.
+
+    Parameters
+    ----------
+    problem : StepProblem or Space
+        The problem.
+    """
+
+    stop: FloatArray
+    best_below: FloatArray
+    reach: FloatArray
+    parent: IntArray
+    """The node before each node on the first known path to it; −1 for the root."""
+    depth: IntArray
+    """Number of steps on that path."""
+    by: IntArray
+    """The last edge of the best known path to each node; −1 for the root."""
+    node: IntArray
+    """Where each edge begins."""
+    kind: IntArray
+    """Number of each edge's action, twice, plus one if the first path to the node has taken it before."""
+    became: IntArray
+    child: IntArray
+    """Where each taken edge has led; −1 if it is not known."""
+    log_prior: FloatArray
+    cost: FloatArray
+    gain: FloatArray
+
+    def __init__(self, problem: "StepProblem | Space") -> None:
+        self.space = Space.of(problem)  # type: ignore[arg-type]
+        self.problem: Any = self.space.problem
+        self.states: list[State] = []
+        self.actions: list[Action] = []
+        """The action of every edge."""
+        self.features: list[FloatArray | None] = []
+        """Features of every edge; ``None`` if the problem has none, or the action is not known yet."""
+        self.nodes = self.count = 0
+        for name, kind in (_NODES | _EDGES).items():
+            setattr(self, name, np.zeros(64, dtype=kind))
+        self._ids: dict[Hashable, int] = {}
+        self._numbers: dict[Hashable, int] = {}  # of actions
+        self._used: list[frozenset[int]] = []  # numbers of the actions on the first path to each node
+        self._into: list[list[int]] = []  # linked edges that lead to each node
+        self._out: list[list[int]] = []  # linked edges that leave it
+        self._sources: dict[int, Iterator[Action]] = {}  # of nodes whose actions come one by one
+        self._recorded: dict[int, list[Action]] = {}  # what the iterators named before the search was resumed
+        self._add(self.describe(checked_root(self.problem.root())), -1)
+
+    # Nodes and edges -----------------------------------------------------------------------------------
+
+    def describe(self, step: Step) -> Arrival:
+        """What can be done where a step has led; raises if the problem's answer is invalid."""
+        if self.find(step.state) >= 0:
+            return Arrival(step)
+        found = self._actions_of(step)
+        source = None if hasattr(found, "__len__") else iter(found)
+        actions = list(found) if source is None else [_Another]
+        if len(actions) > MOST_ACTIONS:
+            raise ProblemError(
+                f"{shown(step.state)} has {len(actions):,} actions, more than the {MOST_ACTIONS:,} that a "
+                "search rates: let actions(state) return an iterator, which names them one by one"
+            )
+        state, count = step.state, len(actions)
+        priors, costs = np.ones(count), [1.0] * count
+        features: Sequence[Any] = [None] * count
+        if (prior := getattr(self.problem, "prior", None)) is not None and count > 0:
+            priors = np.asarray(prior(state), dtype=np.float64).reshape(-1)
+            if priors.shape != (count,) or not np.all(priors >= 0.0) or not np.all(np.isfinite(priors)):
+                raise ProblemError(
+                    f"prior({state!r}) must return {count} probabilities, one per action, got {shown(priors)}"
+                )
+        if (cost := getattr(self.problem, "cost", None)) is not None and source is None:
+            costs = [checked_cost(cost(state, action), state, action) for action in actions]
+        if (own := getattr(self.problem, "features", None)) is not None and source is None:
+            features = checked_features([own(state, action) for action in actions], state, self.features[:1])
+        return Arrival(step, actions, source, np.log(np.maximum(priors, 1e-30)).tolist(), costs, features)
+
+    def _actions_of(self, step: Step) -> Any:
+        """What can be done at a state: as its step says, else as the problem does."""
+        found, said = step.actions, f"the step to {shown(step.state)} has the actions"
+        if found is None:
+            member = getattr(self.problem, "actions", None)
+            if member is None:
+                raise ProblemError(
+                    f"{type(self.problem).__name__} does not say what can be done at {shown(step.state)}: "
+                    "define actions(state), or return Step(..., actions=...)"
+                )
+            found, said = member(step.state), f"actions({shown(step.state)}) returned"
+        if isinstance(found, (str, bytes)) or not hasattr(found, "__iter__"):
+            raise ProblemError(f"{said} {shown(found)}, which is not a sequence or iterator of actions")
+        return found
+
+    def _add(self, arrival: Arrival, by: int) -> int:
+        """A new node with its edges; ``by`` is the edge that has led there, −1 for the root."""
+        step, node = arrival.step, self.nodes
+        for name in _NODES:
+            setattr(self, name, grown(getattr(self, name), node + 1))
+        self._ids[self.space.key(step.state)] = node
+        self.states.append(step.state)
+        self.stop[node] = self.best_below[node] = -np.inf if step.value is None else step.value
+        self._into.append([])
+        self._out.append([])
+        self.nodes += 1
+        if by < 0:
+            self.reach[node], self.parent[node], self.depth[node], self.by[node] = 0.0, -1, 0, -1
+            self._used.append(frozenset())
+        else:
+            parent = int(self.node[by])
+            self.reach[node], self.parent[node], self.by[node] = -np.inf, parent, by
+            self.depth[node] = self.depth[parent] + 1
+            self._used.append(self._used[parent] | {int(self.kind[by]) // 2})
+        if arrival.source is not None:
+            self._sources[node] = arrival.source
+        for edge in zip(arrival.actions, arrival.log_priors, arrival.costs, arrival.features, strict=True):
+            self._add_edge(node, *edge)
+        return node
+
+    def _add_edge(self, node: int, action: Action, log_prior: float, cost: float, features: Any) -> None:
+        edge = self.count
+        if edge == self.node.size:
+            for name in _EDGES:
+                setattr(self, name, grown(getattr(self, name), edge + 1))
+        try:
+            number = self._numbers.setdefault(action, len(self._numbers))
+        except TypeError:  # not hashable: only its text is known
+            number = self._numbers.setdefault(repr(action), len(self._numbers))
+        self.node[edge], self.kind[edge] = node, 2 * number + (number in self._used[node])
+        self.became[edge], self.child[edge] = UNTAKEN, -1
+        self.log_prior[edge], self.cost[edge], self.gain[edge] = log_prior, cost, 0.0
+        self.actions.append(action)
+        self.features.append(features)
+        self.count += 1
+
+    @property
+    def kinds(self) -> int:
+        """Upper limit of the edges' kinds."""
+        return 2 * len(self._numbers)
+
+    def find(self, state: State) -> int:
+        """The state's node, or −1."""
+        return self._ids.get(self.space.key(state), -1)
+
+    def edges_of(self, node: int) -> IntArray:
+        """All edges of a node."""
+        return np.flatnonzero(self.node[: self.count] == node)
+
+    @property
+    def open(self) -> BoolArray:
+        """Which edges can be taken, shape ``(count,)``."""
+        found: BoolArray = self.became[: self.count] == UNTAKEN
+        return found
+
+    # Taking steps ------------------------------------------------------------------------------------------
+
+    def draw(self, edge: int) -> bool:
+        """Make an edge pending, with its action; false, and it is closed, if its iterator has no more."""
+        if self.is_unnamed(edge):
+            try:
+                self.name(edge, self._next_action(int(self.node[edge])))
+            except StopIteration:
+                self.became[edge] = FAILED
+                return False
+        self.became[edge] = PENDING
+        return True
+
+    def is_unnamed(self, edge: int) -> bool:
+        """Whether an iterator will name the edge's action."""
+        return self.actions[edge] is _Another
+
+    def _next_action(self, node: int) -> Action:
+        """The next action of an iterator; what it named before the search was resumed is passed over."""
+        recorded = self._recorded.get(node, [])
+        while (action := next(self._sources[node])) in recorded:
+            recorded.remove(action)
+        return action
+
+    def name(self, edge: int, action: Action, recorded: bool = False) -> None:
+        """Give an edge its action, and the node another edge whose action is open.
+
+        ``recorded`` says that the action comes from a journal: the iterator has still to pass over it.
+        """
+        node = int(self.node[edge])
+        if recorded:
+            self._recorded.setdefault(node, []).append(action)
+        if (cost := getattr(self.problem, "cost", None)) is not None:
+            state = self.states[node]
+            self.cost[edge] = checked_cost(cost(state, action), state, action)
+        self.actions[edge] = action
+        self._add_edge(node, _Another, float(self.log_prior[edge]), float(self.cost[edge]), None)
+
+    def take(self, edge: int, arrival: Arrival) -> int:
+        """Learn where a step has led; returns its node."""
+        node, step = int(self.node[edge]), arrival.step
+        child, became = self.find(step.state), KNOWN
+        if child < 0:
+            child, became = self._add(arrival, edge), NEW
+        elif child == node:
+            became = SAME
+        elif self.is_above(child, node):
+            became = BACK
+        if step.value is not None and step.value > self.stop[child]:
+            self.stop[child] = step.value
+            self._raise_value(child, step.value)
+        self.gain[edge], self.child[edge], self.became[edge] = step.gain, child, became
+        if became in (KNOWN, NEW):
+            self._into[child].append(edge)
+            self._out[node].append(edge)
+            self._raise_reach(edge)
+            self._raise_value(node, step.gain + float(self.best_below[child]))
+        return child
+
+    def _raise_value(self, node: int, value: float) -> None:
+        """V of a node and of those above it, after a larger value was found there."""
+        rising = [(node, value)]
+        while rising:
+            node, value = rising.pop()
+            if value > self.best_below[node]:
+                self.best_below[node] = value
+                rising += [
+                    (int(self.node[edge]), float(self.gain[edge]) + value) for edge in self._into[node]
+                ]
+
+    def _raise_reach(self, edge: int) -> None:
+        """R of the node that an edge leads to, and of those below it, if this way is better."""
+        waiting = [edge]
+        while waiting:
+            edge = waiting.pop()
+            child, total = int(self.child[edge]), float(self.reach[self.node[edge]] + self.gain[edge])
+            if total > self.reach[child]:
+                self.reach[child], self.by[child] = total, edge
+                waiting += self._out[child]
+
+    # Paths ------------------------------------------------------------------------------------------------
+
+    def path_to(self, node: int) -> list[int]:
+        """Edges along the best known path from the root to a node."""
+        found = []
+        while (edge := int(self.by[node])) >= 0:
+            found.append(edge)
+            node = int(self.node[edge])
+        return found[::-1]
+
+    def nodes_to(self, node: int) -> list[int]:
+        """Nodes along that path, with both ends."""
+        return [*(int(self.node[edge]) for edge in self.path_to(node)), node]
+
+    def actions_to(self, node: int) -> tuple[Action, ...]:
+        """Actions along that path."""
+        return tuple([self.actions[edge] for edge in self.path_to(node)])
+
+    def is_above(self, one: int, node: int) -> bool:
+        """Whether a node is another one or on a way to it."""
+        waiting, seen = [node], {node}
+        while waiting:
+            if (node := waiting.pop()) == one:
+                return True
+            before = {int(self.node[edge]) for edge in self._into[node]} - seen
+            seen |= before
+            waiting += before
+        return False
+
+    def best_edge(self, node: int) -> int:
+        """The first edge of the best known path from a node; −1 if it is best to stop there, or unknown."""
+        totals = {edge: self.gain[edge] + self.best_below[self.child[edge]] for edge in self._out[node]}
+        best = max(totals, key=lambda edge: totals[edge], default=-1)
+        return best if best >= 0 and totals[best] > self.stop[node] else -1
+
+    @property
+    def best(self) -> float:
+        """The largest known sum of gains and value of stopping; −∞ if one cannot stop anywhere."""
+        return float(self.best_below[0])
+
+    def totals(self) -> FloatArray:
+        """What stopping at each node earns, shape ``(nodes,)``."""
+        found: FloatArray = self.reach[: self.nodes] + self.stop[: self.nodes]
+        return found
+
+    def best_node(self) -> int:
+        """The node where the best known path ends; −1 if one cannot stop anywhere."""
+        totals = self.totals()
+        node = int(np.argmax(totals))
+        return node if np.isfinite(totals[node]) else -1

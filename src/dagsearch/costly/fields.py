@@ -1,0 +1,166 @@
+r"""A function of state and action, learnt from its values at some edges.
+
+    k((s, a), (s', a')) = c (1 + k_S(s, s')) + δ(a, a') (1 + k_S(s, s')) + private,
+
+where k_S counts the steps that the first known paths to s and s' share: what an action does here it probably
+does there, the more so the less has happened in between. An action that was taken before on the path to s
+counts as another one: many actions change nothing when they are repeated. The walk k_S and the private part
+are smaller for actions that have done little so far. On the tree of first paths the posterior follows by
+message passing. It is stored by edge, so that actions that exist in one state only take no more room.
+"""
+
+import numpy as np
+
+from dagsearch._internal.arrays import grown
+from dagsearch._internal.compiled import compiled
+from dagsearch._internal.typing import FloatArray, IntArray
+from dagsearch.costly.edges import Edges
+from dagsearch.posterior.messages import pass_messages
+
+# Shares of the variance: of what all actions have in common, and, of what an action's own mean leaves open,
+# of the walk per step and of the private part. The walk in common is slower.
+_COMMON, _WALK, _PRIVATE, _SLOWER = 0.05, 0.1, 0.5, 0.2
+# Number of steps of the usual size that count as an action's own before it has shown any.
+_TYPICAL = 3.0
+# Smallest and largest share that differences between actions may have.
+_LEAST, _MOST = 0.1, 0.9
+
+
+class Chains:
+    """The edges of every kind, each with the one before it, so that compiled code can follow them."""
+
+    def __init__(self) -> None:
+        self.latest, self.before = np.full(64, -1), np.full(64, -1)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def extend(self, edges: Edges) -> IntArray:
+        """Add the edges that are new; returns their kinds."""
+        new = np.arange(self._count, edges.count)
+        self._count = edges.count
+        self.latest, self.before = grown(self.latest, edges.kinds, fill=-1), grown(self.before, edges.count)
+        for edge, kind in zip(new.tolist(), edges.kind[new].tolist(), strict=True):
+            self.before[edge], self.latest[kind] = self.latest[kind], edge
+        return np.unique(edges.kind[new])
+
+
+class Field:
+    """A function of state and action: a walk that all kinds of edges share, and one for each kind.
+
+    Parameters
+    ----------
+    edges : Edges
+        The explored part.
+    chains : Chains
+        Its edges by kind.
+    """
+
+    def __init__(self, edges: Edges, chains: Chains) -> None:
+        self._edges, self._chains = edges, chains
+        self.mean, self.common, self.root, self.walk, self.private = 0.0, 0.5, 0.5, 0.05, 0.5
+        self._group = np.zeros(2)  # how first and repeated actions differ from the mean
+        self._square = 1.0  # mean square of all values
+        self.shared, self.own = np.zeros((2, 64)), np.zeros((2, 64))
+        """Mean and variance by node, and what is added to them by edge."""
+        self.noise = np.zeros(64)
+        """Variance of the private part of every kind."""
+        self._value = np.zeros(64)  # by edge
+        self._seen = np.zeros(64, dtype=np.bool_)
+        self._at_node = np.zeros((2, 64))  # number and sum of the values
+        self._of_action = np.zeros((2, 64))  # number and sum of squares of the values
+
+    def grow(self) -> None:
+        """Make room for new nodes and edges."""
+        nodes, count, kinds = self._edges.nodes, self._edges.count, self._edges.kinds
+        self.shared, self._at_node = grown(self.shared, 2, nodes), grown(self._at_node, 2, nodes)
+        self.own, self._value = grown(self.own, 2, count), grown(self._value, count)
+        self._seen = grown(self._seen, count)
+        self.noise, self._of_action = grown(self.noise, kinds), grown(self._of_action, 2, kinds // 2)
+
+    def add(self, edge: int, value: float) -> None:
+        """Take a value; beliefs are out of date until the next :meth:`update`."""
+        self._value[edge], self._seen[edge] = value, True
+        self._at_node[:, self._edges.node[edge]] += 1.0, value
+        self._of_action[:, self._edges.kind[edge] // 2] += 1.0, value * value
+
+    def fit(self, seen: IntArray, values: FloatArray) -> None:
+        """Learn the variances from the values of all edges that have one, and compute the beliefs."""
+        edges = self._edges
+        node, kind = edges.node[seen], edges.kind[seen]
+        self._value[seen], self._seen[:] = values, False
+        self._seen[seen] = True
+        for moments, place, power in ((self._at_node, node, 1), (self._of_action, kind // 2, 2)):
+            moments[0] = np.bincount(place, minlength=moments.shape[1])
+            moments[1] = np.bincount(place, values**power, minlength=moments.shape[1])
+        if seen.size:
+            self.mean, total = float(values.mean()), float(values.var()) + 1e-12
+            count, sums = np.bincount(kind), np.bincount(kind, values)
+            known = np.flatnonzero(count)
+            means, weights = sums[known] / count[known] - self.mean, count[known] / seen.size
+            for repeated in (0, 1):
+                own = means[known % 2 == repeated]
+                self._group[repeated] = own.sum() / (own.size + 1.0)
+            self.root = min(max(float(weights @ means**2), _LEAST * total), _MOST * total)
+            rest = total - _MOST * self.root
+            self.common, self.walk = _COMMON * total, _WALK * rest
+            self.private = _PRIVATE * rest + 1e-6 * total
+            self._square = float(np.mean(values**2)) + 1e-12
+        self.update(np.arange(edges.kinds))
+
+    def update(self, kinds: IntArray) -> None:
+        """The beliefs over what all edges share, and over some kinds; others stay as they were."""
+        edges, chains = self._edges, self._chains
+        parent, depth = edges.parent[: edges.nodes], edges.depth[: edges.nodes]
+        precision, info = self._at_node[:, : edges.nodes] / (self.private + self.root)
+        walk = _SLOWER * self.walk
+        pass_messages(parent, precision, info, self.mean, self.common, walk, self.shared[0], self.shared[1])
+        count, squares = self._of_action[:, kinds // 2]
+        activity = np.minimum((_TYPICAL + squares / self._square) / (_TYPICAL + count), 1.0)
+        self.noise[kinds] = activity * self.private
+        _pass_kinds(  # type: ignore[no-untyped-call]
+            (kinds, self.noise[kinds], activity * self.walk, self._group[kinds % 2]),
+            (chains.latest, chains.before, edges.node),
+            (parent, depth),
+            (self._seen, self._value, self.shared[0]),
+            self.root,
+            self.own,
+        )
+
+    def at(self, edge: "int | IntArray") -> tuple[FloatArray, FloatArray]:
+        """Mean and variance at edges, without the private part."""
+        moments = self.shared[:, self._edges.node[edge]] + self.own[:, edge]
+        return moments[0], moments[1]
+
+
+@compiled
+def _pass_kinds(kinds, chains, tree, values, root, own):  # type: ignore[no-untyped-def]
+    """How each kind of edge differs from what all share: ``own`` of its edges."""
+    number, noises, walks, groups = kinds
+    latest, before, node_of = chains
+    parent, depth = tree
+    seen, value, shared = values
+    precision, info = np.zeros(parent.size), np.zeros(parent.size)
+    mean, variance = np.zeros(parent.size), np.zeros(parent.size)
+    for place in range(number.size):
+        noise, walk, group = noises[place], walks[place], groups[place]
+        known, edge = False, latest[number[place]]
+        while edge >= 0:
+            if seen[edge]:
+                if not known:
+                    precision[:] = 0.0
+                    info[:] = 0.0
+                    known = True
+                node = node_of[edge]  # an iterator's edges may have several values at a node
+                precision[node] += 1.0 / noise
+                info[node] += (value[edge] - shared[node]) / noise
+            edge = before[edge]
+        if known:
+            pass_messages(parent, precision, info, group, root, walk, mean, variance)
+        edge = latest[number[place]]
+        while edge >= 0:
+            node = node_of[edge]
+            own[0, edge] = mean[node] if known else group
+            own[1, edge] = variance[node] if known else root + walk * depth[node]
+            edge = before[edge]

@@ -1,0 +1,356 @@
+"""The search of a problem with costly steps: ask for a step, tell what it has led to."""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from os import PathLike
+from typing import Any, NamedTuple, Self, overload
+
+import numpy as np
+
+from dagsearch._internal.checks import is_whole, seed_of
+from dagsearch._internal.deadline import Deadline
+from dagsearch._internal.texts import shown
+from dagsearch._internal.wiring import wiring
+from dagsearch.costly.checks import checked_step
+from dagsearch.costly.edges import FAILED, PENDING, UNTAKEN, Arrival, Edges
+from dagsearch.costly.frontier import Frontier
+from dagsearch.costly.model import StepModel
+from dagsearch.data import Data
+from dagsearch.errors import ProblemError, SearchExhausted
+from dagsearch.problem import Action, Edge, State, Step, StepProblem, check_members
+from dagsearch.recorder import Recorder
+from dagsearch.results import Belief, Evaluation, Gaussian, Line, Proposal, Result, StepProposal
+from dagsearch.space import Space
+
+
+class ToldStep(NamedTuple):
+    """A step that was told, after all checks."""
+
+    place: int
+    """Place of its proposal among the pending ones."""
+    proposal: StepProposal
+    """The proposal that it was taken for."""
+    arrival: Arrival
+    """What it has led to."""
+    reward: float
+    """What the best known path by way of the step earns."""
+    seconds: float
+    """When it was told, in seconds from the start of the search."""
+
+
+class StepSearch:
+    """A search of a problem with costly steps.
+
+    It asks for steps and is told a :class:`dagsearch.Step` for each. :func:`dagsearch.search` runs one if a
+    problem has ``expand``. ``docs/costly.md`` explains it.
+
+    Parameters
+    ----------
+    problem : StepProblem
+        What to search.
+    seed : int, numpy Generator or None
+        Source of all randomness: proposal number i draws from ``numpy.random.default_rng([seed, i])``.
+    journal : path, optional
+        File that records every event, so that :meth:`resume` can continue after a crash. It must not exist
+        yet.
+
+    Examples
+    --------
+    >>> import dagsearch as ds
+    >>> class Climb:
+    ...     def root(self):
+    ...         return ds.Step(0, value=0.0)
+    ...     def actions(self, height):
+    ...         return [1, 2] if height < 4 else []
+    ...     def expand(self, height, by):
+    ...         return ds.Step(height + by, gain=-0.1, value=float(height + by))
+    >>> search = ds.StepSearch(Climb(), seed=0)
+    >>> proposal = search.ask()
+    >>> search.tell(proposal, Climb().expand(proposal.state, proposal.action)).step
+    1
+    """
+
+    def __init__(
+        self,
+        problem: StepProblem | Space,
+        *,
+        seed: int | np.random.Generator | None = None,
+        journal: str | PathLike[str] | None = None,
+    ) -> None:
+        space = Space.of(problem)  # type: ignore[arg-type]
+        check_members(space.problem, costly=True)
+        self.edges = Edges(space)
+        """The explored part: V, R, and the steps that can be taken."""
+        self.model = StepModel(self.edges)
+        """What is believed of the steps that were not taken."""
+        self.seed, self.asked = seed_of(seed), 0
+        """Seed and number of proposals so far."""
+        self._frontier = Frontier(self.edges, self.model)
+        self._exhausted: list[int] = []  # edges that the next event says are closed
+        self._spent = 0.0
+        self.data, self.deadline, self.recorder = Data(space.key), Deadline(), Recorder()
+        wiring.record(self, journal, "StepSearch", {})
+
+    # Asking and telling ----------------------------------------------------------------------------------
+
+    @overload
+    def ask(self) -> StepProposal: ...
+
+    @overload
+    def ask(self, n: int) -> list[StepProposal]: ...
+
+    def ask(self, n: int | None = None) -> StepProposal | list[StepProposal]:
+        """The next step to take, or ``n`` different ones to take at once.
+
+        Raises
+        ------
+        SearchExhausted
+            If every step has been taken or asked for.
+        """
+        if n is not None and (not is_whole(n) or n < 1):
+            raise ValueError(f"n must be a positive whole number of steps, got {shown(n)}")
+        found = [self._ask()]
+        with suppress(SearchExhausted):
+            while len(found) < (n or 1):
+                found.append(self._ask())
+        return found[0] if n is None else found
+
+    def _ask(self) -> StepProposal:
+        """The next proposal; one whose step was cut off comes first."""
+        if (offered := self.data.next_offered()) is not None:
+            assert isinstance(offered, StepProposal)
+            return offered
+        edges = self.edges
+        with self.recorder.deciding():
+            while edges.open.any():
+                edge, begins = self._frontier.choose(np.random.default_rng([self.seed, self.asked]))
+                drawn = edges.is_unnamed(edge)
+                if edges.draw(edge):
+                    exhausted, self._exhausted = tuple(self._exhausted), []
+                    proposal = self._propose(edge, begins, drawn, exhausted)
+                    self.recorder.asked(proposal)
+                    return proposal
+                self._exhausted.append(edge)
+        raise SearchExhausted("every step has been taken or asked for")
+
+    def _propose(self, edge: int, begins: bool, drawn: bool, exhausted: Sequence[int] = ()) -> StepProposal:
+        """The proposal of an edge that is pending."""
+        if begins:
+            self._frontier.begin(edge)
+        self.model.grow()
+        node, action = int(self.edges.node[edge]), self.edges.actions[edge]
+        way = (*self.edges.actions_to(node), action)
+        proposal = StepProposal(
+            Edge(self.edges.states[node], action), way, (), edge, begins, drawn, tuple(exhausted)
+        )
+        self.data.pending.append(proposal)
+        self.asked += 1
+        return proposal
+
+    def repeat_ask(
+        self, edge: int, begins: bool, drawn: Sequence[Action] | None, exhausted: Sequence[int]
+    ) -> None:
+        """Make an edge pending that was asked for in the search that wrote a journal.
+
+        ``drawn`` holds the action that its iterator named then, which is not asked again.
+        """
+        edges = self.edges
+        edges.became[list(exhausted)] = FAILED
+        if not 0 <= edge < edges.count or edges.is_unnamed(edge) != bool(drawn) or not edges.open[edge]:
+            raise ProblemError(f"step {edge} cannot be taken")
+        if drawn:
+            edges.name(edge, drawn[0], recorded=True)
+        edges.became[edge] = PENDING
+        self._propose(edge, begins, bool(drawn))
+
+    def tell(self, proposal: Proposal, step: Step, *, note: Any = None) -> Evaluation:
+        """Learn what a step has led to.
+
+        Parameters
+        ----------
+        proposal : StepProposal
+            The step that was asked for.
+        step : Step
+            What it has led to: ``problem.expand(proposal.state, proposal.action)``.
+        note : optional
+            Anything; it is written to the journal with the step, as text where JSON has no such type.
+        """
+        return self.take(proposal, step, self.data.clock(), note)
+
+    def take(self, proposal: Proposal, step: Step, seconds: float, note: Any = None) -> Evaluation:
+        """Learn what a step has led to that is told after ``seconds`` of the search."""
+        place, edges = self._place(proposal), self.edges
+        pending = self.pending[place]
+        arrival = edges.describe(checked_step(step, *pending.leaf))  # raises before anything changes
+        reward = self._reward_of(pending.number, arrival.step)
+        told: Any = ToldStep(place, pending, arrival, reward, seconds)
+        self.recorder.told(told, note)
+        with self.recorder.deciding():
+            node = edges.take(pending.number, arrival)
+            self._learn(place)
+            evaluation = self.data.add(edges.states[node], pending.actions, reward, seconds)
+            best = edges.best_node()
+            evaluation.recommend(None if best < 0 else edges.states[best])
+        return evaluation
+
+    def _learn(self, place: int) -> None:
+        """Learn from a pending step that was taken or has failed."""
+        pending = self.pending[place]
+        del self.data.pending[place]
+        self._spent += self.cost_of(pending)
+        self.model.learn(pending.number)
+        self._frontier.learn(pending.number)
+
+    def _reward_of(self, edge: int, step: Step) -> float:
+        """What the best known path by way of a step earns; −∞ until the path reaches a state with a value."""
+        edges, node = self.edges, int(self.edges.node[edge])
+        child = edges.find(step.state)
+        value = -math.inf if step.value is None else step.value
+        if child >= 0 and edges.is_above(child, node):  # the way there is longer than necessary
+            return float(edges.reach[child] + edges.stop[child])
+        known = -math.inf if child < 0 else float(edges.best_below[child])
+        return float(edges.reach[node]) + step.gain + max(value, known)
+
+    def _place(self, proposal: Proposal) -> int:
+        """The place of a proposal, or of one for the same step, among the pending ones."""
+        if not isinstance(proposal, StepProposal):
+            raise ValueError(f"tell needs a proposal of ask(), got {shown(proposal)}")
+        for place, other in enumerate(self.pending):
+            if other.number == proposal.number and self.space.same(other.state, proposal.state):
+                return place
+        raise ValueError(f"{proposal!r} is not pending: it was told, taken back or never asked for")
+
+    def forget(self, proposal: Proposal, *, again: bool = True, note: Any = None) -> None:
+        """Take back a pending step whose outcome will not come.
+
+        ``again`` says whether it may be asked for again; if not, it counts as failed.
+        """
+        place = self._place(proposal)
+        self.recorder.forgotten(place, again, note)
+        edge = self.pending[place].number
+        self.edges.became[edge] = UNTAKEN if again else FAILED
+        if again:
+            del self.data.pending[place]
+            self._frontier.withdraw(edge)
+        else:
+            self._learn(place)
+
+    def note(self, content: Any) -> None:
+        """Write a note to the journal, if there is one; as text where JSON has no such type."""
+        self.recorder.noted(content)
+
+    def close(self) -> None:
+        """Release the journal, if there is one, so that it can be resumed. Later events are not recorded."""
+        self.recorder.close()
+        self.recorder = Recorder()
+
+    @classmethod
+    def resume(cls, journal: str | PathLike[str], problem: StepProblem) -> Self:
+        """The search that wrote a journal, as it was after the last event; it continues to write there.
+
+        Steps that were pending are offered again: :meth:`ask` returns them first.
+        """
+        return wiring.resume(cls, journal, problem, {})  # type: ignore[no-any-return]
+
+    # Running ----------------------------------------------------------------------------------------------
+
+    def steps(self, budget: int, stop: Any = None, **execution: Any) -> Iterator[Evaluation]:
+        """Take steps that cost ``budget`` together, one per iteration; all workers work at the same time.
+
+        The other arguments are those of :meth:`Search.steps`. A step that fails is not taken again, and
+        counts. ``on_error`` is ``"raise"`` or ``"skip"``: a failed step has no reward that could be told.
+        """
+        if not isinstance(execution.get("on_error", "raise"), str):
+            raise ValueError(
+                "on_error must be 'raise' or 'skip': a failed step has no reward that could be told"
+            )
+        if stop is not None and stop.tolerance is not None:
+            raise ValueError("tolerance does not apply to costly steps, for which there is no forecast")
+        return wiring.steps(self, budget, stop, **execution)  # type: ignore[no-any-return]
+
+    def run(self, budget: int, stop: Any = None, **execution: Any) -> Result:
+        """Take steps that cost ``budget`` together, or less if a rule of ``stop`` holds; the result."""
+        for _ in self.steps(budget, stop, **execution):
+            pass
+        return self.result()
+
+    def postpone(self, proposal: Proposal) -> None:
+        """Let a step be asked for again, because it was interrupted."""
+        if self.recorder.broken:
+            return  # the search must not know more than its record
+        if self.recorder.keeps_pending:
+            self.data.offer([proposal])
+        elif any(proposal is one for one in self.data.pending):
+            self.forget(proposal, again=True)
+
+    def cost_of(self, proposal: Proposal) -> float:
+        """What a step takes of the budget."""
+        assert isinstance(proposal, StepProposal)
+        return float(self.edges.cost[proposal.number])
+
+    @property
+    def spent(self) -> int:
+        """What the steps so far have taken of the budget."""
+        return math.ceil(self._spent)
+
+    def record_with(self, recorder: Recorder) -> None:
+        """Report all further events to a recorder."""
+        self.recorder = recorder
+
+    # What is known -----------------------------------------------------------------------------------------
+
+    @property
+    def problem(self) -> Any:
+        """The problem that is searched."""
+        return self.edges.problem
+
+    @property
+    def space(self) -> Space:
+        """The problem as it was examined."""
+        return self.edges.space
+
+    @property
+    def history(self) -> list[Evaluation]:
+        """Every step, in the order told."""
+        return self.data.evaluations
+
+    @property
+    def pending(self) -> tuple[StepProposal, ...]:
+        """Steps that were asked for and not told yet, the oldest first."""
+        return tuple(self.data.pending)  # type: ignore[arg-type]
+
+    def result(self) -> Result:
+        """The result so far."""
+        edges, best = self.edges, self.edges.best_node()
+        stopped, history = self.data.stopped, tuple(self.history)
+        if best < 0:
+            return Result(None, None, None, None, None, stopped, history, steps=True)
+        exhausted = not np.any(edges.became[: edges.count] <= PENDING)
+        found = edges.states[best], edges.actions_to(best), edges.best
+        certain = 1.0 if exhausted else None
+        return Result(*found, Gaussian(edges.best, 0.0), certain, stopped, history, steps=True)
+
+    def after_error(self) -> Result:
+        """The result after an error."""
+        return self.result()
+
+    def belief(self, state: State) -> Belief:
+        """What the best known path from a state earns, as ``v``; ``g`` is what stopping there is worth."""
+        edges, node = self.edges, self.edges.find(state)
+        if node < 0:
+            raise ValueError(f"{shown(state)} is not a known state: only steps make states known")
+        g, v = Gaussian(float(edges.stop[node]), 0.0), Gaussian(float(edges.best_below[node]), 0.0)
+        return Belief(g, v, int(np.sum(edges.became[edges.edges_of(node)] > PENDING)))
+
+    def best_action(self, state: State) -> Action | None:
+        """The first step of the best known path from a state; ``None`` if it is best to stop, or unknown."""
+        node = self.edges.find(state)
+        edge = -1 if node < 0 else self.edges.best_edge(node)
+        return None if edge < 0 else self.edges.actions[edge]
+
+    def recommend(self) -> Line:
+        """The best known path."""
+        nodes = self.edges.nodes_to(max(self.edges.best_node(), 0))
+        states = tuple(self.edges.states[node] for node in nodes)
+        return Line(states, self.edges.actions_to(nodes[-1]), len(nodes) - 1)
