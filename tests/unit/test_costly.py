@@ -546,7 +546,7 @@ def test_settings_that_do_not_apply_are_refused():
         ({"noisy": True}, "noisy does not apply"),
         ({"covariance": ds.covariances.Overlap()}, "covariance does not apply"),
         ({"on_error": 0.0}, "'raise' or 'skip'"),
-        ({"confidence": 0.9}, "confidence does not apply"),
+        ({"tolerance": 0.1}, "tolerance does not apply"),
     ]:
         with pytest.raises(ValueError, match=message):
             ds.search(BitPasses(0), 5, **settings)
