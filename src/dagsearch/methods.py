@@ -83,7 +83,7 @@ def default_parts(
     climb = Climb(explorers=1 if covariance is None else _EXPLORERS)
     portfolio = _proposers(space, climb, initial)
     return {
-        "scores": scores_for(bound, noise),
+        "scores": scores_for(bound, noise, options=_options(space)),
         "proposers": portfolio,
         "evidence": None if adversarial else Evidence(),
         "standardize": initial,
@@ -125,12 +125,16 @@ def paper_parts(
     scaled = covariance if c is None else c * covariance
     expansion = expansion or default_expansion(space)
     return {
-        "scores": scores_for(scaled, noise, mean),
+        "scores": scores_for(scaled, noise, mean, _options(space)),
         "proposers": Descent(UpperConfidence(beta), Uniform(), expansion),
         "backup": backup or default_backup(expansion),
         "increments": Increments.of(space, scaled, increment_prior),
         "standardize": standardize,
     }
+
+
+def _options(space: Space) -> int:
+    return len(space.problem.actions(space.problem.root()))
 
 
 def default_backup(expansion: Expansion) -> Backup:

@@ -20,9 +20,10 @@ def variational(covariance, landmarks, rows, rewards, asked):
     With A = K_uu + K_uf K_fu / λ: mean = K_*u A⁻¹ K_uf y / λ, and the variance is
     k_** − k_*u K_uu⁻¹ k_u* + k_*u A⁻¹ k_u*.
     """
-    among = covariance.cross(landmarks, landmarks)
+    others = covariance.prepared(landmarks)
+    among = covariance.cross(landmarks, others)
     among[np.diag_indices(len(among))] += 1e-10 * among.diagonal().max()
-    to_rewards, to_asked = covariance.cross(landmarks, rows), covariance.cross(landmarks, asked)
+    to_rewards, to_asked = covariance.cross(rows, others).T, covariance.cross(asked, others).T
     inner = among + to_rewards @ to_rewards.T / NOISE
     mean = to_asked.T @ np.linalg.solve(inner, to_rewards @ rewards) / NOISE
     lost = np.einsum("ij,ij->j", to_asked, np.linalg.solve(among, to_asked))

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dagsearch import MAX, MIN, Increments
 from dagsearch.covariances import Pairwise
@@ -108,12 +109,27 @@ def test_two_actions_to_one_child_count_once(increments):
 
 
 def test_the_prior_enters_once_at_the_last_merge(increments):
+    """Against integrals on a grid: two children without the prior, their Gaussian and the third with it."""
     graph = family(3)
-    scores = FixedScores([0.0, 0.0, 1.0, 0.5], [1.0, 1.0, 0.3, 0.1])
-    MomentMatching(prior=(0.0, 1.0)).back_up(explored(graph, scores, increments))
-    children = graph.v_mean[1:4], graph.v_var[1:4]
-    assert value(graph, 0) == pytest.approx(max_of_many(*children, prior=(0.0, 1.0)))
-    assert value(graph, 1) == pytest.approx((increments.at(1).mean, 1.0 + increments.at(1).variance))
+    scores = FixedScores([9.0, 0.0, 1.0, 0.5], [9.0, 1.0, 0.3, 0.1])
+    MomentMatching(prior=(0.2, 0.7)).back_up(explored(graph, scores, increments))
+    first, second, third = zip(graph.v_mean[1:4], graph.v_var[1:4], strict=True)
+    once = maximum_on_a_grid(maximum_on_a_grid(first, second), third, prior=(0.2, 0.7))
+    assert value(graph, 0) == pytest.approx(once, rel=1e-6)
+    twice = maximum_on_a_grid(maximum_on_a_grid(first, second, (0.2, 0.7)), third, prior=(0.2, 0.7))
+    assert value(graph, 0) != pytest.approx(twice, rel=1e-2)
+
+
+def maximum_on_a_grid(one, other, prior=None):
+    """Mean and variance of the maximum of two independent Gaussians, times a prior, from its definition."""
+    m = np.linspace(-15.0, 15.0, 30_001)
+    (first, second) = (norm(mean, math.sqrt(variance)) for mean, variance in (one, other))
+    density = first.pdf(m) * second.cdf(m) + second.pdf(m) * first.cdf(m)
+    if prior is not None:
+        density *= norm(prior[0], math.sqrt(prior[1])).pdf(m)
+    density /= density.sum()
+    mean = density @ m
+    return mean, density @ (m - mean) ** 2
 
 
 def test_a_single_child_passes_its_value_on(increments):

@@ -6,10 +6,6 @@ import pytest
 import dagsearch as ds
 from dagsearch.covariances import (
     Covariance,
-    Diffusion,
-    Features,
-    Hamming,
-    LinearFeatures,
     Nearness,
     Overlap,
     Pairwise,
@@ -17,9 +13,9 @@ from dagsearch.covariances import (
     check_covariance,
     correlation,
 )
-from dagsearch.covariances.base import Scaled
+from dagsearch.covariances.base import Combined
 from dagsearch.errors import CovarianceError
-from dagsearch.posterior import FunctionScores, WeightScores
+from dagsearch.posterior import FunctionScores
 from dagsearch.space import Space
 
 POSITIONS = np.indices((4, 4)).reshape(2, -1).T
@@ -47,20 +43,14 @@ KERNELS = {
     "identity": lambda: SetKernel(),
     "near": lambda: SetKernel(Nearness(POSITIONS)),
     "near, nothing of their own": lambda: SetKernel(Nearness(POSITIONS, own=0.0)),
-    "matern-5/2": lambda: SetKernel(Nearness(POSITIONS), shape="matern-5/2"),
-    "matern-3/2": lambda: SetKernel(Nearness(POSITIONS), shape="matern-3/2"),
     "linear": lambda: SetKernel(Nearness(POSITIONS), nonlinear=0.0),
     "radial": lambda: SetKernel(linear=0.0, bias=0.0, private=0.0),
     "matrix": lambda: SetKernel(correlation(np.random.default_rng(0).normal(size=(30, 16)))),
     "scaled": lambda: 2.5 * SetKernel(Nearness(POSITIONS)),
-    "features": lambda: Features(lambda state: [len(state), sum(state), 1.0]),
-    "linear features": lambda: 0.5 * LinearFeatures(lambda state: [len(state), sum(state)], private=0.1),
-    "hamming": lambda: Hamming(),
-    "diffusion": lambda: 0.7 * Diffusion(values=2),
+    "pairwise": lambda: 0.5 * Pairwise(lambda x, y: float(len(x & y)), private=0.1),
     "overlap": lambda: 0.3 * Overlap(bias=1.0),
     "sum": lambda: 0.5 * SetKernel() + 2.0 * Overlap(private=0.0),
-    "product": lambda: SetKernel(private=0.0) * Hamming(private=0.0),
-    "sum of products": lambda: Hamming(private=0.0) * SetKernel(private=0.0) + 0.1 * Overlap(),
+    "a multiple of a sum": lambda: 3.0 * (SetKernel() + Pairwise(lambda x, y: float(x == y))),
 }
 
 
@@ -101,7 +91,8 @@ def test_variances_of_steps_are_those_of_differences(name):
     while len(actions := problem.actions(path[-1])) > 0:
         path.append(problem.step(path[-1], actions[int(rng.integers(len(actions)))]))
     rows = covariance.represent(path)
-    matrix, differences = covariance.cross(rows, rows), np.diff(np.eye(len(path)), axis=0)
+    matrix = covariance(path) - covariance.private * np.eye(len(path))
+    differences = np.diff(np.eye(len(path)), axis=0)
     expected = np.diagonal(differences @ matrix @ differences.T)
     assert covariance.step_variances(rows) == pytest.approx(expected, abs=1e-12)
     assert covariance.step_variances(rows[:1]).size == 0
@@ -111,7 +102,8 @@ def test_variances_of_steps_are_those_of_differences(name):
 def test_hyperparameters_can_be_changed_and_changed_back(name):
     problem = subsets()
     covariance = KERNELS[name]().bind(problem)
-    rows = covariance.represent(some_states(problem))
+    states = some_states(problem)
+    rows = covariance.represent(states)
     values = [parameter.value for parameter in covariance.hyperparameters]
     other = covariance.with_values([2.0 * value for value in values])
     assert [parameter.value for parameter in other.hyperparameters] == pytest.approx(
@@ -120,7 +112,7 @@ def test_hyperparameters_can_be_changed_and_changed_back(name):
     assert [p.median for p in other.hyperparameters] == [p.median for p in covariance.hyperparameters]
     if values:
         assert not np.allclose(other.value_and_gradient(rows)[0], covariance.value_and_gradient(rows)[0])
-    assert other.with_values(values).cross(rows, rows) == pytest.approx(covariance.cross(rows, rows))
+    assert other.with_values(values)(states) == pytest.approx(covariance(states))
 
 
 def coded(**settings):
@@ -134,31 +126,27 @@ SETTINGS = [{}, {"fixed": [0], "forbidden": [3]}, {"groups": [(1, 2), (5, 6, 7)]
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-@pytest.mark.parametrize("name", ["identity", "near", "matrix", "scaled", "matern-5/2"])
+@pytest.mark.parametrize("name", ["identity", "near", "matrix", "scaled"])
 def test_leaves_are_compared_by_codes_as_by_rows(name, settings):
     problem, leaves, codes = coded(**settings)
     covariance = KERNELS[name]().bind(problem)
     assert covariance.reads_codes
-    others = covariance.prepared(covariance.represent(leaves[9:]))
-    expected = covariance.of_rows(covariance.represent(leaves[:9]), others)
-    for found, wanted in zip(covariance.of_leaves(codes[:9], others), expected, strict=True):
-        assert found == pytest.approx(wanted, abs=1e-12)
+    assert covariance.from_codes(codes[:9]) == pytest.approx(covariance.represent(leaves[:9]), abs=1e-12)
 
 
-def test_sums_and_products_read_codes_if_their_parts_do():
+def test_sums_read_codes_if_their_parts_do():
     problem, leaves, codes = coded()
     near, identity = SetKernel(Nearness(POSITIONS), private=0.0), SetKernel(private=0.0)
-    for whole in (near + 0.5 * identity, near * identity, Scaled(near + identity, 2.0)):
+    for whole in (near + 0.5 * identity, Combined([near + identity], 2.0)):
         covariance = whole.bind(problem)
-        others = covariance.represent(leaves[9:])
-        cross, variances = covariance.of_leaves(codes[:9], covariance.prepared(others))
-        assert cross == pytest.approx(covariance.cross(covariance.represent(leaves[:9]), others))
-        assert variances == pytest.approx(covariance.variances(covariance.represent(leaves[:9])))
-    for whole in (near + Overlap(), near * Hamming(private=0.0), Hamming()):
+        rows, others = covariance.from_codes(codes[:9]), covariance.prepared(covariance.represent(leaves[9:]))
+        assert covariance.cross(rows, others) == pytest.approx(covariance(leaves[:9], leaves[9:]))
+        assert covariance.variances(rows) == pytest.approx(covariance(leaves[:9]).diagonal())
+    for whole in (near + Overlap(), Pairwise(lambda x, y: 1.0)):
         covariance = whole.bind(problem)
         assert not covariance.reads_codes
         with pytest.raises(CovarianceError, match="cannot"):
-            covariance.of_leaves(codes, covariance.prepared(covariance.represent(leaves)))
+            covariance.from_codes(codes)
 
 
 def test_codes_that_are_not_about_choices_are_not_read():
@@ -182,11 +170,11 @@ def swapped(codes):
 
 
 SWAPS = {
-    **{name: KERNELS[name] for name in ("identity", "near", "matrix", "scaled", "matern-5/2", "linear")},
+    **{name: KERNELS[name] for name in ("identity", "near", "matrix", "scaled", "linear")},
     "overflow": lambda: SetKernel(Nearness(POSITIONS), length=0.01),
     "short": lambda: SetKernel(Nearness(POSITIONS), length=0.1),
     "sum": lambda: SetKernel(Nearness(POSITIONS)) + 0.5 * SetKernel(),
-    "times two": lambda: Scaled(SetKernel(), 2.0),
+    "times two": lambda: Combined([SetKernel()], 2.0),
 }
 
 
@@ -201,7 +189,7 @@ def test_sums_of_swaps_are_those_of_the_swapped_leaves(name, settings):
     for row in codes[:3]:  # these are among the others
         found = covariance.sums_of_swaps(row, others, weights)
         assert found.shape == ((row == 1).sum(), (row == 0).sum())
-        expected = covariance.of_leaves(swapped(row), others)[0] @ weights
+        expected = covariance.cross(covariance.from_codes(swapped(row)), others) @ weights
         assert found.ravel() == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
@@ -214,7 +202,7 @@ def test_swaps_of_many_items_are_about_those_that_can_be_chosen():
     codes, others = problem.codes(leaves), covariance.prepared(covariance.represent(leaves))
     assert others.shape == (3, 6)
     found = covariance.sums_of_swaps(codes[0], others, np.array([1.0, 2.0, -1.0]))
-    expected = covariance.of_leaves(swapped(codes[0]), others)[0] @ [1.0, 2.0, -1.0]
+    expected = covariance.cross(covariance.from_codes(swapped(codes[0])), others) @ [1.0, 2.0, -1.0]
     assert found.ravel() == pytest.approx(expected)
 
 
@@ -268,19 +256,13 @@ def test_near_items_are_alike_and_far_ones_are_not():
         (lambda: SetKernel([[1.0, 2.0]]), "square matrix"),
         (lambda: SetKernel([[1.0, 0.5], [0.0, 1.0]]), "symmetric"),
         (lambda: SetKernel([[1.0, 2.0], [2.0, 1.0]]), "positive semi-definite"),
-        (lambda: SetKernel(shape="cubic"), "shape must be one of"),
         (lambda: SetKernel(linear=0.0, nonlinear=0.0), "must not both be zero"),
         (lambda: SetKernel(length=0.0), "length must be positive"),
         (lambda: -1.0 * SetKernel(), "factor of a covariance must be positive"),
         (lambda: SetKernel()([frozenset()]), "not bound to a problem"),
         (lambda: SetKernel().bind(ds.problems.TicTacToe()), "needs inclusion"),
         (lambda: SetKernel(np.eye(3)).bind(subsets()), "has 3 rows, but Subsets has 16 items"),
-        (lambda: Features(lambda state: [float("nan")]).bind(subsets()), "finite numbers"),
-        (lambda: Features(lambda state: [1.0] * len(state))([(1,), (1, 2)]), "finite numbers"),
-        (lambda: Overlap() * Hamming(), "without private variance"),
-        (lambda: Hamming(length=0.0), "length must be positive"),
-        (lambda: Diffusion(values=1), "at least 2"),
-        (lambda: Diffusion(values={0: 3})(["ab"]), "number of values of the place 1"),
+        (lambda: Overlap() * SetKernel(), "factor of a covariance must be positive"),
         (lambda: correlation([1.0, 2.0]), "table of finite numbers"),
     ],
 )
@@ -294,25 +276,8 @@ def test_a_sum_needs_covariances():
         Overlap() + 1.0
 
 
-def test_hamming_counts_places_that_differ_whatever_the_state_is():
-    kernel = Hamming(length=1.0, private=0.0)
-    assert kernel([(1, 2)], [(1, 3)])[0, 0] == pytest.approx(np.exp(-1.0))
-    assert kernel([frozenset({1, 2})], [frozenset({2, 3})])[0, 0] == pytest.approx(np.exp(-2.0))
-    assert kernel(["ab"], ["a"])[0, 0] == pytest.approx(np.exp(-1.0))
-
-
-def test_diffusion_is_the_exponential_of_the_graph_laplacian():
-    from scipy.linalg import expm
-
-    time, count = 0.4, 3
-    laplacian = count * np.eye(count) - np.ones((count, count))
-    heat = expm(-time * laplacian)
-    kernel = Diffusion(values=count, length=1.0 / time, private=0.0)
-    assert kernel(["a"], ["b"])[0, 0] == pytest.approx(heat[0, 1] / heat[0, 0])
-
-
 def test_rows_of_sums_may_grow():
-    covariance = 1.0 * Overlap(private=0.1) + Hamming()
+    covariance = 1.0 * Overlap(private=0.1) + Pairwise(lambda x, y: float(len(x & y)))
     scores = FunctionScores(covariance, 0.1)
     scores.track([frozenset({1}), frozenset({2})])
     scores.condition(0, 1.0)
@@ -325,19 +290,7 @@ def test_rows_of_sums_may_grow():
     assert scores.mean == pytest.approx(expected)
 
 
-def test_linear_features_work_in_weight_space():
-    covariance = 0.5 * LinearFeatures(lambda state: [1.0, len(state), sum(state)], private=0.2)
-    models = [WeightScores(covariance, 0.1), FunctionScores(covariance, 0.1)]
-    states = some_states(subsets())
-    for model in models:
-        model.track(states)
-        for node, reward in ((3, 1.0), (5, -1.0), (3, 2.0)):
-            model.condition(node, reward)
-    assert models[0].mean == pytest.approx(models[1].mean)
-    assert models[0].variance == pytest.approx(models[1].variance)
-
-
-@pytest.mark.parametrize("covariance", [Pairwise(lambda x, y: float(len(x & y)) + 1.0), Hamming(), Overlap()])
+@pytest.mark.parametrize("covariance", [Pairwise(lambda x, y: float(len(x & y)) + 1.0), Overlap()])
 def test_search_takes_any_covariance(covariance):
     problem = ds.problems.Subsets(8, 3, reward=lambda chosen: float(sum(chosen)))
     result = ds.search(problem, 30, covariance=covariance, seed=0)

@@ -6,10 +6,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import dagsearch as ds
-from dagsearch.covariances import Features, Hyperparameter, Nearness, Overlap, SetKernel
+from dagsearch.covariances import Covariance, Hyperparameter, Nearness, Overlap, SetKernel
 from dagsearch.posterior import FunctionScores, WeightScores, scores_for
 from dagsearch.posterior.evidence import Evidence, LogPosterior, by_leaf
-from dagsearch.proposers import Descent
+from dagsearch.proposers import Descent, Random
 from dagsearch.space import Space
 
 FIXED = Hyperparameter("noise", 1e-6, 1e-6, 0.0)
@@ -23,12 +23,26 @@ def data(seed=0, count=30):
     return problem, leaves, rewards
 
 
+class Near(Covariance):
+    """A covariance of one's own, with hyperparameters: numbered points are alike if they are near."""
+
+    def __init__(self, points, scale=1.0, length=1.0, private=0.0):
+        self.points, self.scale, self.length, self.private = points, scale, length, private
+        self._learn(scale=("scale", 1.0), length=("length", 1.0), private=("private", 1.0))
+
+    def represent(self, states):
+        return self.points[list(states)]
+
+    def cross(self, rows, others):
+        return self.scale * np.exp(-0.5 * ((rows[:, None] - others) ** 2).sum(axis=2) / self.length**2)
+
+
 @pytest.mark.parametrize("noise", [FIXED, FREE])
 @pytest.mark.parametrize(
     "make",
     [
         lambda p: SetKernel(Nearness(p.positions)),
-        lambda p: SetKernel(shape="matern-5/2"),
+        lambda p: SetKernel(),
         lambda p: 0.3 * Overlap.of(p),
         lambda p: SetKernel() + 0.1 * Overlap.of(p),
     ],
@@ -53,15 +67,14 @@ def test_the_evidence_is_scikit_learns():
     rng = np.random.default_rng(0)
     points = rng.normal(size=(25, 2))
     rewards = np.sin(points[:, 0]) + 0.1 * rng.normal(size=25)
-    covariance = Features(lambda i: points[i], linear=0.0, nonlinear=1.5, length=0.8, bias=0.0, private=0.0)
+    covariance = Near(points, scale=1.5, length=0.8)
     rows = covariance.represent(range(25))
     noise = Hyperparameter("noise", 0.05, 0.05, 1e6)
     observed = by_leaf(rows.__getitem__, list(range(25)), rewards, [None] * 25)
     posterior = LogPosterior(covariance, noise, observed)
     posterior.medians = np.log([1.5, 0.8, 0.05])
     loss, _ = posterior.loss(posterior.medians)
-    # u = |x − y|²/2ℓ² and s = e^(−u/2): scikit-learn's length is sqrt(2) ℓ.
-    kernel = ConstantKernel(1.5) * RBF(0.8 * np.sqrt(2.0)) + WhiteKernel(0.05)
+    kernel = ConstantKernel(1.5) * RBF(0.8) + WhiteKernel(0.05)
     reference = GaussianProcessRegressor(kernel, alpha=0.0, optimizer=None).fit(points, rewards)
     expected = -reference.log_marginal_likelihood_value_ - 0.5 * 25 * np.log(2.0 * np.pi)
     assert loss == pytest.approx(expected)
@@ -71,14 +84,14 @@ def test_repeated_rewards_count_as_a_full_gaussian():
     """Merging rewards by leaf is the likelihood of all of them, up to what does not depend on λ or Σ."""
     rng = np.random.default_rng(0)
     nodes, rewards = [0, 0, 0, 1, 2, 2], rng.normal(size=6)
-    covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
+    covariance = Near(np.arange(90.0)[:, None], private=0.3)
     rows = covariance.represent(range(3))
     noise = Hyperparameter("noise", 0.1, 0.1, 1e6)
     posterior = LogPosterior(covariance, noise, by_leaf(rows.__getitem__, nodes, rewards, [None] * 6))
     posterior.deviations = np.full(len(posterior.now), 1e9)
 
     def full(variance):
-        matrix = covariance.cross(rows, rows) + covariance.private * np.eye(3)
+        matrix = covariance(range(3))
         joint = matrix[np.ix_(nodes, nodes)] + variance * np.eye(6)
         return 0.5 * rewards @ np.linalg.solve(joint, rewards) + 0.5 * np.linalg.slogdet(joint)[1]
 
@@ -97,7 +110,7 @@ def test_known_hyperparameters_are_found_again():
 
     leaves = list({Space(problem).walk(problem.root(), rng)[0] for _ in range(400)})
     rows = truth.represent(leaves)
-    matrix = truth.cross(rows, rows) + truth.private * np.eye(len(leaves))
+    matrix = truth(leaves)
     rewards = np.linalg.cholesky(matrix) @ rng.normal(size=len(leaves))
     observed = by_leaf(rows.__getitem__, list(range(len(leaves))), rewards, [None] * len(leaves))
     guess = SetKernel(Nearness(problem.positions)).bind(problem)
@@ -112,7 +125,7 @@ def test_known_hyperparameters_are_found_again():
 def test_told_noise_is_part_of_the_evidence():
     rng = np.random.default_rng(0)
     nodes, rewards, noises = [0, 1, 1, 2], rng.normal(size=4), [None, 0.2, 0.6, 0.4]
-    covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
+    covariance = Near(np.arange(90.0)[:, None], private=0.3)
     rows = covariance.represent(range(3))
     observed = by_leaf(rows.__getitem__, nodes, rewards, noises)
     assert observed.mean[1] == pytest.approx((3.0 * rewards[1] + rewards[2]) / 4.0)
@@ -132,7 +145,7 @@ def test_few_rewards_settle_nothing():
 def test_of_very_many_leaves_some_are_learnt_from(monkeypatch):
     """With their own repeats: what is known of the noise must belong to the same leaves."""
     rng = np.random.default_rng(0)
-    covariance = Features(lambda i: [float(i)], bias=0.0, private=0.3)
+    covariance = Near(np.arange(90.0)[:, None], private=0.3)
     nodes = rng.integers(90, size=400)
     places, rewards = np.unique(nodes), rng.normal(size=400)
     monkeypatch.setattr("dagsearch.posterior.evidence._MOST", 40)
@@ -206,3 +219,40 @@ def test_told_noise_is_kept_when_scores_are_made_anew():
 def test_scores_for_scaled_features_stay_in_weight_space():
     problem = ds.problems.Synthetic()
     assert isinstance(scores_for(2.0 * problem.covariance, 0.1), WeightScores)
+
+
+def test_draws_of_hyperparameters_are_nowhere_wider_than_the_prior():
+    """Where the evidence is flat or convex, its curvature alone would allow any value."""
+    covariance = Near(np.arange(12.0)[:, None], scale=0.02, length=20.0, private=1.0)
+    rewards = 3.0 + 0.3 * np.random.default_rng(1).normal(size=12)  # far from what the prior expects
+    rows = covariance.represent(range(12))
+    observed = by_leaf(rows.__getitem__, list(range(12)), rewards, [None] * 12)
+    posterior = LogPosterior(covariance, FIXED, observed)
+    now, deviations = posterior.now, posterior.deviations
+
+    def loss(step):
+        return posterior.loss(now + deviations * step)[0]
+
+    units = 0.05 * np.eye(len(now))
+    curvature = [(loss(one) + loss(-one) - 2.0 * loss(0.0 * one)) / 0.05**2 for one in units]
+    assert min(curvature) < 0.0  # in units of the prior; else this tests nothing
+    drawn = Evidence().plausible(covariance, FIXED, observed, 4_000, np.random.default_rng(0))
+    logs = np.log([[parameter.value for parameter in found.hyperparameters] for found, _ in drawn])
+    spread = np.cov(((logs - now) / deviations).T)
+    assert np.linalg.eigvalsh(spread).max() < 1.06  # the error of 4,000 draws
+    assert np.linalg.eigvalsh(spread).max() > 0.9
+
+
+def test_evidence_that_was_given_to_a_search_learns_in_the_next_one_too():
+    evidence = Evidence()
+    problem = ds.problems.Subsets(8, 3, reward=lambda chosen: float(sum(chosen) % 7))
+    values = []
+    for _ in range(2):
+        scores = FunctionScores(SetKernel().bind(problem), 1e-3)
+        parts = {"proposers": Random(), "evidence": evidence, "repeats": False}
+        search = ds.Search(problem, scores=scores, seed=0, standardize=4, **parts)
+        search.run(20)
+        values.append([parameter.value for parameter in search.posterior.scores.covariance.hyperparameters])
+    priors = [parameter.median for parameter in scores.covariance.hyperparameters]
+    assert values[0] != priors
+    assert values[1] == values[0]

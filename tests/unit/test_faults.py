@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import dagsearch as ds
-from dagsearch.covariances import Hamming, Overlap, Pairwise, Views
+from dagsearch.covariances import Overlap, Pairwise, Views
 from dagsearch.posterior import FunctionScores, WeightScores
 from dagsearch.posterior.evidence import Evidence
-from dagsearch.problem import Children
 from dagsearch.proposers import Climb, Descent, Portfolio
 from dagsearch.proposers.policies import UpperConfidence
 from dagsearch.proposers.rollouts import Uniform
@@ -273,8 +272,11 @@ def test_a_plain_problem_is_walked_once_before_the_first_ask():
 
 
 def test_parts_are_checked_on_the_walks_that_a_search_goes_on_with():
+    def shared(x, y):
+        return float(sum(a == b for a, b in zip(x, y, strict=False)))
+
     problem = Digits()
-    scores, proposers = FunctionScores(Hamming(), 0.1), Portfolio([Climb()], initial=2)
+    scores, proposers = FunctionScores(Pairwise(shared), 0.1), Portfolio([Climb()], initial=2)
     ds.Search(problem, scores=scores, proposers=proposers, seed=0).ask()
     assert problem.calls["actions"] < 64 * 7 + 300
 
@@ -312,33 +314,8 @@ def test_many_states_are_predicted_in_parts(monkeypatch):
     scores.track(states[:5])
     scores.condition(2, 1.0)
     whole = scores.predict(states)
-    monkeypatch.setattr("dagsearch.posterior.landmarks._MOST_PREDICTED", 7)
+    monkeypatch.setattr("dagsearch.posterior.anchors.AT_ONCE", 7)
     for one, other in zip(scores.predict(states), whole, strict=True):
-        assert one == pytest.approx(other, abs=1e-12)
-
-
-@pytest.mark.parametrize("most", [0, 5, 40])
-def test_features_without_weights_are_as_before_any_reward(most, monkeypatch):
-    problem = ds.problems.Subsets(12, 3, reward=sum)
-    rng = np.random.default_rng(0)
-    states = [frozenset(rng.choice(12, 3, replace=False).tolist()) for _ in range(12)]
-    plain = WeightScores(Overlap(), 0.1)
-    monkeypatch.setattr("dagsearch.posterior.weights._MOST_FEATURES", most)
-    few = WeightScores(Overlap(), 0.1)
-    children = Children(problem, frozenset({3}), problem.actions(frozenset({3})))
-    for scores, limit in ((plain, 10**6), (few, most)):
-        monkeypatch.setattr("dagsearch.posterior.weights._MOST_FEATURES", limit)
-        scores.track(states[:3])
-        scores.condition(0, 1.0)
-        scores.found = [*scores.predict(states), *scores.predict_children(children)]
-        scores.track(states[3:6])
-        scores.condition(4, -1.0)
-        scores.fantasise([5])
-        scores.found += [*scores.predict(states), *scores.joint([0, 4], states[6:])]
-        scores.discard()
-        scores.track(states[6:])
-        scores.found += [scores.mean, scores.variance]
-    for one, other in zip(few.found, plain.found, strict=True):
         assert one == pytest.approx(other, abs=1e-12)
 
 

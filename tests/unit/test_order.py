@@ -114,9 +114,6 @@ class Nested(Bag):
 MAKERS = {
     "default": lambda problem: ds.Search.default(problem, initial=5, seed=0),
     "paper": lambda problem: ds.Search.paper(problem, seed=0),
-    "Hamming": lambda problem: ds.Search.default(
-        problem, covariance=ds.covariances.Hamming(), initial=5, seed=0
-    ),
 }
 
 

@@ -184,7 +184,7 @@ def test_rows_of_many_items_are_about_those_that_can_be_chosen():
     states = [[frozenset(few[i] for i in pair) for pair in pairs], pairs]
     rows = [kernel.represent(own) for kernel, own in zip(kernels, states, strict=True)]
     assert rows[0].shape == (3, 5)
-    crossed = [kernel.cross(own, own) for kernel, own in zip(kernels, rows, strict=True)]
+    crossed = [kernel.cross(own, kernel.prepared(own)) for kernel, own in zip(kernels, rows, strict=True)]
     assert_allclose(crossed[0] / crossed[0][0, 0], crossed[1] / crossed[1][0, 0], rtol=0.2)
 
 

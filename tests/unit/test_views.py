@@ -9,8 +9,9 @@ from scipy.stats import norm
 
 import dagsearch as ds
 import dagsearch.space.space
-from dagsearch.covariances import Covariance, Views, check_covariance
-from dagsearch.covariances.counts import Described, OrderViews, PlaceViews
+from dagsearch.covariances import Views, check_covariance
+from dagsearch.covariances.counts import OrderViews, PlaceViews
+from dagsearch.covariances.rows import Stacked
 from dagsearch.methods import default_initial
 from dagsearch.problem import Layout
 from dagsearch.proposers import Climb, Nearby
@@ -137,7 +138,7 @@ def test_neighbours_that_cannot_be_reached_are_left_out():
 
 
 def described(views, codes):
-    return Described(codes, views.described(codes))
+    return Stacked([codes, views.described(codes)])
 
 
 def grams_of(views, codes, others, relevance):
@@ -232,11 +233,9 @@ def test_counts_give_the_inner_products_of_features(name):
         ours[0], theirs[0] = ours[0] * by_column, theirs[0] * by_column
         assert views.values(codes) * by_column == pytest.approx(ours[0])
     grams, norms = grams_of(views, codes, others, relevance), views.norms(described(views, codes), relevance)
-    steps = views.steps(codes, relevance)
     for view, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         assert grams[view] == pytest.approx(one @ other.T, abs=1e-10)
         assert norms[:, view] == pytest.approx((one * one).sum(axis=1), abs=1e-10)
-        assert steps[:, view] == pytest.approx((np.diff(one, axis=0) ** 2).sum(axis=1), abs=1e-10)
 
 
 def bound(name, seed=0):
@@ -266,8 +265,12 @@ NAMES = ["binary", "letters", "mixed", "order", "selection", "many places"]
 @pytest.mark.parametrize("name", NAMES)
 def test_leaves_are_compared_by_codes_as_by_features(name):
     _, covariance, leaves = bound(name)
-    codes = covariance.represent(leaves)
-    cross, variances = covariance.of_leaves(codes[:5], covariance.prepared(codes[5:]))
+    codes = covariance.coding.codes(leaves)
+    rows = covariance.from_codes(codes)
+    cross, variances = (
+        covariance.cross(rows[:5], covariance.prepared(rows[5:])),
+        covariance.variances(rows[:5]),
+    )
     described = covariance._bound
     views = described.views
     features = [
@@ -286,7 +289,7 @@ def test_leaves_are_compared_by_codes_as_by_features(name):
         exponent -= 0.5 * decay * ((each[:5, None] - each[None, 5:]) ** 2).sum(axis=2)
     expected += covariance.nonlinear * np.exp(exponent)
     assert cross == pytest.approx(expected, abs=1e-8)
-    assert variances == pytest.approx(covariance.cross(codes[:5], codes[:5]).diagonal())
+    assert variances + covariance.private == pytest.approx(covariance(leaves[:5]).diagonal())
 
 
 @pytest.mark.parametrize("partial", [False, True])
@@ -294,9 +297,10 @@ def test_leaves_are_compared_by_codes_as_by_features(name):
 def test_gradients_are_those_of_finite_differences(name, partial):
     _, covariance, leaves = bound(name)
     states = [*leaves, *(leaf[:2] for leaf in leaves[:4])] if partial else leaves
-    rows = covariance.represent(list(dict.fromkeys(states)))
+    states = list(dict.fromkeys(states))
+    rows = covariance.represent(states)
     matrix, gradient = covariance.value_and_gradient(rows)
-    assert matrix == pytest.approx(covariance.cross(rows, rows) + covariance.private * np.eye(len(rows)))
+    assert matrix == pytest.approx(covariance(states))
     weights = np.random.default_rng(1).normal(size=matrix.shape)
     weights += weights.T
     values = np.array([parameter.value for parameter in covariance.hyperparameters])
@@ -336,24 +340,11 @@ def test_blocks_of_features_change_nothing(name, monkeypatch):
     problem, covariance, leaves = bound(name)
     states = [problem.root(), *leaves[:4], *(leaf[:2] for leaf in leaves), *leaves[4:]]
     rows = covariance.represent(states)
-    cross, variances, steps = covariance(states), covariance.variances(rows), covariance.step_variances(rows)
+    cross, variances, complete = covariance(states), covariance.variances(rows), covariance(leaves)
     monkeypatch.setattr(covariance._bound.views, "_at_once", 3)
-    monkeypatch.setattr("dagsearch.covariances.counts._BLOCK", 50)
     assert covariance(states) == pytest.approx(cross)
     assert covariance.variances(rows) == pytest.approx(variances)
-    assert covariance.step_variances(rows) == pytest.approx(steps)
-    matrix, differences = covariance.cross(rows, rows), np.diff(np.eye(len(rows)), axis=0)
-    assert steps == pytest.approx(np.diagonal(differences @ matrix @ differences.T), abs=1e-10)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_steps_of_a_path_are_those_of_the_matrix(name):
-    _, covariance, leaves = bound(name)
-    for leaf in leaves[:3]:
-        rows = covariance.represent([leaf[:count] for count in range(len(leaf) + 1)])
-        steps = covariance.step_variances(rows)
-        assert steps == pytest.approx(Covariance.step_variances(covariance, rows))
-        assert covariance.step_variances(rows[:3]) == pytest.approx(steps[:2])
+    assert covariance(leaves) == pytest.approx(complete)
 
 
 def test_a_view_that_explains_nothing_is_left_out(monkeypatch):
@@ -365,8 +356,8 @@ def test_a_view_that_explains_nothing_is_left_out(monkeypatch):
     without = covariance.with_values(values)
     rows = without.represent(leaves)
     matrix = without.value_and_gradient(rows)[0] - without.private * np.eye(len(rows))
-    monkeypatch.delattr(OrderViews, "_common_before")
-    assert without.cross(rows, rows) == pytest.approx(matrix, abs=1e-6)
+    monkeypatch.delattr(OrderViews, "_before")
+    assert without.cross(rows, without.prepared(rows)) == pytest.approx(matrix, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -382,8 +373,8 @@ def test_no_features_are_made_of_leaves(problem, monkeypatch):
     monkeypatch.delattr(PlaceViews, "values")
     covariance = Views().bind(problem)
     rows = covariance.represent(Space(problem).random_leaves[:20])
-    assert rows.shape == (20, len(problem.layout.categories))
-    cross, variances = covariance.of_leaves(rows[:5], covariance.prepared(rows))
+    assert rows.parts[0].shape == (20, len(problem.layout.categories))
+    cross, variances = covariance.cross(rows[:5], covariance.prepared(rows)), covariance.variances(rows[:5])
     matrix, _ = covariance.value_and_gradient(rows)
     assert cross == pytest.approx(matrix[:5] - covariance.private * np.eye(20)[:5])
     assert variances == pytest.approx(cross.diagonal())
@@ -459,7 +450,7 @@ def test_every_leaf_that_climbing_proposes_is_open():
         (ds.problems.Knapsack(7, 0, 3, sum, capacity=(range(1, 8), 9)), ds.covariances.SetKernel()),
         (ds.problems.SubsetRange(6, 0, 6, sum), ds.covariances.SetKernel()),
         (ds.problems.Subsets(7, 3, sum, groups=[(0, 1)]), None),
-        (ds.problems.Orders(range(4), lambda order: order[0]), ds.covariances.Hamming()),
+        (ds.problems.Orders(range(4), lambda order: order[0]), ds.covariances.Overlap()),
         (ds.problems.Choices({"x": range(4), "y": range(5)}, lambda chosen: chosen["x"]), None),
     ],
 )

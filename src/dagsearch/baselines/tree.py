@@ -145,11 +145,11 @@ class SharedPath(Covariance):
                 row[place] = self._numbers.setdefault(action, len(self._numbers) + 1)
         return rows
 
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        return self.root + self.step * _shared_steps(a, b)
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        return self.root + self.step * _shared_steps(rows, others)
 
-    def variances(self, a: Rows) -> FloatArray:
-        return np.asarray(self.root + self.step * np.count_nonzero(a, axis=1))
+    def variances(self, rows: Rows) -> FloatArray:
+        return np.asarray(self.root + self.step * np.count_nonzero(rows, axis=1))
 
     def __repr__(self) -> str:
         return f"SharedPath(step={self.step!r}, root={self.root!r})"
@@ -178,11 +178,14 @@ class _BelowPath(Covariance):
     def represent(self, states: Sequence[TreeState]) -> Rows:
         return self._base.represent([state.state for state in states])
 
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        return self._base.cross(a, b)
+    def prepared(self, rows: Rows) -> Rows:
+        return self._base.prepared(rows)
 
-    def variances(self, a: Rows) -> FloatArray:
-        return self._base.variances(a)
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        return self._base.cross(rows, others)
+
+    def variances(self, rows: Rows) -> FloatArray:
+        return self._base.variances(rows)
 
 
 class _FeaturesBelowPath(FeatureMap):

@@ -4,8 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from dagsearch.covariances.base import Covariance, FeatureMap, check_covariance
-from dagsearch.covariances.discrete import Diffusion, Hamming, Overlap
-from dagsearch.covariances.given import Features, LinearFeatures, Pairwise
+from dagsearch.covariances.discrete import Overlap
+from dagsearch.covariances.given import Pairwise
 from dagsearch.covariances.items import Nearness, Relevance, correlation
 from dagsearch.covariances.parameters import Hyperparameter
 from dagsearch.covariances.sets import SetKernel
@@ -16,12 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Covariance",
-    "Diffusion",
     "FeatureMap",
-    "Features",
-    "Hamming",
     "Hyperparameter",
-    "LinearFeatures",
     "Nearness",
     "Overlap",
     "Pairwise",

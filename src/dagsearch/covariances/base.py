@@ -1,9 +1,10 @@
-"""Base classes of covariances: in general, and with features; and those made of others.
+"""Base classes of covariances: in general, and with features; sums and multiples.
 
 A covariance turns states into rows of numbers once (:meth:`Covariance.represent`) and then works on rows, so
-that a score model can keep the rows of thousands of states and never needs the states again. A
-:class:`FeatureMap`, whose covariances are inner products of features, can also be used in weight space, where
-the cost per reward does not grow with the number of rewards.
+that a score model can keep the rows of thousands of states and never needs the states again. Leaves that are
+given by their codes become rows without being made (:meth:`Covariance.from_codes`). A :class:`FeatureMap`,
+whose covariances are inner products of features, can also be used in weight space, where the cost per reward
+does not grow with the number of rewards.
 
 Scales and lengths, which are usually not known beforehand, are :attr:`Covariance.hyperparameters`;
 :class:`dagsearch.posterior.evidence.Evidence` learns them from rewards.
@@ -12,7 +13,7 @@ Scales and lengths, which are usually not known beforehand, are :attr:`Covarianc
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,8 +27,6 @@ from dagsearch.space import Space
 
 # Step in the logarithm of a hyperparameter for central differences.
 _STEP = 1e-4
-# Number of swapped leaves that are compared at once.
-_AT_ONCE = 512
 # Relative to the largest entry: asymmetry, and negative eigenvalue per state, that count as rounding errors.
 _ROUNDING = 1e-8
 
@@ -39,13 +38,17 @@ Gradient = Callable[[FloatArray], FloatArray]
 class Covariance(Learnt, ABC):
     """A covariance function over states.
 
-    ``2.0 * a`` scales it, ``a + b`` and ``a * b`` are the sum and the product. Subclass it with
-    :meth:`represent` and :meth:`cross` (and :meth:`variances`, if the diagonal is cheaper to compute alone).
-    :class:`dagsearch.covariances.Pairwise` makes a covariance of a plain function of two states.
+    ``2.0 * a`` scales it and ``a + b`` is the sum. Subclass it with :meth:`represent` and :meth:`cross` (and
+    :meth:`variances`, if the diagonal is cheaper to compute alone). :class:`dagsearch.covariances.Pairwise`
+    makes a covariance of a plain function of two states.
     """
 
     private: float = 0.0
     """Variance of an independent offset of every state ("+1 on the diagonal")."""
+    reads_codes: bool = False
+    """Whether :meth:`from_codes` works: the problem has codes, and the covariance knows them."""
+    rates_swaps: bool = False
+    """Whether :meth:`sums_of_swaps` works: leaves are subsets, and the covariance reads codes."""
 
     __array_ufunc__ = None  # so that a NumPy number times a covariance calls __rmul__
 
@@ -58,58 +61,25 @@ class Covariance(Learnt, ABC):
         """
 
     @abstractmethod
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        """Covariances between two sets of rows, shape ``(len(a), len(b))``, without ``private``."""
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        """Covariances of rows with :meth:`prepared` ones, shape ``(rows, others)``, without ``private``."""
 
-    def variances(self, a: Rows) -> FloatArray:
-        """The diagonal of ``cross(a, a)``, shape ``(len(a),)``."""
-        return np.array([self.cross(a[i : i + 1], a[i : i + 1])[0, 0] for i in range(len(a))])
+    def prepared(self, rows: Rows) -> Rows:
+        """Rows in the form that :meth:`cross` takes as ``others``: as they are, by default."""
+        return rows
+
+    def variances(self, rows: Rows) -> FloatArray:
+        """Variances of rows, shape ``(rows,)``, without ``private``."""
+        each = (rows[i : i + 1] for i in range(len(rows)))
+        return np.array([self.cross(one, self.prepared(one))[0, 0] for one in each])
 
     def bind(self, problem: Problem | Space) -> "Covariance":
         """The covariance for the states of a problem, using what the problem offers to describe them."""
         return self
 
-    def prepared(self, rows: Rows) -> Rows:
-        """Rows in the form that :meth:`of_rows` and :meth:`of_leaves` take as ``others``."""
-        return rows
-
-    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        """Covariances of rows with ``prepared`` ones, shape ``(rows, others)``, and variances of the rows.
-
-        Both are without ``private``.
-        """
-        return self.cross(rows, others), self.variances(rows)
-
-    # Leaves by their codes ------------------------------------------------------------------------
-
-    @property
-    def reads_codes(self) -> bool:
-        """Whether :meth:`of_leaves` can be used: the problem has codes, and the covariance knows them."""
-        return False
-
-    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
-        """:meth:`of_rows` of leaves that are given by their codes, without making the leaves.
-
-        Parameters
-        ----------
-        codes : array of int, shape ``(leaves, places)``
-            Rows of the problem's ``codes``.
-        others : rows
-            ``prepared`` rows of other leaves.
-
-        Returns
-        -------
-        cross : array, shape ``(leaves, others)``
-            Covariances, without ``private``.
-        variances : array, shape ``(leaves,)``
-            Variances of the leaves, without ``private``.
-        """
+    def from_codes(self, codes: IntArray) -> Rows:
+        """The rows of leaves that are given by their codes, shape ``(leaves, places)``."""
         raise CovarianceError(f"{self!r} cannot compare leaves by their codes")
-
-    @property
-    def rates_swaps(self) -> bool:
-        """Whether :meth:`sums_of_swaps` can be used: leaves are subsets, and the covariance reads codes."""
-        return False
 
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
         """Weighted sums of covariances of all leaves that have one choice exchanged for another.
@@ -130,17 +100,13 @@ class Covariance(Learnt, ABC):
             unchosen place; both are in ascending order.
         """
         chosen, unchosen = np.flatnonzero(codes == 1), np.flatnonzero(codes != 1)
-        drop, add = np.repeat(chosen, unchosen.size), np.tile(unchosen, chosen.size)
-        sums = np.empty(drop.size)
-        for first in range(0, drop.size, _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
-            swapped = np.tile(codes, (drop[some].size, 1))
-            swapped[np.arange(len(swapped)), drop[some]] = 0
-            swapped[np.arange(len(swapped)), add[some]] = 1
-            sums[some] = self.of_leaves(swapped, others)[0] @ weights
-        return sums.reshape(chosen.size, unchosen.size)
-
-    # Hyperparameters ------------------------------------------------------------------------------
+        sums = np.empty((chosen.size, unchosen.size))
+        for row, drop in zip(sums, chosen, strict=True):
+            swapped = np.tile(codes, (unchosen.size, 1))
+            swapped[:, drop] = 0
+            swapped[np.arange(unchosen.size), unchosen] = 1
+            row[:] = self.cross(self.from_codes(swapped), others) @ weights
+        return sums
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         """The matrix of distinct states, ``private`` included, and its gradient in the hyperparameters.
@@ -161,28 +127,26 @@ class Covariance(Learnt, ABC):
 
     def _matrix(self, rows: Rows, values: FloatArray) -> FloatArray:
         other = self.with_values(values.tolist())
-        return other.cross(rows, rows) + other.private * np.eye(len(rows))
-
-    # Use and algebra ------------------------------------------------------------------------------
+        return other.cross(rows, other.prepared(rows)) + other.private * np.eye(len(rows))
 
     def __call__(self, xs: Sequence[State], ys: Sequence[State] | None = None) -> FloatArray:
         """Covariance matrix between states, ``private`` included; ``ys`` defaults to ``xs``."""
         rows = self.represent([*xs, *(xs if ys is None else ys)])
-        matrix = self.cross(rows[: len(xs)], rows[len(xs) :])
+        matrix = self.cross(rows[: len(xs)], self.prepared(rows[len(xs) :]))
         return matrix + self.private * _same(xs, xs if ys is None else ys)
 
     def __rmul__(self, factor: float) -> "Covariance":
-        return Scaled(self, factor)
+        return Combined([self], factor)
 
-    def __mul__(self, other: "float | Covariance") -> "Covariance":
-        return Product(self, other) if isinstance(other, Covariance) else self.__rmul__(other)
+    def __mul__(self, factor: float) -> "Covariance":
+        return self.__rmul__(factor)
 
     def __add__(self, other: "Covariance") -> "Covariance":
-        return Sum(self, other) if isinstance(other, Covariance) else NotImplemented
+        return Combined([self, other]) if isinstance(other, Covariance) else NotImplemented
 
     def step_variances(self, rows: Rows) -> FloatArray:
         """Variance of the change in g at each step of a path, given as rows; without ``private``."""
-        matrix = self.cross(rows, rows)
+        matrix = self.cross(rows, self.prepared(rows))
         diagonal = matrix.diagonal()
         steps = diagonal[:-1] + diagonal[1:] - 2.0 * matrix.diagonal(1)
         return np.maximum(steps, 0.0)
@@ -231,48 +195,58 @@ class FeatureMap(Covariance):
         np.add.at(rows, (np.repeat(np.arange(len(states)), np.diff(starts)), columns), values)
         return rows
 
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        width = min(a.shape[1], b.shape[1])  # features added since are zero in older rows
-        return np.asarray(a[:, :width] @ b[:, :width].T, dtype=np.float64)
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        width = min(rows.shape[1], others.shape[1])  # features added since are zero in older rows
+        return np.asarray(rows[:, :width] @ others[:, :width].T, dtype=np.float64)
 
-    def variances(self, a: Rows) -> FloatArray:
-        return np.asarray(np.einsum("ij,ij->i", a, a), dtype=np.float64)
+    def variances(self, rows: Rows) -> FloatArray:
+        return np.asarray(np.einsum("ij,ij->i", rows, rows), dtype=np.float64)
 
     def __rmul__(self, factor: float) -> "FeatureMap":
-        return ScaledFeatures(self, factor)
+        return ScaledFeatures([self], factor)
 
 
-# Covariances made of others -----------------------------------------------------------------------
-
-_Entries = TypeVar("_Entries", float, FloatArray)
+# Sums and multiples -------------------------------------------------------------------------------
 
 
-class _Composed(Covariance):
-    """A covariance whose entries are computed from those of its parts.
+class Combined(Covariance):
+    """The sum of covariances, or one times a positive factor, which is learnt.
 
     Its rows are those of the parts, and its hyperparameters are its own followed by those of each part.
     """
 
-    def __init__(self, *parts: Covariance) -> None:
-        self._parts: Sequence[Covariance] = parts
-        self.private = self._combined([part.private for part in parts])
+    _parts: Sequence[Covariance]
 
-    @abstractmethod
-    def _combined(self, entries: Sequence[_Entries]) -> _Entries:
-        """Entries of the whole, from those of each part."""
+    def __init__(self, parts: Sequence[Covariance], factor: float | None = None) -> None:
+        self.factor = 1.0
+        if factor is not None:
+            self.factor = checked_positive("the factor of a covariance", factor)
+            self._learn(factor=("scale", 1.0))
+        self._take(parts)
 
-    @abstractmethod
-    def _slopes(self, entries: Sequence[FloatArray]) -> Sequence[float | FloatArray]:
-        """Derivatives of the combined entries by those of each part."""
+    def _take(self, parts: Sequence[Covariance]) -> Self:
+        self._parts, self.private = parts, self.factor * sum(part.private for part in parts)
+        return self
+
+    @property
+    def reads_codes(self) -> bool:  # type: ignore[override]
+        return all(part.reads_codes for part in self._parts)
+
+    @property
+    def rates_swaps(self) -> bool:  # type: ignore[override]
+        return all(part.rates_swaps for part in self._parts)
 
     def _with_parts(self, parts: Sequence[Covariance]) -> Self:
-        return type(self)(*parts)
+        return changed(self)._take(parts)
 
     def bind(self, problem: Problem | Space) -> "Covariance":
         return self._with_parts([part.bind(problem) for part in self._parts])
 
     def represent(self, states: Sequence[State]) -> Rows:
         return Stacked([part.represent(states) for part in self._parts])
+
+    def from_codes(self, codes: IntArray) -> Rows:
+        return Stacked([part.from_codes(codes) for part in self._parts])
 
     def prepared(self, rows: Rows) -> Rows:
         return Stacked([part.prepared(own) for part, own in self._paired(rows)])
@@ -281,69 +255,36 @@ class _Composed(Covariance):
         """Each part with its rows of each of the arguments."""
         return zip(self._parts, *(each.parts for each in rows), strict=True)
 
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        return self._combined([part.cross(one, other) for part, one, other in self._paired(a, b)])
+    def _sum(self, entries: Iterable[FloatArray]) -> FloatArray:
+        first, *others = entries
+        return np.asarray(self.factor * sum(others, first))
 
-    def variances(self, a: Rows) -> FloatArray:
-        return self._combined([part.variances(one) for part, one in self._paired(a)])
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        return self._sum(part.cross(one, other) for part, one, other in self._paired(rows, others))
 
-    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        found = [part.of_rows(own, other) for part, own, other in self._paired(rows, others)]
-        cross, variances = zip(*found, strict=True)
-        return self._combined(cross), self._combined(variances)
-
-    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
-        found = [part.of_leaves(codes, other) for part, other in self._paired(others)]
-        cross, variances = zip(*found, strict=True)
-        return self._combined(cross), self._combined(variances)
-
-    @property
-    def reads_codes(self) -> bool:
-        return all(part.reads_codes for part in self._parts)
-
-    @property
-    def rates_swaps(self) -> bool:
-        return all(part.rates_swaps for part in self._parts)
+    def variances(self, rows: Rows) -> FloatArray:
+        return self._sum(part.variances(one) for part, one in self._paired(rows))
 
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
-        parts = self._paired(others)
-        return self._combined([part.sums_of_swaps(codes, other, weights) for part, other in parts])
+        return self._sum(part.sums_of_swaps(codes, other, weights) for part, other in self._paired(others))
 
     def value_and_gradient(self, rows: Rows) -> tuple[FloatArray, Gradient]:
         found = [part.value_and_gradient(own) for part, own in self._paired(rows)]
-        matrices, gradients = zip(*found, strict=True)
-        whole, slopes = self._combined(matrices), self._slopes(matrices)
+        whole = self._sum(matrix for matrix, _ in found)
 
         def gradient(weights: FloatArray) -> FloatArray:
-            own = [np.vdot(weights, whole) for _ in self._learnt]  # a factor, if any
-            of_parts = [of(weights * slope) for of, slope in zip(gradients, slopes, strict=True)]
-            return np.concatenate([own, *of_parts])
+            own = [np.vdot(weights, whole) for _ in self._learnt]  # the factor, if it is learnt
+            return np.concatenate([own, *(of(self.factor * weights) for _, of in found)])
 
         return whole, gradient
 
-
-class Scaled(_Composed):
-    """A covariance times a positive factor, which is learnt."""
-
-    def __init__(self, base: Covariance, factor: float) -> None:
-        self.factor = checked_positive("the factor of a covariance", factor)
-        self._learn(factor=("scale", 1.0))
-        super().__init__(base)
-
-    def _with_parts(self, parts: Sequence[Covariance]) -> Self:
-        return changed(type(self)(parts[0], self.factor), _learnt=self._learnt)
-
-    def _combined(self, entries: Sequence[_Entries]) -> _Entries:
-        return self.factor * entries[0]
-
-    def _slopes(self, entries: Sequence[FloatArray]) -> Sequence[float | FloatArray]:
-        return [self.factor]
-
     def __repr__(self) -> str:
-        return f"{self.factor!r} * {self._parts[0]!r}"
+        if self._learnt:
+            return f"{self.factor!r} * {self._parts[0]!r}"
+        return f"({' + '.join(map(repr, self._parts))})"
 
 
-class ScaledFeatures(Scaled, FeatureMap):
+class ScaledFeatures(Combined, FeatureMap):
     """A feature map times a positive number: features times its square root."""
 
     _parts: Sequence[FeatureMap]
@@ -361,43 +302,6 @@ class ScaledFeatures(Scaled, FeatureMap):
 
     def _scaled(self, rows: SparseRows) -> SparseRows:
         return SparseRows(rows.starts, rows.columns, math.sqrt(self.factor) * rows.values)
-
-
-class Sum(_Composed):
-    """The sum of two covariances: g is a sum of two independent functions."""
-
-    def _combined(self, entries: Sequence[_Entries]) -> _Entries:
-        return entries[0] + entries[1]
-
-    def _slopes(self, entries: Sequence[FloatArray]) -> Sequence[float | FloatArray]:
-        return [1.0, 1.0]
-
-    def __repr__(self) -> str:
-        return f"({self._parts[0]!r} + {self._parts[1]!r})"
-
-
-class Product(_Composed):
-    """The product of two covariances: states are alike if they are alike in both respects."""
-
-    rates_swaps = False  # a sum of products is not made of the sums of the factors
-    sums_of_swaps = Covariance.sums_of_swaps  # one by one
-
-    def __init__(self, *parts: Covariance) -> None:
-        super().__init__(*parts)
-        if any(part.private > 0.0 for part in parts):
-            raise CovarianceError(
-                f"a product of covariances needs factors without private variance, got {parts[0]!r} and "
-                f"{parts[1]!r}: make them with private=0 and add one with private variance to the product"
-            )
-
-    def _combined(self, entries: Sequence[_Entries]) -> _Entries:
-        return entries[0] * entries[1]
-
-    def _slopes(self, entries: Sequence[FloatArray]) -> Sequence[float | FloatArray]:
-        return entries[::-1]
-
-    def __repr__(self) -> str:
-        return f"({self._parts[0]!r} * {self._parts[1]!r})"
 
 
 # Checks ------------------------------------------------------------------------------------------
@@ -432,6 +336,6 @@ def check_covariance(covariance: Covariance, states: Sequence[State]) -> None:
     if smallest < -_ROUNDING * scale * len(states):
         raise CovarianceError(
             f"the covariance {covariance!r} is not positive semi-definite: over {len(states)} sampled "
-            f"states its matrix has the eigenvalue {smallest:.3g}. Use a valid kernel (sums and products "
-            "of kernels are), or add private variance of at least that size"
+            f"states its matrix has the eigenvalue {smallest:.3g}. Use a valid kernel (a sum "
+            "of kernels is), or add private variance of at least that size"
         )

@@ -2,19 +2,21 @@
 
 Codes have the shape ``(states, places)``. They are −1 where a place is undecided. A view is a way to describe
 a state by features that are centred: zero on average over random leaves. The features of a partial state are
-the expected ones of its random completions. States are compared by counting what they share. Features are
-made only of partial orders and of what these are compared with, a block at a time: an order of 100 items has
-30,201 of them.
+the expected ones of its random completions. States are compared by counting what they share; features are
+made only where partial orders are compared, a block at a time: an order of 100 items has 30,201 of them.
+
+Rows are :class:`dagsearch.covariances.rows.Stacked`: codes, and beside them what :meth:`described` tells of
+each state.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.compiled import compiled, inlined
+from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
+from dagsearch.covariances.rows import Rows
 from dagsearch.problem import Layout
 from dagsearch.space.numbers import SCALES, scale_features
 
@@ -24,23 +26,8 @@ _MOST_FEATURES = 1200
 _MOST_EQUAL = 32
 # Number of rows after which sums are made afresh, so that rounding errors do not add up.
 _AFRESH = 64
-# Largest number of pairs of items whose order is kept for every state: 20 kB each.
-_MOST_PAIRS = 5000
 # Numbers in a block of features: 16 MB.
 _BLOCK = 2_000_000
-
-
-class Described(NamedTuple):
-    """States to be compared."""
-
-    codes: IntArray
-    """Their codes, shape ``(states, places)``."""
-    more: FloatArray
-    """What the views want to know beside these, one row each."""
-
-    def some(self, wanted: BoolArray) -> "Described":
-        """Some of them."""
-        return Described(self.codes[wanted], self.more[wanted])
 
 
 def views_of(layout: Layout) -> "PlaceViews | OrderViews":
@@ -115,69 +102,62 @@ class PlaceViews:
         numbers = self.numbers.features(codes)
         return np.hstack([numbers, self._anywhere(codes)]) if self._anywhere_wanted else numbers
 
-    def compared(
-        self, ours: "Described", theirs: "Described", relevance: FloatArray, weights: FloatArray
-    ) -> FloatArray:
+    def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views, shape ``(2, ours, theirs)``.
 
         ``weights`` have the shape ``(2, views)``. In the first view each place counts by its relevance, in
         those of numbers each place that holds some.
         """
-        codes, others = ours.codes, theirs.codes
+        (codes, more), (others, others_more) = ours.parts[:2], theirs.parts[:2]
         by_place, of_pairs = weights[:, :1] * relevance[: codes.shape[1]] * self._equality, np.zeros(2)
         if self._first_number > 1:
             of_pairs[:] = weights[:, 1]
         sums = np.zeros((2, len(codes), len(others)))
-        common_places(codes, others, by_place, of_pairs, self._chance, sums)
+        if min(codes.min(initial=0), others.min(initial=0)) == 0:
+            common_places(codes, others, by_place, of_pairs, sums)
+        else:
+            self._add_expected(codes, others, by_place, of_pairs, sums)
         sums -= (by_place @ self._chance + of_pairs * self._pair_chance)[:, None, None]
         width = self.numbers.width
         if self._anywhere_wanted and weights[:, 2].any():
-            sums += weights[:, 2, None, None] * (ours.more[:, width:] @ theirs.more[:, width:].T)
+            sums += weights[:, 2, None, None] * (more[:, width:] @ others_more[:, width:].T)
         of_numbers = weights[:, self._first_number :]
         if of_numbers.any():
             column = self.numbers.weights(relevance[codes.shape[1] :], of_numbers)
-            sums += (ours.more[:, :width] * column[:, None]) @ theirs.more[:, :width].T
+            sums += (more[:, :width] * column[:, None]) @ others_more[:, :width].T
         return sums
 
-    def norms(self, states: "Described", relevance: FloatArray) -> FloatArray:
+    def _add_expected(
+        self, codes: IntArray, others: IntArray, by_place: FloatArray, of_pairs: FloatArray, sums: FloatArray
+    ) -> None:
+        """:func:`common_places` of states that may be partial."""
+        before: float | FloatArray = 0.0
+        for place, chance in enumerate(self._chance.tolist()):
+            one, other = codes[:, place, None], others[:, place]
+            here = np.where((one >= 0) & (other >= 0), one == other, chance)
+            sums += by_place[:, place, None, None] * here + of_pairs[:, None, None] * (here * before)
+            before = here
+
+    def norms(self, states: Rows, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
-        codes, width = states.codes, self.numbers.width
+        (codes, more), width = states.parts[:2], self.numbers.width
         at_places = relevance[: codes.shape[1]] * self._equality
         found = np.empty((len(codes), len(self.names)))
         count = min(self._first_number, 2)
-        if codes.min(initial=0) < 0:
-            found[:, :count] = self._sums(np.where(codes >= 0, 1.0, self._chance), at_places)
-        else:
+        if codes.min(initial=0) == 0:
             norms = [float((1.0 - self._chance) @ at_places), len(self._chance) - 1 - self._pair_chance]
             found[:, :count] = norms[:count]
+        else:
+            known = np.where(codes >= 0, 1.0, self._chance)
+            both = known[:, 1:] * known[:, :-1] - self._chance[1:] * self._chance[:-1]
+            each = np.column_stack([(known - self._chance) @ at_places, both.sum(axis=1)])
+            found[:, :count] = each[:, :count]
         if self._anywhere_wanted:
-            found[:, 2] = np.add.reduce(states.more[:, width:] ** 2, axis=1)
+            found[:, 2] = np.add.reduce(more[:, width:] ** 2, axis=1)
         if width:
-            of_numbers = states.more[:, :width] ** 2
+            of_numbers = more[:, :width] ** 2
             found[:, self._first_number :] = self.numbers.sums(of_numbers, relevance[codes.shape[1] :])
         return found
-
-    def steps(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
-        """Squared distances of states from the next ones in each view, shape ``(steps, views)``."""
-        one, other = codes[:-1], codes[1:]
-        at_places = relevance[: codes.shape[1]] * self._equality
-        agreement = np.where((one >= 0) & (other >= 0), one == other, self._chance)
-        norms = self._sums(np.where(codes >= 0, 1.0, self._chance), at_places)
-        found = [norms[:-1] + norms[1:] - 2.0 * self._sums(agreement, at_places)]
-        if self._anywhere_wanted:
-            found.append((np.diff(self._anywhere(codes), axis=0) ** 2).sum(axis=1)[:, None])
-        if self.numbers.width:
-            apart = np.diff(self.numbers.features(codes), axis=0) ** 2
-            found.append(self.numbers.sums(apart, relevance[codes.shape[1] :]))
-        return np.hstack(found)
-
-    def _sums(self, agreement: FloatArray, relevance: FloatArray) -> FloatArray:
-        """Inner products in the views at their place, from those at each place, shape ``(pairs, places)``."""
-        values = (agreement - self._chance) @ relevance
-        if self._first_number == 1:
-            return np.asarray(values[:, None])
-        both = agreement[:, 1:] * agreement[:, :-1] - self._chance[1:] * self._chance[:-1]
-        return np.column_stack([values, both.sum(axis=1)])
 
     def _anywhere(self, codes: IntArray) -> FloatArray:
         """Counts of neighbouring categories, centred; of partial states, expected ones."""
@@ -297,96 +277,47 @@ class OrderViews:
         return signs_of_pairs(rank)
 
     def described(self, codes: IntArray) -> FloatArray:
-        """What comparing states needs beside their codes, one row each: who comes before whom.
+        """What comparing states needs beside their codes: nothing."""
+        return np.empty((len(codes), 0))
 
-        Where there are many items it would take too much memory, and is computed when it is needed.
-        """
-        return self._before(codes) if self._upper[0].size <= _MOST_PAIRS else np.empty((len(codes), 0))
-
-    def compared(
-        self, ours: "Described", theirs: "Described", relevance: FloatArray, weights: FloatArray
-    ) -> FloatArray:
+    def compared(self, ours: Rows, theirs: Rows, relevance: FloatArray, weights: FloatArray) -> FloatArray:
         """Two weighted sums of the inner products in all views; positions have no relevance."""
-        grams = self._grams(ours, theirs, np.add.reduce(weights) > 0.0)
+        codes, others = ours.parts[0], theirs.parts[0]
+        grams = np.zeros((len(self.names), len(codes), len(others)))
+        if min(codes.min(initial=0), others.min(initial=0)) == 0:
+            self._count(codes, others, np.add.reduce(weights)[1] > 0.0, grams)
+        else:
+            for some in self._blocks(codes):
+                features = self.features(codes[some])
+                for rest in self._blocks(others):
+                    for gram, one, other in zip(grams, features, self.features(others[rest]), strict=True):
+                        gram[some, rest] = one @ other.T
         return np.asarray((weights @ grams.reshape(len(grams), -1)).reshape(2, *grams.shape[1:]))
 
-    def _grams(self, states: "Described", rest_of: "Described", wanted: BoolArray) -> FloatArray:
-        """Inner products in each view, shape ``(views, codes, others)``; zero where not wanted."""
-        codes, others = states.codes, rest_of.codes
-        whole, others_whole = _complete(codes), _complete(others)
-        if whole.all() and others_whole.all():
-            return self._counted(states, rest_of, wanted)
-        found = np.empty((len(self.names), len(codes), len(others)))
-        counted = self._counted(states.some(whole), rest_of.some(others_whole), wanted)
-        found[:, whole[:, None] & others_whole] = counted.reshape(len(found), -1)
-        for some, rest in ((~whole, others_whole), (np.full(len(codes), True), ~others_whole)):
-            for ours in self._blocks(some):
-                features = self.features(codes[ours])
-                for theirs in self._blocks(rest):
-                    for gram, one, other in zip(found, features, self.features(others[theirs]), strict=True):
-                        gram[np.ix_(ours, theirs)] = one @ other.T
-        return found
+    def _blocks(self, codes: IntArray) -> list[slice]:
+        """As many states at a time as may have features at once."""
+        return [slice(first, first + self._at_once) for first in range(0, len(codes), self._at_once)]
 
-    def _blocks(self, some: BoolArray) -> Iterator[IntArray]:
-        """Indices of some states, as many at a time as may have features at once."""
-        places = np.flatnonzero(some)
-        return (places[first : first + self._at_once] for first in range(0, len(places), self._at_once))
-
-    def _counted(self, ours: "Described", theirs: "Described", wanted: BoolArray) -> FloatArray:
-        """Inner products of complete states."""
-        found = np.zeros((len(self.names), len(ours.codes), len(theirs.codes)))
-        common_orders(ours.codes, theirs.codes, self._items, found[0], found[2], found[3])
-        if wanted[1]:
-            self._common_before(ours, theirs, found[1])
+    def _count(self, codes: IntArray, others: IntArray, before: bool, found: FloatArray) -> None:
+        """Write inner products of complete orders; who comes before whom only where it is wanted."""
+        common_orders(codes, others, self._items, found[0], found[2], found[3])
+        for rest in range(0, len(others) if before else 0, self._at_once):
+            theirs = self._before(others[rest : rest + self._at_once]).T
+            for some in range(0, len(codes), self._at_once):
+                ours = self._before(codes[some : some + self._at_once])
+                found[1, some : some + self._at_once, rest : rest + self._at_once] = ours @ theirs
         for view, chance in enumerate(self._chance):
             found[view] -= chance
-        return found
 
-    def _common_before(self, ours: "Described", theirs: "Described", found: FloatArray) -> None:
-        """Write the number of pairs of items in the same order, less those in opposite order."""
-        if ours.more.shape[1] > 0:
-            found[:] = ours.more @ theirs.more.T
-            return
-        step = max(1, 2 * _BLOCK // max(1, self._upper[0].size))
-        for first in range(0, len(theirs.codes), step):
-            other = self._before(theirs.codes[first : first + step]).T
-            for second in range(0, len(ours.codes), step):
-                block = self._before(ours.codes[second : second + step])
-                found[second : second + step, first : first + step] = block @ other
-
-    def norms(self, states: "Described", relevance: FloatArray) -> FloatArray:
+    def norms(self, states: Rows, relevance: FloatArray) -> FloatArray:
         """Squared norms in each view, shape ``(states, views)``."""
-        codes = states.codes
+        codes = states.parts[0]
         found = np.tile(self._norms, (len(codes), 1))
-        for some in self._blocks(~_complete(codes)):
-            for view, features in enumerate(self.features(codes[some])):
-                found[some, view] = (features * features).sum(axis=1)
+        if codes.min(initial=0) < 0:
+            for some in self._blocks(codes):
+                for view, features in enumerate(self.features(codes[some])):
+                    found[some, view] = (features * features).sum(axis=1)
         return found
-
-    def steps(self, codes: IntArray, relevance: FloatArray) -> FloatArray:
-        """Squared distances of states from the next ones in each view, shape ``(steps, views)``."""
-        placed = np.tri(self._length + 1, self._length, -1, dtype=np.bool_)
-        if np.array_equal(codes, np.where(placed, codes[-1:], -1)):
-            return self._steps_to_leaf  # items are alike, so that the steps to all orders are
-        return self._steps(codes)
-
-    @cached_property
-    def _steps_to_leaf(self) -> FloatArray:
-        """:meth:`steps` from the root to a complete order, item by item."""
-        items = np.tile(np.arange(self._length), (self._length + 1, 1))
-        return self._steps(np.where(np.tri(self._length + 1, self._length, -1, dtype=np.bool_), items, -1))
-
-    def _steps(self, codes: IntArray) -> FloatArray:
-        found = np.empty((max(len(codes) - 1, 0), len(self.names)))
-        for some in self._blocks(np.full(len(found), True)):
-            for view, features in enumerate(self.features(codes[some[0] : some[-1] + 2])):
-                found[some, view] = (np.diff(features, axis=0) ** 2).sum(axis=1)
-        return found
-
-
-def _complete(codes: IntArray) -> BoolArray:
-    """Whether all places of each state are decided, shape ``(states,)``."""
-    return np.asarray((codes >= 0).all(axis=1))
 
 
 def _joint(first: FloatArray, second: FloatArray, undecided: BoolArray, pair: FloatArray) -> FloatArray:
@@ -397,12 +328,6 @@ def _joint(first: FloatArray, second: FloatArray, undecided: BoolArray, pair: Fl
     """
     known = np.where(undecided[:, :, None], 0.0, first)
     return np.asarray(known.transpose(0, 2, 1) @ second + undecided.sum(axis=1)[:, None, None] * pair)
-
-
-@inlined
-def _agreement(one: int, other: int, chance: float) -> float:
-    """Inner product of two states at a place: the chance of equality, where one of them is undecided."""
-    return chance if one < 0 else np.float64(other == one) + chance * np.float64(other < 0)
 
 
 @compiled
@@ -431,12 +356,7 @@ def neighbours_of(codes: IntArray, categories: int) -> FloatArray:
 
 @compiled
 def common_places(
-    a: IntArray,
-    b: IntArray,
-    by_place: FloatArray,
-    of_pairs: FloatArray,
-    chance: FloatArray,
-    sums: FloatArray,
+    a: IntArray, b: IntArray, by_place: FloatArray, of_pairs: FloatArray, sums: FloatArray
 ) -> None:
     """Add weights of places with equal categories, and of neighbouring places that are both equal.
 
@@ -447,7 +367,6 @@ def common_places(
     """
     places, count = a.shape[1], len(b)
     others = np.ascontiguousarray(b.T)
-    complete = (a >= 0).all() and (b >= 0).all()  # most often, and then the loops are simpler
     pairs = of_pairs[0] != 0.0 or of_pairs[1] != 0.0
     for i in range(len(a)):
         changed = places
@@ -464,30 +383,20 @@ def common_places(
         for place in range(places):
             code, old, theirs = a[i, place], before[place], others[place]
             if afresh or code != old:
-                first, second, even = by_place[0, place], by_place[1, place], chance[place]
-                for j in range(count if complete else 0):
+                first, second = by_place[0, place], by_place[1, place]
+                for j in range(count):
                     gain = np.float64(theirs[j] == code) - kept * np.float64(theirs[j] == old)
                     one[j] += first * gain
                     two[j] += second * gain
-                for j in range(0 if complete else count):
-                    more = _agreement(code, theirs[j], even) - kept * _agreement(old, theirs[j], even)
-                    one[j] += first * more
-                    two[j] += second * more
             if not pairs or place == 0:
                 continue
             left, old_left, lefts = a[i, place - 1], before[place - 1], others[place - 1]
             if afresh or code != old or left != old_left:
-                even_left, even = chance[place - 1], chance[place]
-                for j in range(count if complete else 0):
+                for j in range(count):
                     gain = np.float64((theirs[j] == code) & (lefts[j] == left))
                     gain -= kept * np.float64((theirs[j] == old) & (lefts[j] == old_left))
                     one[j] += of_pairs[0] * gain
                     two[j] += of_pairs[1] * gain
-                for j in range(0 if complete else count):
-                    more = _agreement(left, lefts[j], even_left) * _agreement(code, theirs[j], even)
-                    was = _agreement(old_left, lefts[j], even_left) * _agreement(old, theirs[j], even)
-                    one[j] += of_pairs[0] * (more - kept * was)
-                    two[j] += of_pairs[1] * (more - kept * was)
 
 
 @compiled

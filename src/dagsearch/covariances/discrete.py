@@ -1,4 +1,4 @@
-"""States as items or as places that hold values, compared by what they share or by where they differ."""
+"""States as items, compared by what they share."""
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dagsearch._internal.checks import is_finite
 from dagsearch._internal.order import in_order
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.covariances.base import Covariance, FeatureMap, Gradient
-from dagsearch.covariances.parameters import checked_positive, checked_variance
+from dagsearch.covariances.base import FeatureMap, Gradient
+from dagsearch.covariances.parameters import checked_variance
 from dagsearch.covariances.rows import Rows, SparseRows
 from dagsearch.errors import CovarianceError
 from dagsearch.problem import Children, Problem, State
@@ -21,17 +20,15 @@ from dagsearch.space import Space
 
 
 def items_of(state: State) -> Iterable[Hashable]:
-    """What a state consists of, by its type: elements of a set, otherwise places with their values."""
-    return state if isinstance(state, Set) else _places_of(state)
+    """What a state consists of, by its type: elements of a set, otherwise places with their values.
 
-
-def _places_of(state: State) -> list[tuple[Hashable, Hashable]]:
-    """Places and their values. The elements of a set, also of one inside a state, are places of their own."""
+    A set or tuple inside a state counts element by element.
+    """
+    if isinstance(state, Set):
+        return state
     if isinstance(state, Mapping):
         return list(state.items())
-    if isinstance(state, Set):
-        return [(element, True) for element in in_order(state)]
-    found: list[tuple[Hashable, Hashable]] = []
+    found: list[Hashable] = []
     for name, part in _parts_of(state):
         if isinstance(part, Set):
             found += [((name, element), True) for element in in_order(part)]
@@ -165,101 +162,3 @@ class Overlap(FeatureMap):
 
     def __repr__(self) -> str:
         return f"Overlap(bias={self.bias!r}, private={self.private!r})"
-
-
-class Hamming(Covariance):
-    """exp(−h/ℓ) with h the number of places at which two states differ.
-
-    Tuples, strings and dataclasses have places; a set has one place for every element. A place that is not
-    decided yet counts as one more value.
-
-    Parameters
-    ----------
-    length : float
-        ℓ: number of differences that lower the covariance by a factor of e. Learnt.
-    private : float
-        Variance of an independent offset of every state; learnt, unless 0.
-
-    Examples
-    --------
-    >>> Hamming(length=1.0, private=0.0)(["abc"], ["abc", "abd", "xyz"]).round(3)
-    array([[1.   , 0.368, 0.05 ]])
-    """
-
-    def __init__(self, length: float = 3.0, private: float = 0.02) -> None:
-        self.length, self.private = checked_positive("length", length), checked_variance("private", private)
-        self._learn(length=("length", 1.0), private=("private", 1.0))
-        self._places = Index()
-        self._values = Index({None: 0})  # of all places; 0 is no value
-
-    def _penalties(self, places: int) -> FloatArray:
-        """−log of the factor by which a difference lowers the covariance, for each place."""
-        return np.full(places, 1.0 / self.length)
-
-    def represent(self, states: Sequence[State]) -> Rows:
-        """The number of each place's value; 0 where the state has none."""
-        held = [
-            [(self._places[place], self._values[place, value]) for place, value in _places_of(state)]
-            for state in states
-        ]
-        rows = np.zeros((len(states), len(self._places)), dtype=np.int64)
-        for row, values in zip(rows, held, strict=True):
-            for place, value in values:
-                row[place] = value
-        return rows
-
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        width = max(a.shape[1], b.shape[1])
-        # A place that was added since is empty in older rows.
-        one, other = (np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in (a, b))
-        differing = np.zeros((len(a), len(b)))
-        for place, penalty in enumerate(self._penalties(width)):
-            differing += penalty * (one[:, place, None] != other[:, place])
-        return np.asarray(np.exp(-differing))
-
-    def variances(self, a: Rows) -> FloatArray:
-        return np.ones(len(a))
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(length={self.length!r}, private={self.private!r})"
-
-
-class Diffusion(Hamming):
-    """Diffusion of heat over the values of every place (Kondor and Lafferty 2002).
-
-    On the complete graph of a place's c values, after time t = 1/ℓ, the factor where two states differ is
-    (1 − e^(−ct)) / (1 + (c − 1) e^(−ct)): a difference at a place with many values counts less.
-
-    Parameters
-    ----------
-    values : mapping or int
-        Number of values of each place, or one number for all places.
-    length : float
-        1/t. Learnt.
-    private : float
-        Variance of an independent offset of every state; learnt, unless 0.
-
-    Examples
-    --------
-    >>> Diffusion(values=2, length=1.0, private=0.0)(["00"], ["00", "01", "11"]).round(3)
-    array([[1.   , 0.762, 0.58 ]])
-    """
-
-    def __init__(
-        self, values: Mapping[Hashable, int] | int, length: float = 3.0, private: float = 0.02
-    ) -> None:
-        counts = values.values() if isinstance(values, Mapping) else [values]
-        if not all(is_finite(count) and count >= 2 for count in counts):
-            raise CovarianceError(f"values must be at least 2 at every place, got {values!r}")
-        self._counts = values
-        super().__init__(length, private)
-
-    def _penalties(self, places: int) -> FloatArray:
-        found = []
-        for place in list(self._places)[:places]:
-            count = self._counts.get(place) if isinstance(self._counts, Mapping) else self._counts
-            if count is None:
-                raise CovarianceError(f"values must give the number of values of the place {place!r}")
-            decay = math.exp(-count / self.length)
-            found.append(math.log1p((count - 1) * decay) - math.log1p(-decay))
-        return np.array(found)

@@ -1,6 +1,7 @@
 """States as rows of numbers: the arrays that covariances and score models exchange."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +12,16 @@ from dagsearch._internal.typing import FloatArray, IntArray
 
 
 class Stacked:
-    """Rows of several covariances next to each other: the rows of a sum or a product."""
+    """Rows of several kinds next to each other, such as those of the parts of a sum."""
 
-    def __init__(self, parts: Sequence["Rows"]) -> None:
+    def __init__(self, parts: Iterable["Rows"]) -> None:
         self.parts = tuple(parts)
 
     def __len__(self) -> int:
-        return len(self.parts[0])
+        return len(self.parts[0]) if self.parts else 0
 
     def __getitem__(self, index: Any) -> "Stacked":
-        return Stacked([part[index] for part in self.parts])
+        return Stacked(map(itemgetter(index), self.parts))
 
 
 Rows = Any
@@ -31,35 +32,30 @@ class RowStore:
     """A growing collection of rows."""
 
     def __init__(self) -> None:
-        self._count = 0
-        self._array: NDArray[Any] | None = None
+        self.rows: Rows = Stacked([])
+        """All rows so far."""
+        self._array: NDArray[Any] | None = None  # with room for more
         self._parts: list[RowStore] = []  # of stacked rows
 
     def append(self, rows: Rows) -> None:
         """Add rows at the end; if they are wider than earlier rows, those are padded with zeros."""
-        new = self._count + len(rows)
         if isinstance(rows, Stacked):
             self._parts = self._parts or [RowStore() for _ in rows.parts]
             for store, part in zip(self._parts, rows.parts, strict=True):
                 store.append(part)
+            self.rows = Stacked([store.rows for store in self._parts])
         else:
+            old, new = len(self.rows), len(self.rows) + len(rows)
             stored = np.zeros((0, 0), dtype=rows.dtype) if self._array is None else self._array
             self._array = grown(stored, new, rows.shape[1])
-            self._array[self._count : new, : rows.shape[1]] = rows
-        self._count = new
+            self._array[old:new, : rows.shape[1]] = rows
+            self.rows = self._array[:new]
 
     def truncate(self, count: int) -> None:
         """Keep the first ``count`` rows only."""
-        self._count = count
         for store in self._parts:
             store.truncate(count)
-
-    @property
-    def rows(self) -> Rows:
-        """All rows so far."""
-        if self._array is None:
-            return Stacked([store.rows for store in self._parts])
-        return self._array[: self._count]
+        self.rows = self.rows[:count]
 
 
 class SparseRows(NamedTuple):

@@ -9,15 +9,14 @@ K           metric         ``(n, n)``         how alike two entries are, scaled 
                                               (x − x̄)ᵀK(x − x̄) = 1 on average
 G           inner          ``(a, b)``         (x − x̄)ᵀK(y − x̄)
 u           u              ``(a, b)``         (x − y)ᵀK(x − y) / 2ℓ²
-s           falloff        —                  one of :data:`SHAPES`
 ==========  =============  =================  =====================================================
 
-The covariance is bias + linear · G + nonlinear · s(u): a linear trend in the entries, and a remainder that is
-alike for states that are close.
+The covariance is bias + linear · G + nonlinear · e^(−u/2): a linear trend in the entries, and a remainder
+that is alike for states that are close.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,37 +38,6 @@ _LARGE = 150.0
 _MANY, _FEW = 128, 0.1
 
 
-def squared_exponential(u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """e^(−u/2), and the derivative −e^(−u/2) / 2."""
-    value = np.exp(-0.5 * u)
-    return value, -0.5 * value
-
-
-def matern52(u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(1 + r + r²/3) e^(−r) with r² = 5u, and the derivative −5/6 (1 + r) e^(−r)."""
-    r = np.sqrt(5.0 * u)
-    decay = np.exp(-r)
-    return (1.0 + r + r * r / 3.0) * decay, -5.0 / 6.0 * (1.0 + r) * decay
-
-
-def matern32(u: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(1 + r) e^(−r) with r² = 3u, and the derivative −3/2 e^(−r)."""
-    r = np.sqrt(3.0 * u)
-    decay = np.exp(-r)
-    return (1.0 + r) * decay, -1.5 * decay
-
-
-Shape = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-"""A fall-off function with s(0) = 1: from u ≥ 0 to s(u) and its derivative."""
-
-SHAPES: Final[dict[str, Shape]] = {
-    "squared-exponential": squared_exponential,
-    "matern-5/2": matern52,
-    "matern-3/2": matern32,
-}
-"""Shapes by the names that covariances take."""
-
-
 class Metric(NamedTuple):
     """K, as a matrix times a number."""
 
@@ -84,7 +52,8 @@ class Metric(NamedTuple):
 
     def norms(self, centred: FloatArray) -> FloatArray:
         """(x − x̄)ᵀK(x − x̄) of each row."""
-        return np.asarray(np.einsum("ij,ij->i", self.times(centred), centred))
+        smooth = self.scale * (centred if self.matrix is None else centred @ self.matrix)
+        return np.asarray(np.einsum("ij,ij->i", smooth, centred))
 
     def diagonal(self, count: int) -> FloatArray:
         """The diagonal of K, which has this number of rows."""
@@ -98,7 +67,7 @@ class Metric(NamedTuple):
 
 
 class VectorKernel(Covariance):
-    """bias + linear · G + nonlinear · s(u), over vectors that subclasses make of states."""
+    """bias + linear · G + nonlinear · e^(−u/2), over vectors that subclasses make of states."""
 
     def __init__(
         self,
@@ -106,7 +75,6 @@ class VectorKernel(Covariance):
         linear: float,
         nonlinear: float,
         length: float,
-        shape: str,
         bias: float,
         private: float,
     ) -> None:
@@ -115,9 +83,6 @@ class VectorKernel(Covariance):
         if self.linear == self.nonlinear == 0.0:
             raise CovarianceError("linear and nonlinear must not both be zero")
         self.length = checked_positive("length", length)
-        if not isinstance(shape, str) or shape not in SHAPES:
-            raise CovarianceError(f"shape must be one of {', '.join(SHAPES)}, got {shape!r}")
-        self.shape, self._falloff = shape, SHAPES[shape]
         self.bias, self.private = checked_variance("bias", bias), checked_variance("private", private)
         self._parts: Sequence[BetweenItems] = [] if between is None else [between]
         length_too = {"length": ("length", 0.7)} if self.nonlinear > 0.0 else {}
@@ -148,36 +113,24 @@ class VectorKernel(Covariance):
 
     # Covariances -----------------------------------------------------------------------------------
 
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        if len(a) > len(b):  # smooth the smaller of the two
-            return self.cross(b, a).T
-        return self.of_rows(b, self.prepared(a))[0].T
-
-    def variances(self, a: Rows) -> FloatArray:
-        norms = self._metric.norms(np.asarray(a) - self._center)
-        return self.bias + self.linear * norms + self.nonlinear
-
-    def step_variances(self, rows: Rows) -> FloatArray:
-        """linear · q + 2 nonlinear · (1 − s(q / 2ℓ²)) of squared distances q."""
-        squared = self._metric.norms(np.diff(np.asarray(rows), axis=0))
-        fallen = self._falloff(squared / (2.0 * self.length**2))[0]
-        return self.linear * squared + 2.0 * self.nonlinear * (1.0 - fallen)
+    def variances(self, rows: Rows) -> FloatArray:
+        return self.bias + self.linear * self._metric.norms(rows - self._center) + self.nonlinear
 
     def prepared(self, rows: Rows) -> Rows:
         """K(x − x̄) of each row, and (x − x̄)ᵀK(x − x̄) in the last column."""
-        centred = np.asarray(rows) - self._center
+        centred = rows - self._center
         smooth = self._metric.times(centred)
         return np.concatenate([smooth, np.einsum("ij,ij->i", smooth, centred)[:, None]], axis=1)
 
-    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        centred = np.asarray(rows) - self._center
-        own, inner = self._metric.norms(centred), centred @ others[:, :-1].T
-        u = own[:, None] + others[:, -1] - 2.0 * inner
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        centred = rows - self._center
+        inner = centred @ others[:, :-1].T
+        u = self._metric.norms(centred)[:, None] + others[:, -1] - 2.0 * inner
         u /= 2.0 * self.length**2
-        cross = self._falloff(np.maximum(u, 0.0, out=u))[0]
+        cross = np.exp(-0.5 * np.maximum(u, 0.0, out=u))
         cross *= self.nonlinear
         cross += self.bias + self.linear * inner
-        return cross, self.bias + self.linear * own + self.nonlinear
+        return np.asarray(cross)
 
     # Hyperparameters -------------------------------------------------------------------------------
 
@@ -188,12 +141,12 @@ class VectorKernel(Covariance):
         inner = entries @ smooth.T - towards[:, None] - towards + self._metric.norms(center[None])
         norms = inner.diagonal()
         u = np.maximum(norms[:, None] + norms - 2.0 * inner, 0.0) / (2.0 * self.length**2)
-        fallen, slope = self._falloff(u)
+        fallen = np.exp(-0.5 * u)
         matrix = self.bias + self.linear * inner + self.nonlinear * fallen
         matrix[np.diag_indices(len(matrix))] += self.private
 
         def gradient(weights: FloatArray) -> FloatArray:
-            by_u = self.nonlinear * weights * slope
+            by_u = -0.5 * self.nonlinear * weights * fallen
             own = {
                 "linear": self.linear * float(np.vdot(weights, inner)),
                 "nonlinear": self.nonlinear * float(np.vdot(weights, fallen)),
@@ -208,7 +161,7 @@ class VectorKernel(Covariance):
 
     def _entries(self, rows: Rows) -> tuple[Any, FloatArray]:
         """Rows less some vector, as an array or a sparse array, and the center less that vector."""
-        return np.asarray(rows) - self._center, np.zeros(np.shape(rows)[1])
+        return rows - self._center, np.zeros(rows.shape[1])
 
     def _by_items(
         self, entries: Any, center: FloatArray, weights: FloatArray, by_u: FloatArray
@@ -291,8 +244,6 @@ class SetKernel(VectorKernel):
         Variance, over random leaves, of the linear trend and of the remainder; learnt, unless 0.
     length : float
         Distance over which the remainder falls off; random leaves are sqrt(2) apart. Learnt.
-    shape : str
-        One of ``"squared-exponential"``, ``"matern-5/2"``, ``"matern-3/2"``.
     bias : float
         Variance of a constant that all subsets share.
     private : float
@@ -315,7 +266,6 @@ class SetKernel(VectorKernel):
         linear: float = 0.5,
         nonlinear: float = 0.5,
         length: float = 1.0,
-        shape: str = "squared-exponential",
         bias: float = 1.0,
         private: float = 0.02,
     ) -> None:
@@ -327,7 +277,7 @@ class SetKernel(VectorKernel):
         self._problem: Any = None
         self._kept: IntArray = np.empty(0, dtype=np.int64)  # items that rows are about
         self._members: _Members | None = None  # how codes become rows, if that is known
-        super().__init__(between, linear, nonlinear, length, shape, bias, private)
+        super().__init__(between, linear, nonlinear, length, bias, private)
 
     def bind(self, problem: Problem | Space) -> "Covariance":
         own = Space.of(problem)
@@ -365,18 +315,18 @@ class SetKernel(VectorKernel):
     # Leaves by their codes -------------------------------------------------------------------------
 
     @property
-    def reads_codes(self) -> bool:
+    def reads_codes(self) -> bool:  # type: ignore[override]
         return self._members is not None
 
     rates_swaps = reads_codes
 
-    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
+    def from_codes(self, codes: IntArray) -> Rows:
         if self._members is None:
-            return super().of_leaves(codes, others)
-        return self.of_rows(self._members.rows(codes)[:, self._kept], others)
+            return super().from_codes(codes)
+        return self._members.rows(codes)[:, self._kept]
 
     def sums_of_swaps(self, codes: IntArray, others: Rows, weights: FloatArray) -> FloatArray:
-        r"""If the shape is an exponential, it need not be computed for every pair of a swap and another leaf.
+        r"""The exponential need not be computed for every pair of a swap and another leaf.
 
         With a row x whose item i is exchanged for j, and y another row,
 
@@ -386,7 +336,7 @@ class SetKernel(VectorKernel):
         and C(i, j), and the sums are a product of two matrices.
         """
         sums, members = None, self._members
-        if members and members.item.size == codes.size and self._falloff is squared_exponential:
+        if members and members.item.size == codes.size:
             item = np.searchsorted(self._kept, members.item)  # column of each choice
             row = members.rows(codes[None])[0, self._kept]
             sums = self._sums_by_factors(row, item[codes == 1], item[codes != 1], others, weights)
@@ -418,7 +368,7 @@ class SetKernel(VectorKernel):
 
     def __repr__(self) -> str:
         values = ", ".join(f"{parameter.name}={parameter.value:.3g}" for parameter in self.hyperparameters)
-        return f"SetKernel({self.shape}, {values})"
+        return f"SetKernel(squared-exponential, {values})"
 
 
 def _of_kept(between: BetweenItems, kept: IntArray, count: int, name: str) -> BetweenItems:

@@ -20,7 +20,7 @@ Of names only equality counts: relabelling the categories of a place changes not
 compared by where they lie on scales (:mod:`dagsearch.space.numbers`). g of a partial state is what its random
 completions earn as far as the trend goes.
 
-Rows are codes, and states are compared by what they share, see :mod:`dagsearch.covariances.counts`.
+States are compared by what their codes share, see :mod:`dagsearch.covariances.counts`.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ import numpy as np
 
 from dagsearch._internal.typing import BoolArray, FloatArray, IntArray
 from dagsearch.covariances.base import Covariance, Gradient
-from dagsearch.covariances.counts import Described, PlaceViews, views_of
+from dagsearch.covariances.counts import PlaceViews, views_of
 from dagsearch.covariances.parameters import Hyperparameter, checked_positive
 from dagsearch.covariances.rows import Rows, Stacked
 from dagsearch.errors import CovarianceError
@@ -70,7 +70,7 @@ class _Scaled:
         places = self.views.relevances if isinstance(self.views, PlaceViews) else count
         self.alike = np.ones(places)
         self.places = places if isinstance(self.views, PlaceViews) and count <= _MOST_RELEVANCES else 0
-        norms = self.views.norms(self.described(leaves), self.alike)
+        norms = self.views.norms(self.rows(leaves), self.alike)
         self.squares = 1.0 / np.maximum(norms.mean(axis=0), 1e-12)
         of_views = [
             (f"{part}, {name}", *(first if view == 0 else other))
@@ -83,32 +83,32 @@ class _Scaled:
         self.medians = np.array([median for _, median, _ in self.prior])
         self._last: _Products | None = None
 
-    def described(self, rows: Rows) -> Described:
+    def rows(self, codes: IntArray) -> Stacked:
         """Codes, with what comparing them needs beside these."""
         # Compiled functions are compiled anew for other types and layouts.
-        codes = np.ascontiguousarray(rows, dtype=np.int64)
-        return Described(codes, self.views.described(codes))
+        codes = np.ascontiguousarray(codes, dtype=np.int64)
+        return Stacked([codes, self.views.described(codes)])
 
     def products(self, rows: Rows) -> _Products:
         """Inner products of rows, scaled; the last ones are kept, since a refit asks for them many times."""
         if self._last is None or self._last.rows is not rows:
             count = len(self.squares)
             two_views = np.eye(count + count % 2, count).reshape(-1, 2, count)
-            all_ = self.described(rows)
-            grams = [gram for two in two_views for gram in self.views.compared(all_, all_, self.alike, two)]
+            grams = [gram for two in two_views for gram in self.views.compared(rows, rows, self.alike, two)]
             scaled = [square * gram for square, gram in zip(self.squares, grams, strict=False)]
-            self._last = _Products(rows, self._weighted(all_), scaled, [_apart(gram) for gram in scaled])
+            self._last = _Products(rows, self._weighted(rows), scaled, [_apart(gram) for gram in scaled])
         return self._last
 
-    def _weighted(self, states: Described) -> dict[int, tuple[FloatArray, IntArray]]:
+    def _weighted(self, states: Rows) -> dict[int, tuple[FloatArray, IntArray]]:
         """Features of the views in which places have a relevance, with that of each column."""
         if not self.places or not isinstance(self.views, PlaceViews):
             return {}
         views, numbers, scales = self.views, self.views.numbers, np.sqrt(self.squares)
-        found = {0: (scales[0] * views.values(states.codes), views.columns)}
+        codes, more = states.parts
+        found = {0: (scales[0] * views.values(codes), views.columns)}
         first, width = len(views.names) - len(numbers.names), numbers.columns.size
         for number in range(len(numbers.names)):
-            part = states.more[:, number * width : (number + 1) * width]
+            part = more[:, number * width : (number + 1) * width]
             column = len(views.categories) + numbers.columns
             found[first + number] = scales[first + number] * part, column
         return found
@@ -135,7 +135,7 @@ class Views(Covariance):
         if described is None or values is None:
             return
         count = len(described.squares)
-        self._values = values
+        self._values, self._views = values, described.views
         self.linear, self.decay = values[:count], values[count : 2 * count]
         self.nonlinear, self.private = values[2 * count : 2 * count + 2].tolist()
         self.relevance = values[2 * count + 2 :] if described.places else described.alike
@@ -165,7 +165,10 @@ class Views(Covariance):
     # Rows are codes ----------------------------------------------------------------------------------
 
     def represent(self, states: Sequence[State]) -> Rows:
-        return self.coding.codes(states)
+        return self._bound.rows(self.coding.codes(states))
+
+    def from_codes(self, codes: IntArray) -> Rows:
+        return self._bound.rows(codes)
 
     @cached_property
     def _wanted(self) -> BoolArray:
@@ -180,42 +183,24 @@ class Views(Covariance):
         """Weights of inner products and of distances in each view, shape ``(2, views)``."""
         return np.asarray(self._wanted * self._bound.squares * [self.linear, self.decay])
 
-    def cross(self, a: Rows, b: Rows) -> FloatArray:
-        return self.of_rows(a, self.prepared(b))[0]
-
-    def variances(self, a: Rows) -> FloatArray:
-        trend = self._bound.views.norms(self._bound.described(a), self.relevance) @ self._weights[0]
+    def variances(self, rows: Rows) -> FloatArray:
+        trend = self._views.norms(rows, self.relevance) @ self._weights[0]
         return np.asarray(trend + (self._factor * _BIAS + self.nonlinear))
 
     def prepared(self, rows: Rows) -> Rows:
-        """Codes, next to them ½ Σ_v θ_v |φ_v(x)|², and what comparing them needs beside these."""
-        described = self._bound.described(rows)
-        norms = self._bound.views.norms(described, self.relevance)
-        return Stacked([rows, 0.5 * norms @ self._weights[1][:, None], described.more])
+        """Rows, next to them ½ Σ_v θ_v |φ_v(x)|²."""
+        norms = self._views.norms(rows, self.relevance)
+        return Stacked([*rows.parts, 0.5 * norms @ self._weights[1][:, None]])
 
-    def of_rows(self, rows: Rows, others: Rows) -> tuple[FloatArray, FloatArray]:
-        shared = self._factor * _BIAS
-        ours = self._bound.described(rows)
-        theirs = Described(np.ascontiguousarray(others.parts[0], dtype=np.int64), others.parts[2])
-        cross, near = self._bound.views.compared(ours, theirs, self.relevance, self._weights)
-        trend, falloff = self._weights @ self._bound.views.norms(ours, self.relevance).T
-        near -= 0.5 * falloff[:, None]
-        near -= others.parts[1][:, 0]
+    def cross(self, rows: Rows, others: Rows) -> FloatArray:
+        cross, near = self._views.compared(rows, others, self.relevance, self._weights)
+        near -= 0.5 * (self._views.norms(rows, self.relevance) @ self._weights[1])[:, None]
+        near -= others.parts[2][:, 0]
         np.exp(np.minimum(near, 0.0, out=near), out=near)
         near *= self.nonlinear
         cross += near
-        cross += shared
-        return cross, trend + (shared + self.nonlinear)
-
-    def of_leaves(self, codes: IntArray, others: Rows) -> tuple[FloatArray, FloatArray]:
-        return self.of_rows(codes, others)
-
-    def step_variances(self, rows: Rows) -> FloatArray:
-        """Σ_v a_v q_v + 2 b (1 − exp(−½ Σ_v θ_v q_v)) of squared distances q_v in each view."""
-        trend, falloff = self._weights
-        squared = self._bound.views.steps(rows, self.relevance)
-        fallen = -np.expm1(-0.5 * squared @ falloff)
-        return np.asarray(squared @ trend + 2.0 * self.nonlinear * fallen)
+        cross += self._factor * _BIAS
+        return np.asarray(cross)
 
     # Hyperparameters ---------------------------------------------------------------------------------
 

@@ -23,8 +23,17 @@ __all__ = [
 ]
 
 
-def scores_for(covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> JointScores:
-    """The score model that suits a covariance."""
-    if isinstance(covariance, FeatureMap):
+# Number of features from which weights, of which there is a matrix, cost more than functions.
+_MOST_FEATURES = 2000
+
+
+def scores_for(
+    covariance: Covariance, noise: float, mean: MeanFunction = 0.0, options: int = 0
+) -> JointScores:
+    """The score model that suits a covariance.
+
+    ``options`` is the number of children of the root, each of which may have features of its own.
+    """
+    if isinstance(covariance, FeatureMap) and max(covariance.dimension, options) <= _MOST_FEATURES:
         return WeightScores(covariance, noise, mean)
     return FunctionScores(covariance, noise, mean)

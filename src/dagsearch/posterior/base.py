@@ -38,11 +38,6 @@ class Scores(ABC):
     """Prior covariance of g; ``None`` for a model that has none."""
 
     @property
-    def uses_blas(self) -> bool:
-        """Whether a step multiplies matrices by BLAS, which the search then restricts to one thread."""
-        return False
-
-    @property
     def outgrown(self) -> bool:
         """Whether there are too many rewards for this model; see :meth:`FunctionScores.induced`."""
         return False
@@ -122,10 +117,6 @@ class JointScores(Scores):
         return new
 
     @property
-    def uses_blas(self) -> bool:
-        return True
-
-    @property
     def mean(self) -> FloatArray:
         self.refresh()
         return self._mean[: self._nodes]
@@ -203,14 +194,17 @@ class JointScores(Scores):
         precision = (old_noise / variance) * noise / ((private + old_noise) * (private + noise))
         return precision, precision * merged + (merged - old) / (private + old_noise)
 
-    def _rewards_so_far(self) -> tuple[FloatArray, FloatArray]:
-        """Copies of r̄ and λ̄ of all nodes."""
-        return self._observed[: self._nodes].copy(), self._observed_noise[: self._nodes].copy()
+    def _snapshot(self) -> list[FloatArray]:
+        """What is known of all nodes."""
+        return [getattr(self, name)[: self._nodes].copy() for name in self._by_node]
 
-    def _restore_rewards(self, observed: FloatArray, noise: FloatArray) -> None:
-        """Return to what :meth:`_rewards_so_far` returned; nodes that are new since have no rewards."""
-        self._observed[: observed.size], self._observed[observed.size :] = observed, 0.0
-        self._observed_noise[: noise.size], self._observed_noise[noise.size :] = noise, np.inf
+    def _restore(self, snapshot: list[FloatArray]) -> IntArray:
+        """Return to a snapshot; returns the nodes that are new since, which have no rewards."""
+        for name, old in zip(self._by_node, snapshot, strict=True):
+            getattr(self, name)[: old.size] = old
+        fresh = np.arange(snapshot[0].size, self._nodes)
+        self._observed[fresh], self._observed_noise[fresh] = 0.0, np.inf
+        return fresh
 
     def _merged(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
@@ -221,18 +215,6 @@ class JointScores(Scores):
         precision = np.bincount(place, weights=1.0 / variances)
         total = np.bincount(place, weights=np.asarray(rewards, dtype=np.float64) / variances)
         return leaves, total / precision - self._prior[leaves], 1.0 / precision
-
-
-def joint_draws(mean: FloatArray, covariance: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Samples of a Gaussian whose covariance may be singular, shape ``(variables, count)``."""
-    jittered = covariance.copy()
-    jittered[np.diag_indices(mean.size)] += 1e-10 * max(float(covariance.diagonal().max(initial=0.0)), 1e-300)
-    try:
-        spread = np.linalg.cholesky(jittered)
-    except np.linalg.LinAlgError:  # slower, but rounding cannot make it fail
-        values, vectors = np.linalg.eigh(covariance)
-        spread = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(mean[:, None] + spread @ rng.standard_normal((mean.size, count)))
 
 
 def offsets(noise: FloatArray, private: float | FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dagsearch._internal import linalg
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.compiled import compiled
 from dagsearch._internal.typing import FloatArray, IntArray
@@ -82,12 +81,7 @@ class WeightBelief:
         if self._aside < least:
             return
         _, cov, recent = self.arrays
-        if self._aside == 1:
-            subtract_outer(cov, recent[0])
-        elif cov.flags.c_contiguous and recent.flags.c_contiguous:  # in place by BLAS, in its column order
-            linalg.dgemm(-1.0, recent.T, recent.T, beta=1.0, c=cov.T, trans_b=1, overwrite_c=1)
-        else:
-            cov -= recent.T @ recent
+        cov -= recent.T @ recent
         self._aside = 0
 
     def snapshot(self) -> tuple[int, FloatArray]:
@@ -121,15 +115,6 @@ def gain_vector(columns: IntArray, values: FloatArray, weights: Weights) -> tupl
     for e in range(columns.size):
         s += values[e] * q[columns[e]]
     return q, expected, s
-
-
-@compiled
-def subtract_outer(matrix: FloatArray, u: FloatArray) -> None:
-    """``matrix -= outer(u, u)``."""
-    for i in range(u.size):
-        if u[i] != 0.0:
-            for j in range(u.size):
-                matrix[i, j] -= u[i] * u[j]
 
 
 @compiled
@@ -170,15 +155,13 @@ def project_added(
     row: int,
     parent_mean: float,
     parent_var: float,
-    beyond: FloatArray,
     private: float,
     weights: Weights,
     weight_var: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """g of children, less μ, whose features are those of one parent row and added ones.
 
-    ``parent_mean`` and ``parent_var`` are φ·m and the variance of φ·w of the parent, and ``beyond`` are the
-    children's variances by features without weights.
+    ``parent_mean`` and ``parent_var`` are φ·m and the variance of φ·w of the parent.
     """
     entries = slice(parent.starts[row], parent.starts[row + 1])
     q, _, _ = gain_vector(parent.columns[entries], parent.values[entries], weights)
@@ -195,7 +178,7 @@ def project_added(
             more, wider = _linear_belief(added, i, weights)
             for e in range(first, starts[i + 1]):
                 wider += 2.0 * values[e] * q[columns[e]]
-        mean[i], var[i] = more + parent_mean, max(wider + (parent_var + beyond[i]), 0.0) + private
+        mean[i], var[i] = more + parent_mean, max(wider + parent_var, 0.0) + private
     return mean, var
 
 

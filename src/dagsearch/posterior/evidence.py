@@ -13,7 +13,8 @@ they were found: hyperparameters are then known well enough, and a choice by rew
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -72,6 +73,12 @@ class Evidence:
         self.growth, self.restarts = float(growth), int(restarts)
         self._next = 0
         self._begun = False
+
+    def fresh(self) -> Self:
+        """The same settings for another search, which has learnt nothing yet."""
+        other = copy(self)
+        other._next, other._begun = 0, False
+        return other
 
     def due(self, rewards: int) -> bool:
         """Whether to learn at this number of rewards; if so, sets the next number."""

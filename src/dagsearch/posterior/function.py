@@ -11,10 +11,10 @@ r − μ_O     z = L⁻¹(r − μ_O)  ``(n,)``            whitened residuals
 
 The first reward of the leaf t appends a row to everything. Its row of L is (l, d) with l = L⁻¹Σ_Ot and
 d² = Σ_tt − l·l + λ = Σ'_tt + λ, and z_new = (r − μ'_t)/d. All rewards of one leaf act as r̄ with the noise
-variance λ̄, as in :mod:`dagsearch.posterior.weights`: a further one subtracts from the diagonal of Σ_OO + λ
-and changes one residual, so that n is the number of leaves, not of rewards.
+variance λ̄, as in :mod:`dagsearch.posterior.weights`: a further one subtracts from the diagonal of Σ_OO + λ,
+which is factored anew, and changes one residual, so that n is the number of leaves, not of rewards.
 
-In the words of :mod:`dagsearch.posterior.landmarks` the anchors are the rewarded leaves, the columns of V are
+In the words of :mod:`dagsearch.posterior.anchors` the anchors are the rewarded leaves, the columns of V are
 the features φ, and z are the weights ω.
 """
 
@@ -26,9 +26,11 @@ import numpy as np
 from dagsearch._internal.arrays import grown
 from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance
+from dagsearch.covariances.rows import Rows
+from dagsearch.posterior.anchors import AnchoredScores
 from dagsearch.posterior.base import MeanFunction, prior_means
-from dagsearch.posterior.cholesky import GrowingCholesky, Rotation
-from dagsearch.posterior.landmarks import InducedScores, WhitenedScores
+from dagsearch.posterior.cholesky import GrowingCholesky
+from dagsearch.posterior.landmarks import InducedScores
 from dagsearch.problem import State
 
 # A posterior variance below −_SLACK times the prior one is not a rounding error.
@@ -37,7 +39,7 @@ _SLACK = 1e-6
 _MOST_EXACT = 1000
 
 
-class FunctionScores(WhitenedScores):
+class FunctionScores(AnchoredScores):
     """Exact Gaussian regression with a growing Cholesky factor: O(n²) for a reward after n leaves.
 
     Parameters
@@ -49,8 +51,6 @@ class FunctionScores(WhitenedScores):
     mean : float or callable
         Prior mean of g.
     """
-
-    rounds_together = True
 
     def __init__(self, covariance: Covariance, noise: float, mean: MeanFunction = 0.0) -> None:
         super().__init__(covariance, noise, mean)
@@ -85,33 +85,34 @@ class FunctionScores(WhitenedScores):
         places = np.asarray(nodes, dtype=np.int64)
         self.refresh(places)
         rows, mean = self._rows.rows[places], self._mean[places]
-        own, whitened = self.covariance.cross(rows, rows), self._columns_of(places)
+        own, whitened = self._among(rows), self._factor.whiten(self._nodes_with_rewards(places))
         if len(states) > 0:
             fresh = self.covariance.represent(states)
-            prior, fresh_whitened = self._whiten(fresh)
-            moments = self._moments(prior_means(self._prior_mean, states), prior, fresh_whitened)
-            across = self.covariance.cross(rows, fresh)
-            own = np.block([[own, across], [across.T, self.covariance.cross(fresh, fresh)]])
+            fresh_whitened = self._factor.whiten(self._with_anchors(fresh))
+            expected = prior_means(self._prior_mean, states)
+            expected = expected + self._weights[: self._factor.size] @ fresh_whitened
+            across = self.covariance.cross(rows, self.covariance.prepared(fresh))
+            own = np.block([[own, across], [across.T, self._among(fresh)]])
             whitened = np.hstack([whitened, fresh_whitened])
-            mean = np.concatenate([mean, moments[0]])
+            mean = np.concatenate([mean, expected])
         joint = own - np.asarray(whitened.T @ whitened)
         joint[np.diag_indices(len(joint))] += self.covariance.private
         return mean, joint
 
-    def _columns_of(self, nodes: IntArray) -> FloatArray:
-        """Columns of V of tracked nodes."""
-        return self._factor.whiten(self._nodes_with_rewards(nodes)[0])
+    def _among(self, rows: Rows) -> FloatArray:
+        """Covariances among rows, without private variance."""
+        return self.covariance.cross(rows, self.covariance.prepared(rows))
 
     def _node_moments(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
-        cross, prior = self._nodes_with_rewards(nodes)
-        return self._moments(self._prior[nodes], prior, self._factor.whiten(cross))
+        whitened = self._factor.whiten(self._nodes_with_rewards(nodes))
+        return self._moments(self._prior[nodes], self._prior_variances(self._rows.rows[nodes]), whitened)
 
-    def _nodes_with_rewards(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _nodes_with_rewards(self, nodes: IntArray) -> FloatArray:
         """:meth:`_with_anchors` of tracked nodes, which share their private offset with their own rewards."""
-        cross, prior = self._with_anchors(self._rows.rows[nodes])
+        cross = self._with_anchors(self._rows.rows[nodes])
         if self.covariance.private > 0.0:
             cross = cross + self.covariance.private * (self._leaves[: len(cross), None] == nodes)
-        return cross, prior
+        return cross
 
     def _explained(self, whitened: FloatArray) -> FloatArray:
         return np.asarray(np.add.reduce(whitened * whitened))
@@ -122,20 +123,32 @@ class FunctionScores(WhitenedScores):
         assert self._fantasies == 0, "discard fantasies first"
         variance = self._noise_of(noise)
         if node in self._place:
-            self._merge_further(node, reward, variance)
+            self._condition_again(node, reward, variance)
         else:
-            column, left = self._next_columns(np.array([node]))
+            nodes = np.array([node])
+            columns, left = self._next_columns(nodes)
             pivot = math.sqrt(max(left.item(), 0.0) + variance)
-            expected = float(self._prior[node] + self._weights[: len(column)] @ column[:, 0])
-            self._append(node, column, pivot, (reward - expected) / pivot)
-            self._merge_first(node, reward, variance)
+            expected = float(self._prior[node] + self._weights[: len(columns)] @ columns[:, 0])
+            self._append(nodes, columns, np.array([[pivot]]))
+            self._place[node] = self._factor.size - 1
+            self._weights[self._factor.size - 1] = (reward - expected) / pivot
+            self._merge(node, reward, variance, self.covariance.private)
         self._changed()
+
+    def _condition_again(self, node: int, reward: float, variance: float) -> None:
+        """Learn a further reward of a leaf: λ̄ decreases by λ̄²/(λ̄ + λ)."""
+        noise = float(self._observed_noise[node])
+        try:
+            self._factor = self._factor.downdated(self._place[node], noise * noise / (noise + variance))
+        except np.linalg.LinAlgError:
+            self._refuse(node)
+        self._merge(node, reward, variance, self.covariance.private)
+        self._weights = self._factor.whiten(self._observed[self._rewarded, None])[:, 0]
 
     def _next_columns(self, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
         """l = L⁻¹Σ_Ot of leaves t, and their covariance Σ_tt − l·l that is left, without noise."""
-        cross, _ = self._nodes_with_rewards(nodes)
-        rows = self._rows.rows[nodes]
-        own = self.covariance.cross(rows, rows) + self.covariance.private * (nodes[:, None] == nodes)
+        cross = self._nodes_with_rewards(nodes)
+        own = self._among(self._rows.rows[nodes]) + self.covariance.private * (nodes[:, None] == nodes)
         if not (np.all(np.isfinite(cross)) and np.all(np.isfinite(own))):
             self._refuse(nodes[0])
         columns = self._factor.solve(cross)
@@ -144,48 +157,26 @@ class FunctionScores(WhitenedScores):
             self._refuse(nodes[int(left.diagonal().argmin())])
         return columns, left
 
-    def _append(self, node: int, column: FloatArray, pivot: float, residual: float) -> None:
-        """Append the row (l, d) to L, and its z."""
-        self._append_anchors(np.array([node]))
-        self._factor.append(column, np.array([[pivot]]))
-        self._weights[self._factor.size - 1] = residual
+    def _append(self, nodes: IntArray, columns: FloatArray, corner: FloatArray) -> None:
+        """Append the rows (l, D) of leaves to L; their z is 0."""
+        self._append_anchors(nodes)
+        self._factor.append(columns, corner)
 
     def _append_anchors(self, nodes: IntArray) -> None:
-        """Append leaves whose z is 0."""
         old, new = self._factor.size, self._factor.size + nodes.size
         self._leaves, self._weights = grown(self._leaves, new), grown(self._weights, new)
         self._leaves[old:new], self._weights[old:new] = nodes, 0.0
         self._anchors.append(self.covariance.prepared(self._rows.rows[nodes]))
-
-    def _merge_first(self, node: int, reward: float, variance: float) -> None:
-        """Keep the first reward of the leaf of the last row."""
-        self._place[node] = self._factor.size - 1
-        self._merge(node, reward, variance, self.covariance.private)
-
-    def _merge_further(self, node: int, reward: float, variance: float) -> Rotation:
-        """Merge a further reward of a leaf; returns how L⁻¹Σ changes."""
-        place, n = self._place[node], self._factor.size
-        old, old_noise = float(self._observed[node]), float(self._observed_noise[node])
-        self._merge(node, reward, variance, self.covariance.private)
-        merged, noise = float(self._observed[node]), float(self._observed_noise[node])
-        self._weights[:n] += (merged - old) * self._factor.inverse[:, place]
-        # λ̄ − λ̄' = λ̄ λ̄'/λ
-        rotation = self._factor.lessen(place, old_noise / variance * noise)
-        rotation.turn(self._weights[:n, None])
-        return rotation
 
     def condition_all(
         self, nodes: Sequence[int], rewards: Sequence[float], noises: Sequence[float | None]
     ) -> None:
         assert self._factor.size == 0, "a fresh model is needed"
         leaves, merged, noise = self._merged(nodes, rewards, noises)
-        rows = self._rows.rows[leaves]
-        joint = self.covariance.cross(rows, rows) + np.diag(self.covariance.private + noise)
-        if not np.all(np.isfinite(joint)):
-            self._refuse(leaves[0])
+        joint = self._among(self._rows.rows[leaves]) + np.diag(self.covariance.private + noise)
         try:
             factor = GrowingCholesky.of(joint)
-        except np.linalg.LinAlgError:
+        except np.linalg.LinAlgError:  # also where an entry is not finite
             self._refuse(leaves[0])
         self._append_anchors(leaves)
         self._factor, self._observed[leaves], self._observed_noise[leaves] = factor, merged, noise
@@ -197,9 +188,7 @@ class FunctionScores(WhitenedScores):
         # Rewards equal to the mean: their rows of V come after those of all rewards, and their z is 0.
         places = np.asarray(nodes, dtype=np.int64)
         columns, left = self._next_columns(places)
-        corner = self._corner(places, left)
-        self._append_anchors(places)
-        self._factor.append(columns, corner)
+        self._append(places, columns, self._corner(places, left))
         self._fantasies += places.size
         self._changed()
 

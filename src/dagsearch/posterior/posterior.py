@@ -48,7 +48,8 @@ class Posterior:
     """
 
     def __init__(self, index: Index, evidence: Evidence | None, standardize: int, repeats: bool) -> None:
-        self._index, self.evidence = index, evidence
+        self._index = index
+        self.evidence = None if evidence is None else evidence.fresh()  # it may belong to another search, too
         self.standardizer = Standardizer(standardize)
         self._as_they_are = standardize == 0 and evidence is None
         self.learns_noise = repeats and evidence is not None

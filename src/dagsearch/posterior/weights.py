@@ -32,7 +32,6 @@ mean (1−κ) φ·m + κ r̄ and variance (1−κ)² φᵀSφ + κλ̄; elsewher
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -41,39 +40,11 @@ from dagsearch._internal.typing import FloatArray, IntArray
 from dagsearch.covariances import Covariance, FeatureMap
 from dagsearch.covariances.rows import SparseRows
 from dagsearch.posterior.base import JointScores, MeanFunction, offsets, prior_means
-from dagsearch.posterior.belief import WeightBelief, Weights, project, project_added, project_step
+from dagsearch.posterior.belief import WeightBelief, project, project_added, project_step
 from dagsearch.problem import Children, State
 
-# Number of features from which only those of tracked nodes have weights: S is quadratic in their number.
-_MOST_FEATURES = 2000
 # Number of features from which rows of rewards are kept aside, and how many of them.
 _MANY_FEATURES, _ASIDE = 128, 32
-
-
-class _Before(NamedTuple):
-    """The state before fantasies."""
-
-    beliefs: list[FloatArray]
-    """Of the nodes."""
-    rewards: tuple[FloatArray, FloatArray]
-    """r̄ and λ̄ of the nodes."""
-    behind: tuple[int, bool]
-    """Number of updates that not all nodes had seen, and whether some had."""
-    weights: tuple[int, FloatArray]
-    """What fantasies change of the weights."""
-
-
-class Linear(NamedTuple):
-    """The belief over the linear part of g, for compiled code."""
-
-    weights: Weights
-    """Belief over the weights."""
-    rows: SparseRows
-    """Features of the tracked nodes."""
-    mean: FloatArray
-    """φ·m of the tracked nodes."""
-    variance: FloatArray
-    """φᵀSφ of the tracked nodes."""
 
 
 class WeightScores(JointScores):
@@ -100,12 +71,12 @@ class WeightScores(JointScores):
         self._columns = np.zeros(0, dtype=np.int64)
         self._values = np.zeros(0)
         self._linear_mean, self._linear_var = np.zeros(0), np.zeros(0)
-        self._weight_of: IntArray | None = None  # weight of each feature, −1 without; None: the same number
         # Number of updates that not all nodes have seen, whether some have, and the last update: q, and the
         # change of m and S along q.
         self._behind, self._some_ahead = 0, False
         self._last: tuple[FloatArray, float, float] = (np.zeros(0), 0.0, 0.0)
-        self._before: _Before | None = None  # None if there are no fantasies
+        # What fantasies change of the nodes, of the updates and of the weights; None if there are none.
+        self._before: tuple[list[FloatArray], tuple[int, bool], tuple[int, FloatArray]] | None = None
 
     def refitted(self, covariance: Covariance, noise: float, states: Sequence[State]) -> "WeightScores":
         assert isinstance(covariance, FeatureMap)
@@ -113,13 +84,8 @@ class WeightScores(JointScores):
         fresh.track(states)
         return fresh
 
-    @property
-    def uses_blas(self) -> bool:
-        # With few features compiled loops do it.
-        return self._weights.dimension > _MANY_FEATURES
-
     def track(self, states: Sequence[State]) -> None:
-        rows = self._weighted(self.covariance.features(states))
+        rows = self._features(states)
         new = self._number(prior_means(self._prior_mean, states))
         self._append_rows(new, rows)
         linear = project(rows, np.arange(len(states)), self._weights.arrays)
@@ -128,15 +94,11 @@ class WeightScores(JointScores):
         self._variance[new] = linear[1] + self.covariance.private
         self._some_ahead |= self._behind > 0  # the new nodes have seen all rewards
 
-    def linear(self) -> Linear | None:
-        """The belief over g, if it is linear: without a private part and a prior mean.
-
-        ``None`` otherwise, or if there are so many features that not all have weights.
-        """
-        if self.covariance.private > 0.0 or self._prior_mean != 0.0 or self._places() is not None:
-            return None
-        self.refresh()
-        return Linear(self._weights.arrays, self._tracked, self._linear_mean, self._linear_var)
+    def _features(self, states: Sequence[State]) -> SparseRows:
+        """Features of states; there are weights for all of them."""
+        rows = self.covariance.features(states)
+        self._weights.grow(self.covariance.dimension)
+        return rows
 
     def reserve(self, dimension: int) -> None:
         """Let there be weights for this number of features."""
@@ -152,30 +114,30 @@ class WeightScores(JointScores):
         self._columns[old:new], self._values[old:new] = rows.columns, rows.values
 
     def predict(self, states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        rows, beyond = self._known(self.covariance.features(states))
+        rows = self._features(states)
         mean, var = project(rows, np.arange(len(states)), self._weights.arrays)
-        return prior_means(self._prior_mean, states) + mean, var + beyond + self.covariance.private
+        return prior_means(self._prior_mean, states) + mean, var + self.covariance.private
 
     def predict_children(self, children: Children, node: int | None = None) -> tuple[FloatArray, FloatArray]:
         added = self.covariance.added_features(children)
         if added is None:
             return self.predict(children.states)
-        rows, beyond = self._known(added)
+        self._weights.grow(self.covariance.dimension)
         if node is None:
-            parent = self._weighted(self.covariance.features([children.parent]))
+            parent = self._features([children.parent])
             linear = project(parent, np.zeros(1, np.int64), self._weights.arrays)
             place = 0, float(linear[0][0]), float(linear[1][0])
         else:
             self.refresh([node])
             parent, place = self._tracked, (node, self._linear_mean[node], self._linear_var[node])
         weights, private = self._weights, self.covariance.private
-        mean, var = project_added(rows, parent, *place, beyond, private, weights.arrays, weights.variance)
+        mean, var = project_added(added, parent, *place, private, weights.arrays, weights.variance)
         if callable(self._prior_mean):  # only then the children are made
             return mean + prior_means(self._prior_mean, children.states), var
         return mean + self._prior_mean, var
 
     def joint(self, nodes: Sequence[int], states: Sequence[State]) -> tuple[FloatArray, FloatArray]:
-        fresh = self._weighted(self.covariance.features(states))
+        fresh = self._features(states)
         dense = np.zeros((len(nodes) + len(states), self._weights.dimension))
         for row, node in zip(dense, nodes, strict=False):
             np.add.at(row, *self._row(node))
@@ -202,21 +164,17 @@ class WeightScores(JointScores):
         for node in nodes:
             self.refresh([node])
             if self._before is None:
-                beliefs = [belief[: self._nodes].copy() for belief in self._beliefs]
                 behind = self._behind, self._some_ahead
-                self._before = _Before(beliefs, self._rewards_so_far(), behind, self._weights.snapshot())
+                self._before = self._snapshot(), behind, self._weights.snapshot()
             self._learn(node, float(self._mean[node]), self.noise)  # a reward equal to the mean
 
     def discard(self) -> None:
         if self._before is None:
             return
-        before, self._before = self._before, None
-        self._behind, self._some_ahead = before.behind
-        for belief, old in zip(self._beliefs, before.beliefs, strict=True):
-            belief[: old.size] = old
-        self._restore_rewards(*before.rewards)
-        self._weights.restore(before.weights)
-        self._project_nodes(np.arange(before.rewards[0].size, self._nodes))  # nodes that are new since
+        nodes, (self._behind, self._some_ahead), weights = self._before
+        self._before = None
+        self._weights.restore(weights)
+        self._project_nodes(self._restore(nodes))
 
     def condition(self, node: int, reward: float, noise: float | None = None) -> None:
         assert self._before is None, "discard fantasies first"
@@ -266,46 +224,3 @@ class WeightScores(JointScores):
         linear = (1.0 - kappa) * self._linear_mean[nodes]
         self._mean[nodes] = self._prior[nodes] + linear + kappa * self._observed[nodes]
         self._variance[nodes] = (1.0 - kappa) ** 2 * self._linear_var[nodes] + offset
-
-    @property
-    def _beliefs(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """What a reward changes of the nodes."""
-        return self._linear_mean, self._linear_var, self._mean, self._variance
-
-    def _weighted(self, rows: SparseRows) -> SparseRows:
-        """Rows over the weights, after these have grown to all features in them."""
-        places = self._places()
-        if places is None:
-            return rows
-        fresh = np.unique(rows.columns[places[rows.columns] < 0])
-        places[fresh] = self._weights.dimension + np.arange(fresh.size)
-        self._weights.grow(self._weights.dimension + fresh.size)
-        return rows._replace(columns=places[rows.columns])
-
-    def _known(self, rows: SparseRows) -> tuple[SparseRows, FloatArray]:
-        """Rows over the weights that there are, and the variance of each by its other features."""
-        places = self._places()
-        if places is None:
-            return rows, np.zeros(len(rows.starts) - 1)
-        count, columns = len(rows.starts) - 1, places[rows.columns]
-        owner, known = np.repeat(np.arange(count), np.diff(rows.starts)), columns >= 0
-        starts = np.append(0, np.cumsum(np.bincount(owner[known], minlength=count)))
-        # A row may name a feature twice.
-        pairs, of_pair = np.unique(
-            owner[~known] * self.covariance.dimension + rows.columns[~known], return_inverse=True
-        )
-        values = np.bincount(of_pair, weights=rows.values[~known], minlength=pairs.size)
-        beyond = np.bincount(pairs // self.covariance.dimension, weights=values**2, minlength=count)
-        return SparseRows(starts, columns[known], rows.values[known]), np.asarray(beyond, np.float64)
-
-    def _places(self) -> IntArray | None:
-        """The weight of each feature; ``None`` while they have the same numbers, and enough weights."""
-        dimension = self.covariance.dimension
-        if self._weight_of is None:
-            if dimension <= _MOST_FEATURES:
-                self._weights.grow(dimension)
-                return None
-            self._weight_of = np.arange(self._weights.dimension)
-        new = np.full(dimension - self._weight_of.size, -1, dtype=np.int64)
-        self._weight_of = np.concatenate([self._weight_of, new])
-        return self._weight_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from dagsearch._internal.threads import one_thread
 from dagsearch._internal.typing import FloatArray, IntArray
-from dagsearch.posterior.base import JointScores, joint_draws
+from dagsearch.posterior.base import JointScores
 from dagsearch.problem import State
 from dagsearch.search import Search
 from dagsearch.space.moves import moves_in
@@ -69,7 +69,7 @@ def sample_leaves(search: Search, count: int, most: int, models: int = 1) -> Sam
         drawn = posterior.plausible_models(models) if models > 1 else [cast(JointScores, posterior.scores)]
     counts = np.diff(np.linspace(0, count, len(drawn) + 1).astype(int)).tolist()
     samples = [
-        joint_draws(*scores.joint(evaluated, others), part, rng)
+        _joint_draws(*scores.joint(evaluated, others), part, rng)
         for scores, part in zip(drawn, counts, strict=True)
     ]
     leaves = [*(index.states[row] for row in evaluated), *others]
@@ -93,3 +93,17 @@ def _promising(search: Search, most: int, rng: np.random.Generator) -> Iterable[
         made += min(len(around), _MOST_NEIGHBOURS)
         if made >= most:
             return
+
+
+def _joint_draws(
+    mean: FloatArray, covariance: FloatArray, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Samples of a Gaussian whose covariance may be singular, shape ``(variables, count)``."""
+    jittered = covariance.copy()
+    jittered[np.diag_indices(mean.size)] += 1e-10 * max(float(covariance.diagonal().max(initial=0.0)), 1e-300)
+    try:
+        spread = np.linalg.cholesky(jittered)
+    except np.linalg.LinAlgError:  # slower, but rounding cannot make it fail
+        values, vectors = np.linalg.eigh(covariance)
+        spread = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(mean[:, None] + spread @ rng.standard_normal((mean.size, count)))
